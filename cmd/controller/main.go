@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controller runs Plumbline's reconcilers. Any number of replicas may run: leases divide the work, and
-// correctness does not depend on them.
+// Command controller runs Plumbline's reconcilers. Any number of replicas may run: leases divide
+// the work, and correctness does not depend on them.
 package main
 
 import (
@@ -57,21 +57,22 @@ const component = "plumbline-controller"
 // version is written to the version label of PipelineRuns; the release build sets it.
 var version = "devel"
 
-// Client limits. The API server's own priority and fairness is the real brake, and its 429 is a wait as any other; these keep
-// one replica from being a burst that others feel. Leases have a client of their own so that a busy queue can never cost a
-// lease, and so has what is done in bulk.
+// Client limits. The API server's own priority and fairness is the real brake, and its 429 is a
+// wait as any other; these keep one replica from being a burst that others feel. Leases have a
+// client of their own so that a busy queue can never cost a lease, and so has what is done in bulk.
 const (
 	// defaultQPS is for 20 events a second at up to 20 calls each.
 	defaultQPS   = 400
 	defaultBurst = 800
-	// Renewals are 17 calls a second as installed; all 50 leases are got, or given back, with two calls each at once.
+	// Renewals are 17 calls a second as installed; all 50 leases are got, or given back, with two
+	// calls each at once.
 	leaseQPS   = 40
 	leaseBurst = 120
 )
 
-// defaultWorkers is for 20 events a second whose Git service takes 150 ms for an answer: some 10 calls each are 30 visits at
-// once, which is what an installation gets. A worker that waits is a goroutine; the memory for large events is a room that all
-// share (pkg/flowcontrol/memory).
+// defaultWorkers is for 20 events a second whose Git service takes 150 ms for an answer: some 10
+// calls each are 30 visits at once, which is what an installation gets. A worker that waits is a
+// goroutine; the memory for large events is a room that all share (pkg/flowcontrol/memory).
 const defaultWorkers = 64
 
 // settingsWithin is for how long the settings of the leader election are asked for.
@@ -120,7 +121,8 @@ func main() {
 	if err != nil {
 		log.Fatalf("Preparing the leader election: %v", err)
 	}
-	// sharedmain would hold the election on the client that the reconcilers use, and serve the probes on a fixed port.
+	// sharedmain would hold the election on the client that the reconcilers use, and serve the
+	// probes on a fixed port.
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leaderelection.With(ctx, election)))
 	go serveProbes(ctx, *probes)
 	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
@@ -196,8 +198,8 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leaderelection.Electio
 	return leaderelection.New(ctx.Done(), client, system.Namespace(), config)
 }
 
-// settingsOfElection reads the ConfigMap of the leader election, nil if there is none. An API server that has just begun refuses everybody
-// until it has read the roles.
+// settingsOfElection reads the ConfigMap of the leader election, nil if there is none. An API
+// server that has just begun refuses everybody until it has read the roles.
 func settingsOfElection(ctx context.Context, client kubernetes.Interface) (cm *corev1.ConfigMap, err error) {
 	waited := wait.PollUntilContextTimeout(ctx, time.Second, settingsWithin, true, func(ctx context.Context) (bool, error) {
 		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, knativeelection.ConfigMapName(), metav1.GetOptions{})

@@ -36,12 +36,14 @@ import (
 // resync is off: everything the caches hold is watched.
 const resync time.Duration = 0
 
-// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims, the ConfigMap, the copies
-// of webhook secrets and the metadata of open events are watched in our own namespace, Repositories everywhere.
+// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims,
+// the ConfigMap, the copies of webhook secrets and the metadata of open events are watched in our
+// own namespace, Repositories everywhere.
 type cluster struct {
 	namespace string
 	client    versioned.Interface
-	// unverified asks for senders that have proved nothing: what they cause is not taken from what deliveries need.
+	// unverified asks for senders that have proved nothing: what they cause is not taken from what
+	// deliveries need.
 	unverified versioned.Interface
 	kube       kubernetes.Interface
 	logger     *zap.SugaredLogger
@@ -83,7 +85,8 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	settings := config.NewStore(logger)
 	asks := secrets.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
-		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
+		// With the name as field selector a Role that names the ConfigMap is enough for list and
+		// watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
@@ -100,15 +103,16 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	}, nil
 }
 
-// forUnverified returns a configuration with limits of its own. Each delivery costs at most two reads: the claim and the
-// Repository.
+// forUnverified returns a configuration with limits of its own. Each delivery costs at most two
+// reads: the claim and the Repository.
 func forUnverified(cfg *rest.Config) *rest.Config {
 	own := rest.CopyConfig(cfg)
 	own.RateLimiter, own.QPS, own.Burst = nil, 2*receiver.UnverifiedQPS, 2*receiver.UnverifiedBurst
 	return own
 }
 
-// start fills the caches in the background for as long as it takes: an API server that is down is asked again.
+// start fills the caches in the background for as long as it takes: an API server that is down is
+// asked again.
 func (c *cluster) start(stop <-chan struct{}) error {
 	registration, err := c.settings.Core().V1().ConfigMaps().Informer().AddEventHandler(c.settingsHandler())
 	if err != nil {
@@ -135,7 +139,8 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	return nil
 }
 
-// askWhenSynced says once that deliveries may have been missed: this may be the first receiver after a time without any.
+// askWhenSynced says once that deliveries may have been missed: this may be the first receiver
+// after a time without any.
 func (c *cluster) askWhenSynced(stop <-chan struct{}) {
 	if cache.WaitForCacheSync(stop, c.synced) {
 		c.missed.Ask()
@@ -155,7 +160,8 @@ func (c *cluster) count() error {
 	return nil
 }
 
-// watchSecrets watches the copies of webhook secrets, each Secret by its name: a Role that names them is enough for it.
+// watchSecrets watches the copies of webhook secrets, each Secret by its name: a Role that names
+// them is enough for it.
 func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 	set := func(object any) {
 		if shard, ok := object.(*corev1.Secret); ok {
@@ -179,7 +185,8 @@ func (c *cluster) repositories() cache.SharedIndexInformer {
 	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
 }
 
-// settingsHandler follows the ConfigMap. Its deletion changes nothing until the next start, as in the controllers.
+// settingsHandler follows the ConfigMap. Its deletion changes nothing until the next start, as in
+// the controllers.
 func (c *cluster) settingsHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: c.configure, UpdateFunc: func(_, changed any) { c.configure(changed) }}
 }
@@ -190,9 +197,9 @@ func (c *cluster) configure(object any) {
 	}
 }
 
-// synced reports whether the receiver knows enough to serve: every cache was filled once, the setting
-// serve-namespaces can be read, and the controllers have copied all webhook secrets. It stays true
-// through an outage.
+// synced reports whether the receiver knows enough to serve: every cache was filled once, the
+// setting serve-namespaces can be read, and the controllers have copied all webhook secrets. It
+// stays true through an outage.
 func (c *cluster) synced() bool {
 	return c.configured() && c.config.Load().Namespaces.Broken == "" && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
@@ -200,7 +207,8 @@ func (c *cluster) synced() bool {
 		c.copies.Complete()
 }
 
-// trim leaves out what is most of an idle Repository and of no use here: who applied what, and its status.
+// trim leaves out what is most of an idle Repository and of no use here: who applied what, and its
+// status.
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -212,8 +220,9 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// baseURL is the configured URL of a provider's service; it is not known before the ConfigMap was asked for, and the
-// default's credentials must not be used for what another URL was configured for.
+// baseURL is the configured URL of a provider's service; it is not known before the ConfigMap was
+// asked for, and the default's credentials must not be used for what another URL was configured
+// for.
 func (c *cluster) baseURL(name string) string {
 	if name != github.Name || !c.configured() {
 		return ""

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command receiver takes the deliveries of Git services and answers them when they are durable. Any number of
-// replicas may run; there is no lease. It starts without the API server, is then not ready, and answers 503.
+// Command receiver takes the deliveries of Git services and answers them when they are durable. Any
+// number of replicas may run; there is no lease. It starts without the API server, is then not
+// ready, and answers 503.
 //
-// Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST, METRICS_PROMETHEUS_PORT and
-// METRICS_PROMETHEUS_HOST (knative's names; they win over -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and
-// TRACING_SAMPLING_RATE (defaults of the flags), PROFILING_PORT.
+// Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST,
+// METRICS_PROMETHEUS_PORT and METRICS_PROMETHEUS_HOST (knative's names; they win over
+// -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and TRACING_SAMPLING_RATE (defaults of the
+// flags), PROFILING_PORT.
 package main
 
 import (
@@ -37,8 +39,9 @@ import (
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: one call for a delivery of GitHub, two in the first day after a start, and three for one of GitLab, so 65 to 200 a
-// second steadily. The API server's priority and fairness is the real brake.
+// Client limits: one call for a delivery of GitHub, two in the first day after a start, and three
+// for one of GitLab, so 65 to 200 a second steadily. The API server's priority and fairness is the
+// real brake.
 const (
 	defaultQPS   = 200
 	defaultBurst = 400
@@ -102,15 +105,17 @@ func parse() (settings, *rest.Config) {
 	return s, cfg
 }
 
-// newLogger uses knative's defaults; the ConfigMap config-logging is not read, so that no API server is needed.
+// newLogger uses knative's defaults; the ConfigMap config-logging is not read, so that no API
+// server is needed.
 func newLogger() *zap.SugaredLogger {
-	// No stack traces: an outage of the API server is an error of many deliveries, and its place is always the same.
+	// No stack traces: an outage of the API server is an error of many deliveries, and its place is
+	// always the same.
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component, zap.AddStacktrace(zap.DPanicLevel))
 	return logger
 }
 
-// reportInstallation prints what is wrong with the installation as far as it concerns the receiver; it returns the exit
-// code.
+// reportInstallation prints what is wrong with the installation as far as it concerns the receiver;
+// it returns the exit code.
 func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
 	checker, err := preflight.New(cfg, preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret})
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// approve decides about what depends on an approval: it is not allowed by itself, and would be if its commit were approved; or it is a comment
-// on a pull request to which others can push than those who may.
+// approve decides about what depends on an approval: it is not allowed by itself, and would be if
+// its commit were approved; or it is a comment on a pull request to which others can push than
+// those who may.
 func (m *matter) approve(ctx context.Context, decision rules.Decision) (rules.Decision, error) {
 	if decision.Verdict != rules.Allowed {
 		would, err := m.wouldBeAllowed(ctx)
@@ -46,7 +47,8 @@ func (m *matter) approve(ctx context.Context, decision rules.Decision) (rules.De
 	return m.bind(decision, heads), nil
 }
 
-// givesNone decides about an event that cannot approve its commit. It tells whether the event is one, or may run what is approved alone.
+// givesNone decides about an event that cannot approve its commit. It tells whether the event is
+// one, or may run what is approved alone.
 func (m *matter) givesNone(decision rules.Decision, recorded []history.Record) (end rules.Decision, ends bool) {
 	allowed := decision.Verdict == rules.Allowed
 	switch {
@@ -62,7 +64,8 @@ func (m *matter) givesNone(decision rules.Decision, recorded []history.Record) (
 	return decision, !m.remark() || !allowed
 }
 
-// heads are the heads that the pull request has had: by the Git service's own word where it signs nothing, so that nobody can make them up.
+// heads are the heads that the pull request has had: by the Git service's own word where it signs
+// nothing, so that nobody can make them up.
 func (m *matter) heads(ctx context.Context, recorded []history.Record) (heads []approval.Head, err error) {
 	versions, err := m.sources.History.Versions(ctx, m.Spec)
 	if err != nil {
@@ -77,9 +80,10 @@ func (m *matter) heads(ctx context.Context, recorded []history.Record) (heads []
 	return heads, nil
 }
 
-// bind lets a comment run the commit that was the head when it was written (S21), on a writer's pull request as well: whoever may push to
-// the fork that it comes from need not be a writer. Nobody but writers pushes to a branch of the repository itself: if nothing is on
-// record of such a pull request, its head may run.
+// bind lets a comment run the commit that was the head when it was written (S21), on a writer's
+// pull request as well: whoever may push to the fork that it comes from need not be a writer.
+// Nobody but writers pushes to a branch of the repository itself: if nothing is on record of such a
+// pull request, its head may run.
 func (m *matter) bind(decision rules.Decision, heads []approval.Head) rules.Decision {
 	trusted := decision.Verdict == rules.Allowed
 	if trusted && len(heads) == 0 && SameRepository(m.Spec) {
@@ -113,7 +117,8 @@ func (m *matter) written() command.Command {
 	return *m.Command
 }
 
-// meant is a decision to allow, unless the command names a commit that is not the head: then something else was meant, whoever wrote it.
+// meant is a decision to allow, unless the command names a commit that is not the head: then
+// something else was meant, whoever wrote it.
 func (m *matter) meant(allowed rules.Decision) rules.Decision {
 	if m.Command == nil || m.Command.SHA == "" {
 		return allowed
@@ -140,14 +145,16 @@ func (m *matter) starts() bool {
 	return m.Command != nil && m.Command.Kind != command.Cancel && m.Spec.PullRequest != nil
 }
 
-// binds tells whether an event that is allowed by itself depends on what is on record of its commit nevertheless: what was approved runs apart
-// again (S23), and what others have pushed may wait for approval.
+// binds tells whether an event that is allowed by itself depends on what is on record of its commit
+// nevertheless: what was approved runs apart again (S23), and what others have pushed may wait for
+// approval.
 func (m *matter) binds() bool {
 	return (m.starts() || m.remark() || m.Rerun || m.again()) && m.othersPush()
 }
 
-// again tells whether an event is about a pull request whose head was there before: a label, or that it is opened again or made ready.
-// Whoever has caused it need not have read what others have pushed.
+// again tells whether an event is about a pull request whose head was there before: a label, or
+// that it is opened again or made ready. Whoever has caused it need not have read what others have
+// pushed.
 func (m *matter) again() bool {
 	return m.Spec.PullRequest != nil && m.Spec.Comment == nil && !m.Rerun && !m.wasPushed() && !m.justOpened()
 }
@@ -157,16 +164,17 @@ func (m *matter) justOpened() bool {
 	return (m.Spec.Action == "opened" || m.Spec.Action == "open") && !v1alpha1.Reopened(m.Name)
 }
 
-// othersPush tells whether others can push to the branch of a pull request than those who may start its pipelines: it lives in another
-// repository, or a policy says who may.
+// othersPush tells whether others can push to the branch of a pull request than those who may start
+// its pipelines: it lives in another repository, or a policy says who may.
 func (m *matter) othersPush() bool {
 	settings := m.repository.Spec.Settings
 	return m.Spec.PullRequest != nil && (!SameRepository(m.Spec) || settings != nil && settings.Policy != nil)
 }
 
-// waited notes whether the commit of a pull request that is allowed may show that it waits for approval, because that is over now. That of
-// one that was just opened shows nothing yet, and on a branch of the repository itself only what an earlier policy has kept waiting does: a
-// commit that was just pushed there is not asked about.
+// waited notes whether the commit of a pull request that is allowed may show that it waits for
+// approval, because that is over now. That of one that was just opened shows nothing yet, and on a
+// branch of the repository itself only what an earlier policy has kept waiting does: a commit that
+// was just pushed there is not asked about.
 func (m *matter) waited(ctx context.Context) error {
 	pushedByOwn := m.wasPushed() && !m.othersPush()
 	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || m.justOpened() || pushedByOwn {

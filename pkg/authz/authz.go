@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authz decides whether an event may start something, by whoever has caused it or by an approval of its commit.
+// Package authz decides whether an event may start something, by whoever has caused it or by an
+// approval of its commit.
 package authz
 
 import (
@@ -25,7 +26,8 @@ type Sources struct {
 	History History
 	// Actor returns who caused the event, from its payload. nil is nobody.
 	Actor func(ctx context.Context) (string, error)
-	// Recorded returns what was recorded of the event's subject, oldest first and without the event itself.
+	// Recorded returns what was recorded of the event's subject, oldest first and without the event
+	// itself.
 	Recorded func(ctx context.Context) ([]history.Record, error)
 }
 
@@ -57,16 +59,19 @@ type Event struct {
 
 // Consent is what is known of an approval.
 type Consent struct {
-	// Approval is why the commit may run although whoever wrote it may not start anything; nil if it needs none.
+	// Approval is why the commit may run although whoever wrote it may not start anything; nil if
+	// it needs none.
 	Approval *v1alpha1.Approval
 	// EndsPending is true when the commit may show that it waits for approval.
 	EndsPending bool
-	// Heeded is true when whoever has given a command may give it, or would only need another commit. Nobody else is answered (S17).
+	// Heeded is true when whoever has given a command may give it, or would only need another
+	// commit. Nobody else is answered (S17).
 	Heeded bool
 	// Untrusted is true when whoever has given a command may give it because the pull request is
 	// theirs, and for no other reason.
 	Untrusted bool
-	// Forgotten is true when an approval of another commit would have let this one run if nothing had changed since (S22).
+	// Forgotten is true when an approval of another commit would have let this one run if nothing
+	// had changed since (S22).
 	Forgotten bool
 }
 
@@ -106,7 +111,8 @@ func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) 
 // for.
 const appSuffix = "[bot]"
 
-// matter is an event as it is known when it is decided about, and what was found out of an approval.
+// matter is an event as it is known when it is decided about, and what was found out of an
+// approval.
 type matter struct {
 	*Desk
 	Event
@@ -118,7 +124,8 @@ func (d *Desk) at(e Event) *matter {
 	return &matter{Desk: d, Event: e}
 }
 
-// Commenter tells whether whoever wrote a comment may not give its command, whatever else is true of the event, and why not.
+// Commenter tells whether whoever wrote a comment may not give its command, whatever else is true
+// of the event, and why not.
 func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string, err error) {
 	decision, err := d.people.answered(ctx, d.at(e).accessInput(), rules.Commenter)
 	return err == nil && decision.Verdict == rules.Unapproved, decision.Why, err
@@ -136,7 +143,8 @@ func (d *Desk) OnlyOwns(ctx context.Context, e Event) (bool, error) {
 	return err == nil && decision.Verdict == rules.Unapproved, err
 }
 
-// Decide asks who may start the event. With an error only the Consent has meaning: it is what was found out until then.
+// Decide asks who may start the event. With an error only the Consent has meaning: it is what was
+// found out until then.
 func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 	m := d.at(e)
 	decision, err := m.decide(ctx)
@@ -167,8 +175,8 @@ func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
 // Approvers says who can approve an event that waits for approval.
 func (d *Desk) Approvers(e Event) string { return d.at(e).accessInput().Approvers() }
 
-// decide asks who may start the event, and the Git service only for what the answer depends on, about each account once.
-// An error is never an answer.
+// decide asks who may start the event, and the Git service only for what the answer depends on,
+// about each account once. An error is never an answer.
 func (m *matter) decide(ctx context.Context) (rules.Decision, error) {
 	return m.people.answered(ctx, m.accessInput(), rules.Commenter, rules.Author, rules.Actor)
 }
@@ -197,7 +205,8 @@ func (m *matter) accessInput() rules.Input {
 	return in
 }
 
-// answered decides with the answers to all questions about some people: it asks if the next one is about somebody else.
+// answered decides with the answers to all questions about some people: it asks if the next one is
+// about somebody else.
 func (l *lookups) answered(ctx context.Context, in rules.Input, about ...rules.Person) (rules.Decision, error) {
 	for {
 		decision := rules.Decide(in)
@@ -213,7 +222,8 @@ func (l *lookups) answered(ctx context.Context, in rules.Input, about ...rules.P
 // remark tells whether the event is a comment without a command.
 func (e Event) remark() bool { return e.Spec.Comment != nil && e.Command == nil }
 
-// SameRepository tells whether a pull request's branch lives in the repository it is to be merged into.
+// SameRepository tells whether a pull request's branch lives in the repository it is to be merged
+// into.
 func SameRepository(event *v1alpha1.GitEventSpec) bool {
 	pr := event.PullRequest
 	return pr != nil && pr.HeadProjectID == event.Project.ID && event.Project.ID != 0

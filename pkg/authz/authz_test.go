@@ -60,7 +60,8 @@ func said(sender string) *v1alpha1.GitEventSpec {
 	return spec
 }
 
-// A stranger's commit waits until somebody who may write approves it by its name, and the approval says who that was.
+// A stranger's commit waits until somebody who may write approves it by its name, and the approval
+// says who that was.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	approves := &command.Command{Kind: command.OkToTest, SHA: sha}
@@ -106,7 +107,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// heads says nothing of which heads the pull request has had, as a service that signs its deliveries.
+// heads says nothing of which heads the pull request has had, as a service that signs its
+// deliveries.
 type heads struct{ authz.History }
 
 func (heads) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {

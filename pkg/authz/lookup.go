@@ -44,15 +44,16 @@ func (l *lookups) answer(ctx context.Context, in rules.Input, q rules.Question) 
 	return err
 }
 
-// isTrusted tells whether the Repository trusts an account with the pull request, which has to be its own.
+// isTrusted tells whether the Repository trusts an account with the pull request, which has to be
+// its own.
 func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
 	author, err := l.name(ctx, rules.Author)
 	trusted := slices.ContainsFunc(l.repository.Spec.Settings.Trusted, func(t string) bool { return same(t, name) })
 	return trusted && same(author, name), err
 }
 
-// listed tells whether an account is in one of the teams. One that does not exist has no members, which whoever reads the decision
-// should know.
+// listed tells whether an account is in one of the teams. One that does not exist has no members,
+// which whoever reads the decision should know.
 func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool, error) {
 	for _, team := range teams {
 		in, err := l.once("team "+team+" "+name, func() (bool, error) { return l.sources.Access.InTeam(ctx, team, name) })
@@ -70,7 +71,8 @@ func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool
 	return false, nil
 }
 
-// granted asks for a fact that does not depend on whether the account is the author's or the actor's.
+// granted asks for a fact that does not depend on whether the account is the author's or the
+// actor's.
 func (l *lookups) granted(ctx context.Context, fact rules.Fact, name string) (bool, error) {
 	ask, what := l.sources.Access.CanWrite, "asking for the access of %s: %w"
 	switch fact {
@@ -106,8 +108,9 @@ func (l *lookups) explained(d rules.Decision) rules.Decision {
 	return d
 }
 
-// confirm asks whether the Git service itself names the actor, who by the delivery has the right: of a stranger it need not be
-// asked. If it names somebody else that is the actor from now on, of whom nothing is known yet.
+// confirm asks whether the Git service itself names the actor, who by the delivery has the right:
+// of a stranger it need not be asked. If it names somebody else that is the actor from now on, of
+// whom nothing is known yet.
 func (l *lookups) confirm(ctx context.Context, in rules.Input, told string) error {
 	actor, err := l.sources.Access.Actor(ctx, l.spec, told)
 	if err != nil {
@@ -149,7 +152,8 @@ func (l *lookups) account(ctx context.Context, who rules.Person) (string, error)
 	case l.spec.Actor != "" || l.sources.Actor == nil:
 		return l.spec.Actor, nil
 	}
-	// A version before has recorded the event without it, or the definition of GitEvents is of a version before.
+	// A version before has recorded the event without it, or the definition of GitEvents is of a
+	// version before.
 	actor, err := l.sources.Actor(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading who acted: %w", err)

@@ -17,11 +17,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// With remember-ok-to-test an approval of one commit lets run what the author of the pull request pushes later (S22). Each such commit is
-// compared with the one that somebody has approved, and never with one that has run by that approval: many small steps lead no further
-// than one. It is by the event of the push that this is found out, and nothing is kept but what is on record.
+// With remember-ok-to-test an approval of one commit lets run what the author of the pull request
+// pushes later (S22). Each such commit is compared with the one that somebody has approved, and
+// never with one that has run by that approval: many small steps lead no further than one. It is by
+// the event of the push that this is found out, and nothing is kept but what is on record.
 
-// remember decides about a commit that nobody has approved, and that runs by an approval of another one or not at all.
+// remember decides about a commit that nobody has approved, and that runs by an approval of another
+// one or not at all.
 func (m *matter) remember(ctx context.Context, decision rules.Decision, recorded []history.Record) (rules.Decision, error) {
 	if !m.config.RememberApprovals || decision.Verdict == rules.Allowed {
 		return decision, nil
@@ -66,8 +68,9 @@ func (m *matter) wasPushed() bool {
 	return m.Spec.Comment == nil && m.Spec.Before != "" && slices.Contains([]string{"synchronize", "update"}, m.Spec.Action)
 }
 
-// pushedBySomebodyElse says that the commit was pushed by another account than the author of the pull request, which is whose work was
-// approved; "" if the author has pushed it. A service that signs nothing is asked who has.
+// pushedBySomebodyElse says that the commit was pushed by another account than the author of the
+// pull request, which is whose work was approved; "" if the author has pushed it. A service that
+// signs nothing is asked who has.
 func (m *matter) pushedBySomebodyElse(ctx context.Context) (why string, err error) {
 	told, err := m.people.name(ctx, rules.Actor)
 	if err != nil {
@@ -85,8 +88,9 @@ func (m *matter) pushedBySomebodyElse(ctx context.Context) (why string, err erro
 	return "", nil
 }
 
-// forgets says why an approval of another commit does not count for this one, "" if it does. What cannot be asked because the Git service
-// does not allow it or has it no more is forgotten; every other error is waited for.
+// forgets says why an approval of another commit does not count for this one, "" if it does. What
+// cannot be asked because the Git service does not allow it or has it no more is forgotten; every
+// other error is waited for.
 func (m *matter) forgets(ctx context.Context, given *v1alpha1.Approval) (why string, err error) {
 	if why = approval.Changed(given, m.Spec); why != "" {
 		return why, nil

@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config/podsecurity"
 )
 
-// ceiling reads what authors' PipelineRuns may ask for. A bad key keeps what was allowed before: it must not allow more.
+// ceiling reads what authors' PipelineRuns may ask for. A bad key keeps what was allowed before: it
+// must not allow more.
 func (p *parser) ceiling(previous podsecurity.Limits) podsecurity.Limits {
 	return podsecurity.Limits{
 		ServiceAccounts: p.accounts(previous.ServiceAccounts),
@@ -47,8 +48,9 @@ func (p *parser) podSecurity(previous string) string {
 	return v
 }
 
-// Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's ceiling or its
-// Repository's allows: an Invalid fault that names the file, the field and the setting.
+// Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's
+// ceiling or its Repository's allows: an Invalid fault that names the file, the field and the
+// setting.
 func (c *Config) Allows(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
 	installation := c.Ceiling
 	installation.Setting = "the installation's ConfigMap (" + keyRunAccounts + ", " + keyRunPodSecurity + ")"

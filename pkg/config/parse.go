@@ -73,7 +73,8 @@ func (p *parser) bad(key, problem, allowed string) {
 	p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s", key, problem, allowed))
 }
 
-// unknown reports keys that nothing reads: a misspelt key would else change nothing and say nothing.
+// unknown reports keys that nothing reads: a misspelt key would else change nothing and say
+// nothing.
 func (p *parser) unknown() {
 	known := strings.Join(slices.Sorted(maps.Keys(p.seen)), ", ")
 	for _, key := range slices.Sorted(maps.Keys(p.data)) {
@@ -131,8 +132,9 @@ func (p *parser) open(standard, previous quota.Limits) quota.Limits {
 	return quota.Limits{Events: events, Bytes: int64(mebibytes) << 20}
 }
 
-// retention depends on the service: below its redelivery window an event could run twice. The previous value of a bad
-// key is raised to that window, because the service may have changed in the same update.
+// retention depends on the service: below its redelivery window an event could run twice. The
+// previous value of a bad key is raised to that window, because the service may have changed in the
+// same update.
 func (p *parser) retention(githubURL string, previous time.Duration) time.Duration {
 	least := publicRetentionDays
 	if githubURL != publicGitHub {

@@ -14,13 +14,15 @@ import (
 
 // Remote says where the references in annotations may lead.
 type Remote struct {
-	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds is inlined regardless.
+	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds
+	// is inlined regardless.
 	Fetch bool
 	// Hub is where plain names are looked up.
 	Hub web.Hub
 	// Catalogs are other hubs, by the scheme that refers to them.
 	Catalogs map[string]web.Hub
-	// Allowed may be fetched from although their addresses are not public, Refused may not be whatever they are.
+	// Allowed may be fetched from although their addresses are not public, Refused may not be
+	// whatever they are.
 	Allowed, Refused egress.Hosts
 }
 
@@ -64,8 +66,8 @@ var (
 	catalogID  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 )
 
-// catalogs reads catalog-N-id, -name and -url. A catalog of which a part is missing or wrong is not there, unless it was
-// before: then it stays as it was. One whose keys are gone is gone.
+// catalogs reads catalog-N-id, -name and -url. A catalog of which a part is missing or wrong is not
+// there, unless it was before: then it stays as it was. One whose keys are gone is gone.
 func (p *parser) catalogs(previous map[string]web.Hub) map[string]web.Hub {
 	numbers := map[string]bool{}
 	for key := range p.data {

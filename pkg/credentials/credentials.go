@@ -2,20 +2,22 @@
 
 // Package credentials logs events in to their Git services.
 //
-// A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which reads the Repository and
-// the Secrets that the event needs, logs in once, and has a turn at the Git service until it ends.
+// A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which
+// reads the Repository and the Secrets that the event needs, logs in once, and has a turn at the
+// Git service until it ends.
 //
-// Secrets are read live whenever a session needs them, the App's at most every few seconds, so a changed one needs no restart.
-// Nobody may list or watch them.
-// An event that cannot go on because of its credentials is therefore remembered with what it was tried with: the Keeper
-// reads these Secrets again by name from time to time, and wakes the event when one has changed (B8, E15). What the Keeper
-// remembers is advice. It keeps digests, never a Secret's value, and a process that knows nothing of an event, because it
-// has just begun to lead it, tries it once.
+// Secrets are read live whenever a session needs them, the App's at most every few seconds, so a
+// changed one needs no restart. Nobody may list or watch them. An event that cannot go on because
+// of its credentials is therefore remembered with what it was tried with: the Keeper reads these
+// Secrets again by name from time to time, and wakes the event when one has changed (B8, E15). What
+// the Keeper remembers is advice. It keeps digests, never a Secret's value, and a process that
+// knows nothing of an event, because it has just begun to lead it, tries it once.
 //
-// Errors have a class (pkg/fault). What somebody has to mend is an Operator fault with a message that says how; its reason
-// is one that NamesSecret knows if the mending is to create or change a Secret, and ReasonRepositoryGone if the Repository
-// that names the credentials is gone. What the API server or the Git service could not answer keeps the class of their
-// answer. No message holds a secret value.
+// Errors have a class (pkg/fault). What somebody has to mend is an Operator fault with a message
+// that says how; its reason is one that NamesSecret knows if the mending is to create or change a
+// Secret, and ReasonRepositoryGone if the Repository that names the credentials is gone. What the
+// API server or the Git service could not answer keeps the class of their answer. No message holds
+// a secret value.
 package credentials
 
 import (
@@ -31,7 +33,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// ReasonRepositoryGone is the reason of a fault that says that the event's Repository was deleted or names another URL now.
+// ReasonRepositoryGone is the reason of a fault that says that the event's Repository was deleted
+// or names another URL now.
 const ReasonRepositoryGone = "RepositoryGone"
 
 // Options are what a Keeper works with. All but GlobalRepository and Wake are needed.
@@ -40,25 +43,27 @@ type Options struct {
 	Namespace string
 	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
 	AppSecret string
-	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need
-	// not exist, and no Repository does so when the name is empty.
+	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of
+	// all others; it need not exist, and no Repository does so when the name is empty.
 	GlobalRepository string
 	// Providers are the Git services, by name.
 	Providers map[string]provider.Provider
 	// Kube reads Secrets by name.
 	Kube corev1client.SecretsGetter
-	// Cache may lag. What it does not have is read with Repositories, and so is what it has of another URL.
+	// Cache may lag. What it does not have is read with Repositories, and so is what it has of
+	// another URL.
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
 	// Turns gives each namespace, host and installation of the App its share of the workers.
 	Turns *fairqueue.Turns
 	Clock clock.PassiveClock
-	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes nobody.
+	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes
+	// nobody.
 	Wake func(event string, after time.Duration)
 }
 
-// Keeper remembers which events wait for somebody to mend their credentials, and what the Git services have just refused.
-// Safe for concurrent use.
+// Keeper remembers which events wait for somebody to mend their credentials, and what the Git
+// services have just refused. Safe for concurrent use.
 type Keeper struct {
 	options  Options
 	waiting  *waiting

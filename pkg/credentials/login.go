@@ -25,9 +25,10 @@ const (
 	keyPrivateKey = "github-private-key"
 )
 
-// authenticate returns where the service is and what to log in with: the App's credentials for what the App serves, else
-// those that the Repository names. Credentials that the service has just refused are not shown to it again: many events
-// may come with them, and GitHub locks a user out for a while after several failed logins, the right ones included.
+// authenticate returns where the service is and what to log in with: the App's credentials for what
+// the App serves, else those that the Repository names. Credentials that the service has just
+// refused are not shown to it again: many events may come with them, and GitHub locks a user out
+// for a while after several failed logins, the right ones included.
 func (s *Session) authenticate(ctx context.Context, service provider.Provider) (string, provider.Credentials, error) {
 	base, credentials, err := s.login(ctx, service)
 	if err != nil {
@@ -72,8 +73,9 @@ func loginOf(repository *pacv1alpha1.Repository, own pacv1alpha1.Service, token 
 		From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name), Reach: reach}
 }
 
-// reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own namespace, system, is its
-// administrator: the service that the global Repository names may be anywhere.
+// reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own
+// namespace, system, is its administrator: the service that the global Repository names may be
+// anywhere.
 func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) egress.Policy {
 	if own.Token.Namespace == system {
 		return egress.Policy{Allowed: c.GitAllowed, Trusted: egress.HostPort(strings.TrimSpace(base))}
@@ -119,7 +121,8 @@ func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, err
 	return App(secret)
 }
 
-// App reads the GitHub App's credentials out of its Secret. What is wrong with them is an Operator fault.
+// App reads the GitHub App's credentials out of its Secret. What is wrong with them is an Operator
+// fault.
 func App(secret *corev1.Secret) (provider.Credentials, error) {
 	namespace, name := secret.Namespace, secret.Name
 	for _, key := range []string{keyAppID, keyPrivateKey} {

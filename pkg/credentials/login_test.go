@@ -47,7 +47,8 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 	}
 }
 
-// The global Repository's token goes where that one says, not to the host of whichever Repository uses it.
+// The global Repository's token goes where that one says, not to the host of whichever Repository
+// uses it.
 func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
@@ -66,7 +67,8 @@ func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 	}
 }
 
-// Whoever has to mend something is told what, without a value of the Secret. Nobody logs in meanwhile.
+// Whoever has to mend something is told what, without a value of the Secret. Nobody logs in
+// meanwhile.
 func TestCredentialsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"

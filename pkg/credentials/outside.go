@@ -21,7 +21,8 @@ type Reader struct {
 	Kube      corev1client.SecretsGetter
 }
 
-// Read returns what a Repository logs in with at the service at base, which is own's. The token is read live.
+// Read returns what a Repository logs in with at the service at base, which is own's. The token is
+// read live.
 func (r Reader) Read(ctx context.Context, repository *pacv1alpha1.Repository, own pacv1alpha1.Service, base string, c *config.Config) (provider.Credentials, error) {
 	if own.Token.Name == "" {
 		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing, "Repository %s/%s names no token", repository.Namespace, repository.Name)

@@ -31,8 +31,8 @@ const (
 	tenant = "team"
 )
 
-// room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a GitLab-like "own", whose
-// credentials each Repository names.
+// room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
+// GitLab-like "own", whose credentials each Repository names.
 type room struct {
 	*Keeper
 	t     *testing.T
@@ -46,7 +46,8 @@ type room struct {
 	refuse error
 	logins []provider.Credentials
 	bases  []string
-	// newer is what the Git service says has superseded a commit, askedFor the commits it was asked about.
+	// newer is what the Git service says has superseded a commit, askedFor the commits it was asked
+	// about.
 	newer    string
 	newerErr error
 	askedFor []string
@@ -54,7 +55,8 @@ type room struct {
 	called   []string // because a turn is theirs
 }
 
-// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A limit of 1 is one turn at a host.
+// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A
+// limit of 1 is one turn at a host.
 func newRoom(t *testing.T, limit int) *room {
 	t.Helper()
 	r := &room{

@@ -41,16 +41,18 @@ type asked struct {
 	tip   func() (string, error) // what the event's pull request or branch is at
 }
 
-// Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is read whenever it is
-// needed, so it may be completed meanwhile; its status is read in End only.
+// Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is
+// read whenever it is needed, so it may be completed meanwhile; its status is read in End only.
 func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 	return &Session{keeper: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
 }
 
-// Connect returns the authenticated view of the event's repository. A session logs in once, whatever comes of it: the
-// steps after one that could not are answered the same. Only a login that ran out of its context's time is tried again.
-// While others have all turns that the event's namespace or the Git host has, the event stands in a line and is woken when its turn
-// comes (fairqueue.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the session's until End.
+// Connect returns the authenticated view of the event's repository. A session logs in once,
+// whatever comes of it: the steps after one that could not are answered the same. Only a login that
+// ran out of its context's time is tried again. While others have all turns that the event's
+// namespace or the Git host has, the event stands in a line and is woken when its turn comes
+// (fairqueue.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the
+// session's until End.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -131,15 +133,16 @@ func (s *Session) observe(a provider.Answered) {
 	s.keeper.options.Turns.Learn(VisitOf(s.event), fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed})
 }
 
-// Shared tells whether the session has logged in with a token that another namespace than the event's keeps: that of the
-// global Repository, which other tenants use as well. A GitHub App's credentials are none: no run gets them.
+// Shared tells whether the session has logged in with a token that another namespace than the
+// event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
+// credentials are none: no run gets them.
 func (s *Session) Shared() bool {
 	service := s.keeper.options.Providers[s.event.Spec.Provider]
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 
-// Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried again when it has
-// changed. The error is the API server's.
+// Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried
+// again when it has changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // there is none, and a client cannot even ask for some of these names
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
@@ -151,14 +154,15 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	return secret, err
 }
 
-// Mended tells whether the event's wait for an operator, which has this reason, may be over before its time: something that
-// the event was tried with has changed, or nobody knows with what it was.
+// Mended tells whether the event's wait for an operator, which has this reason, may be over before
+// its time: something that the event was tried with has changed, or nobody knows with what it was.
 func (s *Session) Mended(reason string) bool {
 	return s.keeper.waiting.mended(s.event.Name, reason)
 }
 
-// Refused takes note of why a step needs an operator's help. That the Git service refused the credentials is told to other
-// sessions for a while instead of showing it the same again, unless this one was told so itself.
+// Refused takes note of why a step needs an operator's help. That the Git service refused the
+// credentials is told to other sessions for a while instead of showing it the same again, unless
+// this one was told so itself.
 func (s *Session) Refused(f *fault.Error) {
 	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
 		s.keeper.refusals.note(s.attempt(), f, s.keeper.options.Clock.Now())
@@ -171,10 +175,11 @@ func (s *Session) attempt() attempt {
 	return attempt{secret: s.secret, content: s.saw[s.secret], repository: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 }
 
-// End gives the turn back and notes whether the event waits for an operator, as its status.waits say now. Tried tells that
-// a step of this session needs an operator's help; skipped, that one that waits for an operator was not tried, because it
-// was not its time. An event that does not wait any more after it reached the Git service shows that the credentials are
-// mended, so the events are woken that wait because of the same ones. It is called once, however the reconcile ended.
+// End gives the turn back and notes whether the event waits for an operator, as its status.waits
+// say now. Tried tells that a step of this session needs an operator's help; skipped, that one that
+// waits for an operator was not tried, because it was not its time. An event that does not wait any
+// more after it reached the Git service shows that the credentials are mended, so the events are
+// woken that wait because of the same ones. It is called once, however the reconcile ended.
 func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// A fresh event asks for its turn with what the cache has of it, so that nothing is read for one that waits.
+// A fresh event asks for its turn with what the cache has of it, so that nothing is read for one
+// that waits.
 func TestTheCacheKnowsWhereAnEventWaits(t *testing.T) {
 	t.Parallel()
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "pull-request-1"}, Spec: v1alpha1.GitEventSpec{

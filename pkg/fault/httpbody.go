@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// maxNesting is how deep words are looked for. Each level reads what is below it again: without a limit a small answer
-// that nests some thousand levels takes minutes.
+// maxNesting is how deep words are looked for. Each level reads what is below it again: without a
+// limit a small answer that nests some thousand levels takes minutes.
 const maxNesting = 4
 
-// said is what a Git service's JSON says for people; empty for anything else (an HTML page is no message).
+// said is what a Git service's JSON says for people; empty for anything else (an HTML page is no
+// message).
 type said struct {
 	message       string
 	documentation string
@@ -42,7 +43,8 @@ func parse(body []byte) said {
 	}
 }
 
-// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}), so many levels deep.
+// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}),
+// so many levels deep.
 func flatten(raw json.RawMessage, levels int) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {

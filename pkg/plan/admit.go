@@ -19,8 +19,9 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 	case err != nil || decision.Allowed:
 		return nil, err
 	case p.spec.EventType == match.LabelEvent || p.spec.Comment != nil || p.rerun != nil:
-		// The check of the pull request's own event asks for approval already; each label would add another one. A
-		// comment and a re-run must leave nothing on the commit unless they may start something.
+		// The check of the pull request's own event asks for approval already; each label would add
+		// another one. A comment and a re-run must leave nothing on the commit unless they may
+		// start something.
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", decision.Why), nil
 	}
 	return p.end(v1alpha1.DispositionPending, p.spec.SHA, decision.Pending(), decision.Why+" "+p.desk.Approvers(p.known())), nil

@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S10: who may start the event of a pull request, and whom the Git service is asked about, each account once.
+// S10: who may start the event of a pull request, and whom the Git service is asked about, each
+// account once.
 func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
@@ -82,7 +83,8 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	}
 }
 
-// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger by the delivery is one.
+// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger
+// by the delivery is one.
 func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored

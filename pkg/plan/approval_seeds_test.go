@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// happening is something that happened to a stranger's pull request, in tenths of a second: a push, that it was opened again, or a writer's
-// command. It is received and planned later.
+// happening is something that happened to a stranger's pull request, in tenths of a second: a push,
+// that it was opened again, or a writer's command. It is received and planned later.
 type happening struct {
 	kind, by                   string // by is who pushes
 	base                       string // the target branch, as a push tells it
@@ -75,8 +75,10 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
 }
 
-// S21, B12 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit of a stranger runs but one that was the head before a
-// writer's command was written. In each second seed nothing is signed, deliveries lie about heads and times, and the Git service tells them.
+// S21, B12 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit
+// of a stranger runs but one that was the head before a writer's command was written. In each
+// second seed nothing is signed, deliveries lie about heads and times, and the Git service tells
+// them.
 func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	t.Parallel()
 	ran, declined := 0, 0
@@ -144,7 +146,8 @@ func lies(forging *rand.Rand, event *v1alpha1.GitEvent, all []*happening) *v1alp
 type seeds struct {
 	// forging makes deliveries lie, unless it is nil.
 	forging *rand.Rand
-	// remember is the setting; fired is when the writer may write no more, and touched what commits have otherwise than others.
+	// remember is the setting; fired is when the writer may write no more, and touched what commits
+	// have otherwise than others.
 	remember bool
 	fired    int
 	touched  map[string]string

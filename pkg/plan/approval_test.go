@@ -128,8 +128,9 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 	}
 }
 
-// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a writer. If nothing is on record of it, what
-// is its head now may have come after the comment: it does not run, whatever the comment says, unless that names it in full.
+// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a
+// writer. If nothing is on record of it, what is its head now may have come after the comment: it
+// does not run, whatever the comment says, unless that names it in full.
 func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 	t.Parallel()
 	for said, c := range map[string]struct {
@@ -155,7 +156,8 @@ func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 	}
 }
 
-// Who names a commit that is not the head has meant another one, also on a pull request that needs no approval.
+// Who names a commit that is not the head has meant another one, also on a pull request that needs
+// no approval.
 func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
@@ -169,7 +171,8 @@ func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 	}
 }
 
-// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries say, and nothing runs while it cannot be asked.
+// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries
+// say, and nothing runs while it cannot be asked.
 func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
 	t.Parallel()
 	version := func(sha string, since int) git.Version { return git.Version{SHA: sha, Since: second(since).Time} }
@@ -212,7 +215,8 @@ func updated(before string) plan.Input {
 	return in
 }
 
-// A stranger's command asks for nothing on record; neither does a pull request that is allowed by itself and was just opened.
+// A stranger's command asks for nothing on record; neither does a pull request that is allowed by
+// itself and was just opened.
 func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -24,7 +24,8 @@ type draft struct {
 	references resolve.References // nil when they are not followed
 	runs       runs
 	work       work
-	// wanted are the names of the pipelines that a command names, by the definitions'; nil for everything else.
+	// wanted are the names of the pipelines that a command names, by the definitions'; nil for
+	// everything else.
 	wanted map[string]bool
 	retest retest
 }
@@ -38,12 +39,13 @@ type candidate struct {
 	decision *Decision
 	// selection is what its annotations say.
 	selection match.Decision
-	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it waits for (the rest).
+	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it
+	// waits for (the rest).
 	err error
 }
 
-// choose decides about every definition that is open and renders the selected ones. What has to wait stays open and keeps
-// none of the others waiting (B3, B4).
+// choose decides about every definition that is open and renders the selected ones. What has to
+// wait stays open and keeps none of the others waiting (B3, B4).
 func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
 	if end := d.nameUnknown(decisions); end != "" {
@@ -101,8 +103,8 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	return nil
 }
 
-// candidates returns a decision for each definition, in their order, and those that are open. The commit is pinned, so that
-// they are the same definitions at each attempt.
+// candidates returns a decision for each definition, in their order, and those that are open. The
+// commit is pinned, so that they are the same definitions at each attempt.
 func (d *draft) candidates() ([]Decision, []*candidate) {
 	place := func(d Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
 	decided := map[string]Decision{}
@@ -128,8 +130,8 @@ func (d *draft) candidates() ([]Decision, []*candidate) {
 	return decisions, open
 }
 
-// waiting returns what the candidates wait for: what is tried again soonest speaks for the others, whose times count as
-// well; nil when none waits.
+// waiting returns what the candidates wait for: what is tried again soonest speaks for the others,
+// whose times count as well; nil when none waits.
 func waiting(candidates []*candidate) error {
 	var waits []error
 	for _, c := range candidates {

@@ -163,7 +163,8 @@ func TestCommandsBeginWithTheRepositorysPrefix(t *testing.T) {
 	}
 }
 
-// S20: definitions that whoever opened the pull request could not change say which pipelines a name starts.
+// S20: definitions that whoever opened the pull request could not change say which pipelines a name
+// starts.
 func TestDefinitionsOfTheDefaultBranchRestrictNames(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -232,7 +233,8 @@ func TestACommandTellsWhatItCannotStart(t *testing.T) {
 	}
 }
 
-// A command is planned again like any event: what is open is decided at the same commit, and asked for by nobody new.
+// A command is planned again like any event: what is open is decided at the same commit, and asked
+// for by nobody new.
 func TestACommandThatWaitsStaysOne(t *testing.T) {
 	t.Parallel()
 	w := written("/test later build")

@@ -11,8 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// A comment on a commit that was pushed can have a command, and nothing else. It is carried out as for a push
-// to the branch that the commit is the head of, or to the tag: what is not, somebody has replaced.
+// A comment on a commit that was pushed can have a command, and nothing else. It is carried out as
+// for a push to the branch that the commit is the head of, or to the tag: what is not, somebody has
+// replaced.
 
 const (
 	branches = "refs/heads/"
@@ -30,8 +31,8 @@ func (p *planner) saidOnCommit() *Plan {
 	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NoCommand", "a comment on a commit starts something only if it has a command")
 }
 
-// aim notes which branch or tag a command on a commit names. Without one it is the default branch, which the Git service is asked for. What
-// an attempt before this one has found out stands.
+// aim notes which branch or tag a command on a commit names. Without one it is the default branch,
+// which the Git service is asked for. What an attempt before this one has found out stands.
 func (p *planner) aim() {
 	if !p.onCommit() || p.spec.BaseRef != "" {
 		return
@@ -45,8 +46,9 @@ func (p *planner) aim() {
 	p.spec.HeadRef = p.spec.BaseRef
 }
 
-// isHead tells whether a command on a commit, sha, may be carried out: the Git service says in the spec where the branch or tag is now, which
-// is at the commit, or was when an attempt before this one decided. A command that cannot be read is not refused for where it is written.
+// isHead tells whether a command on a commit, sha, may be carried out: the Git service says in the
+// spec where the branch or tag is now, which is at the commit, or was when an attempt before this
+// one decided. A command that cannot be read is not refused for where it is written.
 func (p *planner) isHead(sha string) error {
 	head := p.spec.SHA
 	if !p.onCommit() || head == sha && p.Earlier == nil {
@@ -64,7 +66,8 @@ func (p *planner) isHead(sha string) error {
 		named, head, sha))
 }
 
-// ofRef leaves of the records of a commit those of the branch or tag that a command on it is about. Those of pull requests are of one.
+// ofRef leaves of the records of a commit those of the branch or tag that a command on it is about.
+// Those of pull requests are of one.
 func (p *planner) ofRef(all []history.Record) []history.Record {
 	if !p.onCommit() {
 		return all

@@ -25,7 +25,8 @@ func remarked() plan.Input {
 	return in
 }
 
-// said is a world where a member has commented on the head of main, of release and of the tag v1. Other commits are elsewhere.
+// said is a world where a member has commented on the head of main, of release and of the tag v1.
+// Other commits are elsewhere.
 func said(comment string) *world {
 	w := written(comment)
 	w.files = []git.File{
@@ -36,7 +37,8 @@ func said(comment string) *world {
 	return w
 }
 
-// A command on a commit runs what a push to its branch or tag has run, whatever the message of the commit says.
+// A command on a commit runs what a push to its branch or tag has run, whatever the message of the
+// commit says.
 func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
@@ -65,7 +67,8 @@ func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
 	}
 }
 
-// What is not the head of the branch starts nothing, and neither does what is no command; the plan says why.
+// What is not the head of the branch starts nothing, and neither does what is no command; the plan
+// says why.
 func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct{ reason, says string }{
@@ -120,7 +123,8 @@ func TestAStrangersCommandOnACommitCostsTwoQuestions(t *testing.T) {
 	}
 }
 
-// A branch that moves while something of the plan is open changes nothing of it: the first attempt has decided.
+// A branch that moves while something of the plan is open changes nothing of it: the first attempt
+// has decided.
 func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
 	t.Parallel()
 	w := said("/test branch:release")
@@ -139,7 +143,8 @@ func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
 	}
 }
 
-// ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be of it.
+// ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be
+// of it.
 func ofRef(r history.Record, ref string, comment bool) history.Record {
 	r.Event.Spec.EventType, r.Event.Spec.BaseRef = "push", ref
 	if comment {
@@ -169,7 +174,8 @@ func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
 	}
 }
 
-// S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has no author who could.
+// S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has
+// no author who could.
 func TestACommandOnACommitCancels(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]v1alpha1.Cancellation{

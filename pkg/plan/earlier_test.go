@@ -107,7 +107,8 @@ func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
 	}
 }
 
-// What is written down is carried on as it is, also if it would be refused now: a version before may have planned more steps.
+// What is written down is carried on as it is, also if it would be refused now: a version before
+// may have planned more steps.
 func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
@@ -183,7 +184,8 @@ func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
 	}
 }
 
-// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of them together are bounded.
+// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of
+// them together are bounded.
 func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}

@@ -18,8 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// facts is what one attempt to plan learnt by asking, for all pipelines: each thing once and only if a decision depends
-// on it, so that a service that does not answer keeps nobody waiting who would decline anyway.
+// facts is what one attempt to plan learnt by asking, for all pipelines: each thing once and only
+// if a decision depends on it, so that a service that does not answer keeps nobody waiting who
+// would decline anyway.
 type facts struct {
 	ask Sources
 	// spec is the event that is asked about.
@@ -36,7 +37,8 @@ type facts struct {
 	asked map[string]error
 }
 
-// cut tells whether a list of changed files that the Git service had cut was read since it was asked last.
+// cut tells whether a list of changed files that the Git service had cut was read since it was
+// asked last.
 func (f *facts) cut() bool {
 	used := f.scope.UsedFiles()
 	return used && f.event.Changed != nil && f.event.Changed.Truncated
@@ -146,8 +148,8 @@ func (f *facts) learnChanged(ctx context.Context) error {
 	return nil
 }
 
-// ofHead lists the head commit's own files where the Git service refuses what was asked for. More may
-// have changed.
+// ofHead lists the head commit's own files where the Git service refuses what was asked for. More
+// may have changed.
 func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
 	spec := f.spec.DeepCopy()
 	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for

@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// past is what is recorded, by the pull request's number, and which subject an event was said to be of.
+// past is what is recorded, by the pull request's number, and which subject an event was said to be
+// of.
 type past struct {
 	*world
 	byNumber map[int64][]history.Record
@@ -55,7 +56,8 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 	return plan.Make(t.Context(), in, sources)
 }
 
-// A check that is pressed twice runs again once: the newest run of its pipeline is left alone until it is over, of that ref alone.
+// A check that is pressed twice runs again once: the newest run of its pipeline is left alone until
+// it is over, of that ref alone.
 func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	runOf := func(event string) string { return resources.RunName(event, ".tekton/b.yaml", 0, "b") }
@@ -91,7 +93,8 @@ func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What starts what has failed lets others decide first, after it is known who asks, and reads what has run after that; nothing else waits.
+// What starts what has failed lets others decide first, after it is known who asks, and reads what
+// has run after that; nothing else waits.
 func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string][]string{
@@ -126,7 +129,8 @@ func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 	}
 }
 
-// A pull request is opened while nothing can be planned, and somebody approves its commit, which is planned first: the commit runs once.
+// A pull request is opened while nothing can be planned, and somebody approves its commit, which is
+// planned first: the commit runs once.
 func TestWhatAnApprovalHasStartedIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Over is the error of an event that turns out to be about nothing any more, because the pull request of a comment was closed,
-// say, or that may not be served.
+// Over is the error of an event that turns out to be about nothing any more, because the pull
+// request of a comment was closed, say, or that may not be served.
 type Over struct{ Why *fault.Error }
 
 // Error returns what the Git service says.
@@ -35,9 +35,9 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed,
-// the HeadSHA if the event may start something, and nothing else.
-// It may be made again until its result is written down: the same answers make the same plan.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was
+// completed, the HeadSHA if the event may start something, and nothing else. It may be made again
+// until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
 	if in.Earlier != nil {
@@ -97,8 +97,8 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	return made, nil
 }
 
-// refuses returns the end of an event that may start nothing: a pull request was closed, nobody allowed it, or a command cannot be
-// done. What an attempt before this one has decided stays.
+// refuses returns the end of an event that may start nothing: a pull request was closed, nobody
+// allowed it, or a command cannot be done. What an attempt before this one has decided stays.
 func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	if p.spec.Closes() {
 		return p.closed(), nil
@@ -116,11 +116,13 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	return end, err
 }
 
-// asked tells whether somebody asks for runs, with a command or a button, beside those that the Git service's own events start.
+// asked tells whether somebody asks for runs, with a command or a button, beside those that the Git
+// service's own events start.
 func (p *planner) asked() bool { return p.command != nil || p.rerun != nil }
 
-// complete asks for what the delivery did not say, of a comment, and whether it is true, of a service that does not sign. The
-// head of a comment's pull request may have moved since the plan was begun: what is planned at is what counts.
+// complete asks for what the delivery did not say, of a comment, and whether it is true, of a
+// service that does not sign. The head of a comment's pull request may have moved since the plan
+// was begun: what is planned at is what counts.
 func (p *planner) complete(ctx context.Context) error {
 	if p.History == nil && p.spec.Comment == nil {
 		return nil
@@ -140,8 +142,8 @@ func (p *planner) complete(ctx context.Context) error {
 	if p.Earlier != nil {
 		p.spec.SHA = p.Earlier.HeadSHA
 	}
-	// A service that is asked for the comment must say what its delivery says: one that was edited since may not start what it did
-	// not ask for.
+	// A service that is asked for the comment must say what its delivery says: one that was edited
+	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
 		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
 	}
@@ -209,14 +211,15 @@ func (p *planner) commits(ctx context.Context, head git.Head) (*Plan, error) {
 	return &Plan{Commits: Commits{HeadSHA: head.SHA, DefinitionSHA: from}}, nil
 }
 
-// The values of settings.pipelinerun_provenance: definitions of the default branch, and of the commit itself.
+// The values of settings.pipelinerun_provenance: definitions of the default branch, and of the
+// commit itself.
 const (
 	defaultBranch = "default_branch"
 	ofCommit      = "source"
 )
 
-// provenance returns the one commit of the target repository that definitions and all they refer to in it are read at.
-// The default branch is asked for once: it may move while the plan is made.
+// provenance returns the one commit of the target repository that definitions and all they refer to
+// in it are read at. The default branch is asked for once: it may move while the plan is made.
 func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
 	if !p.fromDefaultBranch() {
 		return p.definitionsOf(head.SHA), nil
@@ -255,7 +258,8 @@ func (p *planner) hold(manifests int) error {
 	return p.Hold(p.definitions, manifests)
 }
 
-// refuse tells the author that the directory as a whole cannot be read: one run that is never created carries it.
+// refuse tells the author that the directory as a whole cannot be read: one run that is never
+// created carries it.
 func (p *planner) refuse(made *Plan, why *fault.Error) *Plan {
 	made.Reason, made.Message = why.Reason, why.Message
 	if p.remark() { // the pull request's own event tells it, once

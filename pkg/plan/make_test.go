@@ -198,7 +198,8 @@ func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
 	}
 }
 
-// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the other.
+// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the
+// other.
 func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute

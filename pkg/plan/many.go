@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else nil. Those that cannot be
-// decided yet do not count yet.
+// tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else
+// nil. Those that cannot be decided yet do not count yet.
 func (d *draft) tooMany(open []*candidate) *fault.Error {
 	selected := len(d.runs.all)
 	for _, c := range open {
@@ -28,7 +28,8 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 		"Narrow their annotations, or start several from one pipeline", selected, Definitions, v1alpha1.MaxRuns, none)
 }
 
-// refuseOpen ends the planning with one check that says why. What was created for the event before goes on.
+// refuseOpen ends the planning with one check that says why. What was created for the event before
+// goes on.
 func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 	for _, c := range open {
 		message := why.Message
@@ -43,7 +44,8 @@ func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 	d.runs.all = append(d.runs.all, d.wholeRefused(why))
 }
 
-// wholeRefused is a run that is never created: its check tells what is wrong with the directory as a whole.
+// wholeRefused is a run that is never created: its check tells what is wrong with the directory as
+// a whole.
 func (p *planner) wholeRefused(why *fault.Error) Run {
 	return Run{
 		Pipeline: Definitions, Namespace: p.spec.Repository.Namespace, Name: resources.RunName(p.Event.Name, Definitions, 0, Definitions),
@@ -51,8 +53,8 @@ func (p *planner) wholeRefused(why *fault.Error) Run {
 	}
 }
 
-// WaitingRun is the name of the run that stands for the plan of an event while the Git service refuses
-// what decides. It is never created: its check shows what is waited for.
+// WaitingRun is the name of the run that stands for the plan of an event while the Git service
+// refuses what decides. It is never created: its check shows what is waited for.
 func WaitingRun(event string) string {
 	return resources.RunName(event, Definitions, 0, "waiting")
 }

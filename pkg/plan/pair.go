@@ -124,8 +124,8 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	return false, nil
 }
 
-// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for is
-// none.
+// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for
+// is none.
 func hasRuns(r history.Record) bool {
 	found := r.Event.Status.Runs
 	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
@@ -193,8 +193,8 @@ func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	})
 }
 
-// late reports whether a push, as it was recorded, does not wait for the event of a pull request any
-// more.
+// late reports whether a push, as it was recorded, does not wait for the event of a pull request
+// any more.
 func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
 }

@@ -39,9 +39,9 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 	}
 }
 
-// The clocks of receivers and of controllers differ: a push that may run at this moment reads again,
-// also if it does not do so yet by the clock of whoever plans the pull request. One that still waits
-// is left alone.
+// The clocks of receivers and of controllers differ: a push that may run at this moment reads
+// again, also if it does not do so yet by the clock of whoever plans the pull request. One that
+// still waits is left alone.
 func TestAPushThatMayRunAtThisMomentReadsAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -22,8 +22,8 @@ import (
 // maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
 const maxPipelineName = 253
 
-// prepare turns a candidate into its decision and, if it is selected, its run. It returns the run as it was planned, nil when
-// there is none or not yet.
+// prepare turns a candidate into its decision and, if it is selected, its run. It returns the run
+// as it was planned, nil when there is none or not yet.
 func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	run := Run{Pipeline: c.definition.Name, Namespace: d.spec.Repository.Namespace, Name: c.run}
 	if c.selection.Incomplete {
@@ -81,8 +81,9 @@ func (d *draft) unknownNote(definition resolve.Definition) string {
 	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 
-// nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
-// shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
+// nameRefused names the check of a refused pipeline as its run would have been named, so that a
+// required check of that name shows the refusal. A placeholder whose value cannot be learnt now
+// stays: the refusal does not wait for it.
 func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
 	scope := d.facts.scope
 	_ = d.facts.learning(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
@@ -99,8 +100,8 @@ func (c *candidate) decide(reason string) {
 	c.decision.Open, c.decision.Reason, c.decision.Selected = false, reason, ""
 }
 
-// postpone leaves a candidate open. One that is selected already gets its run, so that its author sees a check that says
-// what it waits for, unless not even its name is known.
+// postpone leaves a candidate open. One that is selected already gets its run, so that its author
+// sees a check that says what it waits for, unless not even its name is known.
 func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) {
 	if c.decision.Reason == "" || f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
 		c.decision.Reason = "waiting: " + f.Message

@@ -32,7 +32,8 @@ func (w *world) Differ(_ context.Context, earlier, later string, names ...string
 // forbidden is what a service says that does not let us ask.
 func forbidden() error { return fault.Operatorf(fault.ReasonPermissionMissing, "403") }
 
-// remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one that member has approved.
+// remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one
+// that member has approved.
 func remembering(changes ...func(*plan.Input)) plan.Input {
 	in := forked()
 	config := *in.Config
@@ -70,8 +71,8 @@ func policed(in *plan.Input) {
 	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}}}
 }
 
-// S22: what the author of an approved pull request pushes later runs, compared with what was approved, unless one of the reasons to forget
-// that holds. Whatever waits says why.
+// S22: what the author of an approved pull request pushes later runs, compared with what was
+// approved, unless one of the reasons to forget that holds. Whatever waits says why.
 func TestAnApprovalIsRemembered(t *testing.T) {
 	t.Parallel()
 	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
@@ -197,8 +198,9 @@ func TestACommandIsNotLetByAMemory(t *testing.T) {
 	}
 }
 
-// The definitions of a commit that is remembered are the default branch's; if the Repository says that they are the commit's own, those of the
-// commit that was approved: files that .tekton refers to may be anywhere.
+// The definitions of a commit that is remembered are the default branch's; if the Repository says
+// that they are the commit's own, those of the commit that was approved: files that .tekton refers
+// to may be anywhere.
 func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 	t.Parallel()
 	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
@@ -212,7 +214,8 @@ func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 	}
 }
 
-// S27: what ran by a remembered approval runs again by a button as long as that is remembered, which is found out again.
+// S27: what ran by a remembered approval runs again by a button as long as that is remembered,
+// which is found out again.
 func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
 	t.Parallel()
 	before := ran(forked(), "pull-1", "a=Failed")

@@ -24,7 +24,8 @@ func pressed(rerun v1alpha1.Rerun) plan.Input {
 	return in
 }
 
-// ran is the record of an event whose pipelines, all of one file each, ended so: "a=Succeeded b=" with nothing for one that runs.
+// ran is the record of an event whose pipelines, all of one file each, ended so: "a=Succeeded b="
+// with nothing for one that runs.
 func ran(in plan.Input, name, ended string) history.Record {
 	event := &v1alpha1.GitEvent{Spec: *in.Event.Spec.DeepCopy()}
 	event.Name, event.Status.Plan = name, &v1alpha1.Plan{HeadSHA: sha}
@@ -61,8 +62,8 @@ func described(head string, project int64, author string) func(*v1alpha1.GitEven
 	}
 }
 
-// One check is one pipeline, whatever its annotations say and whatever else is there: of a push or of a pull request, by a name
-// that has placeholders, refused before, or as the re-run of a re-run.
+// One check is one pipeline, whatever its annotations say and whatever else is there: of a push or
+// of a pull request, by a name that has placeholders, refused before, or as the re-run of a re-run.
 func TestACheckRunsAgain(t *testing.T) {
 	t.Parallel()
 	runOf := func(event, pipeline string) string {
@@ -120,7 +121,8 @@ func TestACheckRunsAgain(t *testing.T) {
 	}
 }
 
-// All checks are those whose newest run did not succeed; all that ended, if each did; none of those that run now.
+// All checks are those whose newest run did not succeed; all that ended, if each did; none of those
+// that run now.
 func TestAllChecksRunAgain(t *testing.T) {
 	t.Parallel()
 	tag := push()
@@ -178,8 +180,8 @@ func TestAllChecksRunAgain(t *testing.T) {
 	}
 }
 
-// S27: a button needs write access, read now, before anything else is asked; and a fork's commit runs again only if it ran before
-// and its author may write.
+// S27: a button needs write access, read now, before anything else is asked; and a fork's commit
+// runs again only if it ran before and its author may write.
 func TestWhoMayPress(t *testing.T) {
 	t.Parallel()
 	before := map[int64][]history.Record{4: {ran(forked(), "pull-1", "a=Failed")}}
@@ -242,7 +244,8 @@ func TestAPressWaits(t *testing.T) {
 	}
 }
 
-// A commit of which nothing is known but a check's name runs at its pull request's head only, and nowhere if GitHub names no place.
+// A commit of which nothing is known but a check's name runs at its pull request's head only, and
+// nowhere if GitHub names no place.
 func TestACheckThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}

@@ -21,8 +21,8 @@ type retest struct {
 	left int
 }
 
-// leave declines a selected pipeline that /retest without names, or an approval, does not start again. What was recorded is asked for
-// once, and only if something is selected.
+// leave declines a selected pipeline that /retest without names, or an approval, does not start
+// again. What was recorded is asked for once, and only if something is selected.
 func (d *draft) leave(ctx context.Context, c *candidate) error {
 	if !d.startsFailed() {
 		return d.leaveToApproval(ctx, c)
@@ -44,9 +44,10 @@ func (d *draft) leave(ctx context.Context, c *candidate) error {
 	return fault.Ignoredf("NotSelected", "%s", why)
 }
 
-// leaveToApproval declines what the comment that has approved the commit has started, of an event that happened before it and is planned
-// after it: a pull request that was opened during an outage, say. What happened in the comment's second came after it: a comment approves only
-// what was the head in a second before.
+// leaveToApproval declines what the comment that has approved the commit has started, of an event
+// that happened before it and is planned after it: a pull request that was opened during an outage,
+// say. What happened in the comment's second came after it: a comment approves only what was the
+// head in a second before.
 func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 	if d.Approval == nil || d.asked() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
 		return nil

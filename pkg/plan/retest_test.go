@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// recorded is an event on a commit with runs ("name outcome"; "running" has none yet, "refused" will have none).
+// recorded is an event on a commit with runs ("name outcome"; "running" has none yet, "refused"
+// will have none).
 func recorded(sha string, settled bool, runs ...string) history.Record {
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "earlier"}}
 	event.Spec.SHA, event.Spec.EventType, event.Status.Plan = sha, "pull_request", &v1alpha1.Plan{HeadSHA: sha}
@@ -104,8 +105,8 @@ func TestRetestOfWhatSucceeded(t *testing.T) {
 	}
 }
 
-// A comment that approves a commit starts what events before it would have started, however late those are planned. What happens in its
-// second or later comes after it.
+// A comment that approves a commit starts what events before it would have started, however late
+// those are planned. What happens in its second or later comes after it.
 func TestWhatTheApprovalHasStartedIsNotStartedByAnOlderEvent(t *testing.T) {
 	t.Parallel()
 	approval := approvedBefore(sha, "main") // in the third second

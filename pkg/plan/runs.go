@@ -17,8 +17,9 @@ func (r *runs) named(name string) *Run {
 	return nil
 }
 
-// put adds a run, or completes the one that was unresolved. That may have been called without the dash of its generateName,
-// by the release before: its check keeps the name, because a GitLab would show another one, and the first would stay pending.
+// put adds a run, or completes the one that was unresolved. That may have been called without the
+// dash of its generateName, by the release before: its check keeps the name, because a GitLab would
+// show another one, and the first would stay pending.
 func (r *runs) put(run Run) {
 	before := r.named(run.Name)
 	if before == nil {
@@ -31,8 +32,9 @@ func (r *runs) put(run Run) {
 	*before = run
 }
 
-// distinct refuses a name that is another run's once its placeholders are replaced: one check would have to show both, and
-// GitLab's would show whichever reported last. The refusal has a check of its own.
+// distinct refuses a name that is another run's once its placeholders are replaced: one check would
+// have to show both, and GitLab's would show whichever reported last. The refusal has a check of
+// its own.
 func (r *runs) distinct(run *Run, file string) error {
 	for i := range r.all {
 		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline {

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// MaxBytes is the most that the manifests of one event may take in JSON, whichever attempt has made them: what one blob keeps.
+	// MaxBytes is the most that the manifests of one event may take in JSON, whichever attempt has
+	// made them: what one blob keeps.
 	MaxBytes = 32 << 20
 	// reasonTooLarge refuses PipelineRuns that cannot be kept together.
 	reasonTooLarge = "PlanTooLarge"
@@ -62,8 +63,8 @@ func (d *draft) forgetManifests() {
 	}
 }
 
-// refuseLarge makes refusals of the runs: each has a check of its own, so that the one that is required shows it. What was
-// planned and created for the event before is not touched.
+// refuseLarge makes refusals of the runs: each has a check of its own, so that the one that is
+// required shows it. What was planned and created for the event before is not touched.
 func (d *draft) refuseLarge(all *size, open []*candidate) {
 	message := all.told()
 	for _, c := range open {

@@ -10,8 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S10: to a writer's pull request from another repository a stranger has pushed, and that waits for approval. A remark of a writer that matches
-// on-comment approves nothing: with what it would start the stranger's definitions would run, with every secret.
+// S10: to a writer's pull request from another repository a stranger has pushed, and that waits for
+// approval. A remark of a writer that matches on-comment approves nothing: with what it would start
+// the stranger's definitions would run, with every secret.
 func TestARemarkDoesNotRunWhatAStrangerHasPushed(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string][]history.Record{

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values each take as much.
+	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values
+	// each take as much.
 	ordinaryWork = 200 * time.Millisecond
 	// maxWork is the most that is rendered for an event.
 	maxWork = 2 * time.Second

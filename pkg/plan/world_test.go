@@ -235,7 +235,8 @@ func forked() plan.Input {
 	return in
 }
 
-// onRecord is what was recorded of the pull request: that it was opened, unless the test says something else.
+// onRecord is what was recorded of the pull request: that it was opened, unless the test says
+// something else.
 func (w *world) onRecord() []history.Record {
 	if w.records != nil {
 		return w.records

@@ -27,8 +27,9 @@ const (
 	parallel = 4       // files read at once; G2 bounds what all events of a credential do at once
 )
 
-// MaxCompared is how many files GitHub lists of a comparison (https://docs.github.com/rest/commits/commits). What a push
-// changed is read off the trees from there on, which know no renames; so does whoever answers in GitHub's place.
+// MaxCompared is how many files GitHub lists of a comparison
+// (https://docs.github.com/rest/commits/commits). What a push changed is read off the trees from
+// there on, which know no renames; so does whoever answers in GitHub's place.
 const MaxCompared = 300
 
 // IsDefinition tells whether a file in a definition directory is read.
@@ -37,8 +38,9 @@ func IsDefinition(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the first error. What is
-// more or larger than Plumbline reads is an Invalid fault that names the directory.
+// ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the
+// first error. What is more or larger than Plumbline reads is an Invalid fault that names the
+// directory.
 func ReadFiles(ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error)) ([]git.File, error) {
 	if len(names) > MaxFiles {
 		return nil, fault.Invalidf("TooManyFiles", "%s holds %d YAML files: at most %d are read", dir, len(names), MaxFiles)

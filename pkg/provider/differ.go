@@ -15,8 +15,9 @@ const (
 	ReasonNotComparable = "NotComparable"
 )
 
-// Differ compares what two commits have in their root directories under some names, as History.Differ has it. root lists the root
-// directory of a commit; that the service does not know it is a fault with reason CommitUnknown.
+// Differ compares what two commits have in their root directories under some names, as
+// History.Differ has it. root lists the root directory of a commit; that the service does not know
+// it is a fault with reason CommitUnknown.
 func Differ(earlier, later string, names []string, root func(sha string) ([]Entry, error)) ([]string, error) {
 	now, err := listed(root, later)
 	if err != nil {
@@ -51,7 +52,8 @@ func listed(root func(sha string) ([]Entry, error), sha string) (map[string]Entr
 	return byName, err
 }
 
-// notComparable is an Invalid fault for what no later attempt will be told either; every other error is waited for.
+// notComparable is an Invalid fault for what no later attempt will be told either; every other
+// error is waited for.
 func notComparable(err error) error {
 	f := fault.Of(err)
 	switch {

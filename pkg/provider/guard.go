@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// Within returns the transport for calls of what the policy lets through. A tenant may name a Git service, so each request
-// is judged by the name it goes to, redirects included, and each connection by the address that the name has at that moment.
+// Within returns the transport for calls of what the policy lets through. A tenant may name a Git
+// service, so each request is judged by the name it goes to, redirects included, and each
+// connection by the address that the name has at that moment.
 func (t *Transport) Within(policy egress.Policy) http.RoundTripper {
 	return &guarded{Transport: t, policy: policy}
 }
@@ -53,12 +54,12 @@ func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
 	return g.direct(g.policy), nil
 }
 
-// maxPolicies is how many policies have connections at once: those of tenants and of whoever uses the global Repository's
-// token take turns all the time, and a changed configuration makes others.
+// maxPolicies is how many policies have connections at once: those of tenants and of whoever uses
+// the global Repository's token take turns all the time, and a changed configuration makes others.
 const maxPolicies = 4
 
-// direct returns the connections that were made under the policy. Those of another one are never used: it may have allowed
-// what this one does not.
+// direct returns the connections that were made under the policy. Those of another one are never
+// used: it may have allowed what this one does not.
 func (t *Transport) direct(policy egress.Policy) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,8 +95,9 @@ func (t *Transport) dialer(policy egress.Policy) func(context.Context, string, s
 	}
 }
 
-// addressRefused is nil unless err is the policy's. Its text does not say what a name inside resolves to: who names a Git
-// service may be a tenant, and the installation's network is none of theirs.
+// addressRefused is nil unless err is the policy's. Its text does not say what a name inside
+// resolves to: who names a Git service may be a tenant, and the installation's network is none of
+// theirs.
 func addressRefused(req *http.Request, err error) error {
 	var refused *egress.RefusedError
 	if !errors.As(err, &refused) {
@@ -110,6 +112,6 @@ func addressRefused(req *http.Request, err error) error {
 		"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there", host, why, host)
 }
 
-// ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation does not call, unless
-// the administrator lists it.
+// ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation
+// does not call, unless the administrator lists it.
 const ReasonAddressRefused = "AddressRefused"

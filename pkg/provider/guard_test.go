@@ -36,7 +36,8 @@ func inside(t *testing.T) (port string, called *atomic.Int32) {
 	return port, called
 }
 
-// S30: what is inside is not called unless it is listed, however it is written, and the refusal says what to set.
+// S30: what is inside is not called unless it is listed, however it is written, and the refusal
+// says what to set.
 func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})
@@ -74,7 +75,8 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 	}
 }
 
-// Tenants and the global Repository's users take turns: neither's calls end the connections of the others.
+// Tenants and the global Repository's users take turns: neither's calls end the connections of the
+// others.
 func TestEachPolicyKeepsItsConnections(t *testing.T) {
 	var made atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -107,7 +109,8 @@ func TestEachPolicyKeepsItsConnections(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when the connection is made: whoever owns the name may change that at any time.
+// A name is judged by what it resolves to when the connection is made: whoever owns the name may
+// change that at any time.
 func TestANameThatIsReboundIsNotCalled(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})

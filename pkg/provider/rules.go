@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Rules are the limits that a service publishes. The zero value is a service that has none: what it says in its answers counts
-// all the same.
+// Rules are the limits that a service publishes. The zero value is a service that has none: what it
+// says in its answers counts all the same.
 type Rules struct {
 	// AtOnce bounds the calls in flight; 0 does not.
 	AtOnce int

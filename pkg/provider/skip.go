@@ -13,5 +13,6 @@ func SkipsCI(message string) bool { return skipCommand.MatchString(message) }
 // ownComment is the mark that each comment of ours has, unseen by people, with what it is about.
 var ownComment = regexp.MustCompile(`<!-- plumbline [a-z]+`)
 
-// IsOwnComment tells whether a comment has our mark. It is ignored whoever wrote it: a person's token writes in that person's name.
+// IsOwnComment tells whether a comment has our mark. It is ignored whoever wrote it: a person's
+// token writes in that person's name.
 func IsOwnComment(comment string) bool { return ownComment.MatchString(comment) }

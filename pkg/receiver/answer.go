@@ -54,8 +54,8 @@ func rejected(status int, reason, message string) answer {
 	return answer{status: status, outcome: outcomeRejected, reason: reason, message: cut(message)}
 }
 
-// unbelieved answers everybody who proves nothing with the same bytes, whether there is a Repository or not (S34). The reason
-// and the detail are for the operator.
+// unbelieved answers everybody who proves nothing with the same bytes, whether there is a
+// Repository or not (S34). The reason and the detail are for the operator.
 func unbelieved(reason, detail string) answer {
 	a := rejected(http.StatusUnauthorized, reason, "nobody vouches for this delivery: its secret token is not the one of a Repository with the project's URL, "+
 		"or there is no such Repository, or it names no webhook secret; the log of Plumbline's receiver tells which")
@@ -63,8 +63,8 @@ func unbelieved(reason, detail string) answer {
 	return a
 }
 
-// unavailable answers 503: the delivery is not recorded and has to come again. What the cause says is logged and not
-// answered, because it names objects of the cluster.
+// unavailable answers 503: the delivery is not recorded and has to come again. What the cause says
+// is logged and not answered, because it names objects of the cluster.
 func unavailable(message string, cause error) answer {
 	a := answer{status: http.StatusServiceUnavailable, outcome: outcomeUnavailable, reason: "Overloaded", message: message, retryAfter: retryAfter}
 	if f := fault.Of(cause); f != nil {

@@ -18,7 +18,8 @@ import (
 // slots is a semaphore that is waited for until a context ends.
 type slots chan struct{}
 
-// take waits for at most fairness.PlaceWait. Until it is done it calls waiting every contendedEvery.
+// take waits for at most fairness.PlaceWait. Until it is done it calls waiting every
+// contendedEvery.
 func (s slots) take(ctx context.Context, waiting func()) bool {
 	ctx, cancel := context.WithTimeout(ctx, fairness.PlaceWait)
 	defer cancel()
@@ -44,8 +45,9 @@ var (
 	errNoSlot   = errors.New("too many deliveries at once")
 )
 
-// read returns the whole body, with a slot that is held until release is called. Who sends a body has no slot before it is
-// there, but for one over smallBodyBytes: it takes a slot for large ones when it has sent that much.
+// read returns the whole body, with a slot that is held until release is called. Who sends a body
+// has no slot before it is there, but for one over smallBodyBytes: it takes a slot for large ones
+// when it has sent that much.
 func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	none := func() {}
 	if r.ContentLength > MaxBodyBytes {
@@ -89,7 +91,8 @@ type incoming struct {
 	body       []byte
 	connection *connlimit.Connection
 	deadline   func(time.Time) error
-	// began is when the headers were waited for, piece when the current piece of the body was, and has what came of it.
+	// began is when the headers were waited for, piece when the current piece of the body was, and
+	// has what came of it.
 	began, piece time.Time
 	has          int
 	// slotted tells whether the body has a slot for large ones.

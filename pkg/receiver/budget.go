@@ -18,8 +18,8 @@ func isBudget(err error) bool {
 	return f != nil && budgetScope(f.Reason) != ""
 }
 
-// admit counts an event that is about to be created, with so many bytes of payload in etcd, and has the event say so. A budget
-// that is used up is a Throttled fault with the budget's reason.
+// admit counts an event that is about to be created, with so many bytes of payload in etcd, and has
+// the event say so. A budget that is used up is a Throttled fault with the budget's reason.
 func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
 	repository := types.NamespacedName{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name}
 	quota.Annotate(event, repository, bytes)
@@ -34,7 +34,8 @@ func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
 	return fault.Throttledf(scope.Reason(), budgetRetry, "the open events of %s have used up %s", scope, r.Budget.Limits(scope))
 }
 
-// unrecorded answers what Record refuses. Whoever sends learns whose budget is used up, and nothing of other tenants.
+// unrecorded answers what Record refuses. Whoever sends learns whose budget is used up, and nothing
+// of other tenants.
 func unrecorded(err error) answer {
 	const again = "see the conditions of the Repository, and send the delivery again when events have ended"
 	switch fault.Of(err).Reason {
@@ -53,7 +54,8 @@ func unrecorded(err error) answer {
 	return unavailable("the delivery could not be recorded", err)
 }
 
-// budgetScope is the word of a metric for the reason of a budget that is used up, empty for other reasons.
+// budgetScope is the word of a metric for the reason of a budget that is used up, empty for other
+// reasons.
 func budgetScope(reason string) string {
 	return map[string]string{
 		quota.ReasonPull: "pull_request", quota.ReasonRepository: "repository", quota.ReasonNamespace: "namespace",
@@ -61,8 +63,9 @@ func budgetScope(reason string) string {
 	}[reason]
 }
 
-// uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API servers count it by an
-// update that may conflict, and answer 409 when they have lost it some times.
+// uncontended repeats a create while several of them contend for the usage of a ResourceQuota: API
+// servers count it by an update that may conflict, and answer 409 when they have lost it some
+// times.
 func uncontended(create func() error) (err error) {
 	for range maxQuotaRaces {
 		if err = create(); !apierrors.IsConflict(err) {

@@ -29,7 +29,8 @@ func (w *world) payloads() int {
 	return len(list.Items)
 }
 
-// S5: past a budget a delivery is answered 503, writes nothing and is counted. A copy of a recorded one is answered as before.
+// S5: past a budget a delivery is answered 503, writes nothing and is counted. A copy of a recorded
+// one is answered as before.
 func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 	for reason, c := range map[string]struct{ scope, says string }{
 		quota.ReasonRepository: {"repository", "the open events of this Repository have used up their budget"},
@@ -113,7 +114,8 @@ func TestAnEventSaysWhatItUses(t *testing.T) {
 	}
 }
 
-// While events cannot be created their payloads are, and stay for an hour: they fill no more than the budget.
+// While events cannot be created their payloads are, and stay for an hour: they fill no more than
+// the budget.
 func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Bytes = 5_000_000 // a tenth for the Repository; a payload takes some 70,000
@@ -129,7 +131,8 @@ func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 	}
 }
 
-// Of a payload of several objects some may be there when another is refused. They count as long as they are there.
+// Of a payload of several objects some may be there when another is refused. They count as long as
+// they are there.
 func TestPartsOfPayloadsKeepToTheBudget(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Bytes = 20 << 20 // 2 MiB for the Repository

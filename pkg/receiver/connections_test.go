@@ -32,8 +32,9 @@ func (f *front) cut(bound string) int64 {
 	return f.sum("plumbline.receiver.cut", map[string]string{"bound": bound})
 }
 
-// When there is no room for one more connection, the one that has sent nothing for the longest gives way; so it does when its
-// source has its share. The answer of a delivery does not depend on it.
+// When there is no room for one more connection, the one that has sent nothing for the longest
+// gives way; so it does when its source has its share. The answer of a delivery does not depend on
+// it.
 func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
 	for bound, of := range map[string][2]int{"total": {3, 100}, "source": {100, 3}} {
 		t.Run(bound, func(t *testing.T) {
@@ -81,7 +82,8 @@ func TestIdleConnectionsGiveWayLast(t *testing.T) {
 	}
 }
 
-// The bodies that have no slot have a budget together. Past it the source that takes the most gives way, with an answer.
+// The bodies that have no slot have a budget together. Past it the source that takes the most gives
+// way, with an answer.
 func TestBodiesWithoutASlotHaveABudget(t *testing.T) {
 	f := newFront(t, &connlimit.Limits{Total: 100, Unverified: 100, Bytes: 64 << 10})
 	begun := headers(push("k"), length(1<<20)) + strings.Repeat("x", 10<<10)

@@ -55,7 +55,8 @@ func (w *world) asking(fails error) *asked {
 	return a
 }
 
-// A delivery that was signed with a secret which is not copied yet waits for the copy, and asks for it.
+// A delivery that was signed with a secret which is not copied yet waits for the copy, and asks for
+// it.
 func TestADeliveryWaitsForANewerCopy(t *testing.T) {
 	const fresh = "the-secret-of-a-minute-ago"
 	for name, before := range map[string]map[string]map[string]string{
@@ -112,7 +113,8 @@ func TestGuessesWaitOnce(t *testing.T) {
 	}
 }
 
-// A9: while nobody can be asked whether the secret has changed, a delivery that does not fit is answered 503, not 401.
+// A9: while nobody can be asked whether the secret has changed, a delivery that does not fit is
+// answered 503, not 401.
 func TestAMismatchWhileNobodyCanBeAsked(t *testing.T) {
 	w := newWorld(t)
 	a := w.asking(errors.New("connection refused"))

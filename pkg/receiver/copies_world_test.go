@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
-// copies are those of a receiver that has seen what the controllers have copied; nil is that they have not yet.
+// copies are those of a receiver that has seen what the controllers have copied; nil is that they
+// have not yet.
 func (w *world) copies() *secrets.Copies {
 	c := secrets.New(w.asks, w.clock)
 	c.Wait = time.Millisecond // nothing comes

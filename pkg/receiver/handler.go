@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receiver is the HTTP edge: it verifies a delivery of a Git service, makes it a GitEvent and answers when
-// that is durable. It holds nothing in memory that correctness needs, so any number of replicas may run.
+// Package receiver is the HTTP edge: it verifies a delivery of a Git service, makes it a GitEvent
+// and answers when that is durable. It holds nothing in memory that correctness needs, so any
+// number of replicas may run.
 package receiver
 
 import (
@@ -38,7 +39,8 @@ type serviceFinder interface {
 }
 
 type recorder interface {
-	// Affords returns a Throttled fault if a push's body of that size would not be recorded for a namespace now, or another event's.
+	// Affords returns a Throttled fault if a push's body of that size would not be recorded for a
+	// namespace now, or another event's.
 	Affords(namespace string, push bool, size int) error
 	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
 }
@@ -97,7 +99,8 @@ type delivery struct {
 	body     []byte
 	provider *provider.Provider
 	origin   provider.Origin
-	// previousKey is where the previous webhook secret is, if the delivery was verified with that one.
+	// previousKey is where the previous webhook secret is, if the delivery was verified with that
+	// one.
 	previousKey string
 	// admitted tells whether it was taken off the budget of strangers.
 	admitted bool
@@ -140,7 +143,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.log(d, a, took)
 }
 
-// guarded turns a panic into 503: one poisonous delivery is no reason to drop a connection without an answer.
+// guarded turns a panic into 503: one poisonous delivery is no reason to drop a connection without
+// an answer.
 func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) (a answer) {
 	defer func() {
 		if recover() == nil { // the value may quote the payload, so only the place is logged
@@ -152,7 +156,8 @@ func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWrite
 	return h.receive(ctx, d, w, r)
 }
 
-// wait ends so long after the body has arrived that nothing can be told by it, or when there is nobody to be answered. The body and its slot are given back by now.
+// wait ends so long after the body has arrived that nothing can be told by it, or when there is
+// nobody to be answered. The body and its slot are given back by now.
 func (h *Handler) wait(r *http.Request, arrived time.Time) {
 	timer := time.NewTimer(h.late - h.Clock.Since(arrived))
 	defer timer.Stop()
@@ -199,8 +204,9 @@ func (h *Handler) claimant(header http.Header) *provider.Provider {
 	return nil
 }
 
-// accept verifies a delivery of the App, finds whose it is and records it. It decodes before the lookup: most
-// deliveries of an App are events that are never acted on, and those must not cost a read of the API server each.
+// accept verifies a delivery of the App, finds whose it is and records it. It decodes before the
+// lookup: most deliveries of an App are events that are never acted on, and those must not cost a
+// read of the API server each.
 func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	secret, err := h.Secret.Read(ctx)
 	if err != nil {
@@ -260,7 +266,8 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	return recorded(name)
 }
 
-// log writes the one line of a delivery: nothing of its body but its repository's URL, and no secret.
+// log writes the one line of a delivery: nothing of its body but its repository's URL, and no
+// secret.
 func (h *Handler) log(d *delivery, a answer, took time.Duration) {
 	fields := []any{
 		"provider", d.providerName(), "event", cut(d.origin.Event), "delivery", cut(d.origin.DeliveryKey),

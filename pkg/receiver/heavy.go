@@ -15,8 +15,9 @@ func (d *delivery) decode() (spec *v1alpha1.GitEventSpec, err error) {
 	return spec, err
 }
 
-// beyondRate refuses a body that its namespace's rate would refuse in the end, before it is decoded. So many bytes have little to do
-// with the many deliveries of an App that nobody acts on: they may cost the look-up of a Repository.
+// beyondRate refuses a body that its namespace's rate would refuse in the end, before it is
+// decoded. So many bytes have little to do with the many deliveries of an App that nobody acts on:
+// they may cost the look-up of a Repository.
 func (h *Handler) beyondRate(ctx context.Context, d *delivery, canonical string) *answer {
 	if len(d.body) <= fairness.SurelyLarge || canonical == "" {
 		return nil

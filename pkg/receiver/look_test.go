@@ -69,8 +69,9 @@ func TestCallsOfADelivery(t *testing.T) {
 	}
 }
 
-// The sweep writes a tombstone and then deletes the event. Whoever looks for the tombstone before that and creates the event
-// after it runs the delivery twice: so of an event that the sweep may delete the record is read first.
+// The sweep writes a tombstone and then deletes the event. Whoever looks for the tombstone before
+// that and creates the event after it runs the delivery twice: so of an event that the sweep may
+// delete the record is read first.
 func TestAnEventThatIsBuriedMeanwhileDoesNotRunAgain(t *testing.T) {
 	for name, d := range map[string]delivery{"whose body tells no time": push("k1"), "that happened an hour ago": happened("k1", time.Date(2026, 1, 2, 2, 0, 0, 0, time.UTC))} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,8 @@ func CachedView(claim func(name string) (*v1alpha1.RepositoryClaim, error), repo
 	}
 }
 
-// LiveView asks the API server; claims are those of one namespace. Each call may take as long as wait.
+// LiveView asks the API server; claims are those of one namespace. Each call may take as long as
+// wait.
 func LiveView(client versioned.Interface, claimNamespace string, wait APIWait) View {
 	return View{
 		Claim: func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
@@ -51,7 +52,8 @@ func LiveView(client versioned.Interface, claimNamespace string, wait APIWait) V
 	}
 }
 
-// byURL finds the Repositories that name a URL, by its canonical form, and byGroup those of the same host and group.
+// byURL finds the Repositories that name a URL, by its canonical form, and byGroup those of the
+// same host and group.
 const (
 	byURL   = "receiver.plumbline.dev/url"
 	byGroup = "receiver.plumbline.dev/group"
@@ -93,9 +95,9 @@ func NamedBy(repositories cache.Indexer) func(canonical string) bool {
 	}
 }
 
-// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, in the order of their
-// names, then all of its group, of each namespace one before any has its second: nobody displaces others by the Repositories of
-// one namespace.
+// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name
+// the URL, in the order of their names, then all of its group, of each namespace one before any has
+// its second: nobody displaces others by the Repositories of one namespace.
 func BesideBy(repositories cache.Indexer) func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
 	by := func(index, value string) []*pacv1alpha1.Repository {
 		objects, err := repositories.ByIndex(index, value)
@@ -136,9 +138,11 @@ type Lookup struct {
 	Unverified View
 	// Named tells whether any Repository names a canonical URL, as far as a cache knows.
 	Named func(canonical string) bool
-	// Beside are the Repositories that name the URL, and what returns all of the same group, as far as a cache knows.
+	// Beside are the Repositories that name the URL, and what returns all of the same group, as far
+	// as a cache knows.
 	Beside func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository)
-	// Barred reports whether a namespace cannot claim a canonical URL whoever else wants it: nobody waits for that.
+	// Barred reports whether a namespace cannot claim a canonical URL whoever else wants it: nobody
+	// waits for that.
 	Barred func(canonical, namespace string) bool
 }
 
@@ -151,10 +155,11 @@ func (l Lookup) Known(ctx context.Context, canonical string) *pacv1alpha1.Reposi
 	return repository
 }
 
-// Find returns the Repository of a canonical URL: the one its claim names, if it still has that URL. What the cache
-// does not know is asked live, because a cache lies for seconds. Nothing owns the URL: an Ignored fault that says why.
-// Any other error means that it is not known; so it is while a Repository names the URL and nobody has claimed it,
-// e.g. because the controllers are down. Once there is a claim, who owns the URL is decided.
+// Find returns the Repository of a canonical URL: the one its claim names, if it still has that
+// URL. What the cache does not know is asked live, because a cache lies for seconds. Nothing owns
+// the URL: an Ignored fault that says why. Any other error means that it is not known; so it is
+// while a Repository names the URL and nobody has claimed it, e.g. because the controllers are
+// down. Once there is a claim, who owns the URL is decided.
 func (l Lookup) Find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
 	if repository := l.Known(ctx, canonical); repository != nil {
 		return repository, nil

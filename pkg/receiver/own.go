@@ -16,9 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
-// acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it claims to be is looked
-// up first: there is no other way to find the secret. Until it is verified everybody is a stranger, who must not learn whether
-// there is a Repository of that URL: see unbelieved. What is for nobody is no error of a sender that vouch knows (A12).
+// acceptOwn verifies a delivery with the secret that its Repository names, and records it. Whose it
+// claims to be is looked up first: there is no other way to find the secret. Until it is verified
+// everybody is a stranger, who must not learn whether there is a Repository of that URL: see
+// unbelieved. What is for nobody is no error of a sender that vouch knows (A12).
 func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	canonical, err := v1alpha1.CanonicalURL(d.origin.URL)
 	if err != nil {
@@ -39,7 +40,8 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return unavailable("the webhook secret cannot be read at the moment", err)
 	}
-	// Nobody waits for a newer secret here: the time would tell strangers that the project is onboarded.
+	// Nobody waits for a newer secret here: the time would tell strangers that the project is
+	// onboarded.
 	if err := d.verify(secret, false); err != nil {
 		return unverified(err, func() answer { return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message) })
 	}
@@ -74,7 +76,8 @@ func (s Services) GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository
 	return global, nil
 }
 
-// Of returns the service of a Repository. Settings that contradict each other are an Operator fault.
+// Of returns the service of a Repository. Settings that contradict each other are an Operator
+// fault.
 func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error) {
 	global, err := s.GlobalRepository(ctx)
 	if err != nil {
@@ -95,8 +98,9 @@ func (s Services) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secret
 // Copy is as Secret, and neither waits nor asks for a copy.
 func (s Services) Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error) { return s.Secrets.Copy(key) }
 
-// GlobalOf returns the global Repository of a view, for Services: what the cache does not have is asked live, once in
-// globalReuse whatever the answer is, because strangers cause it and most installations have none.
+// GlobalOf returns the global Repository of a view, for Services: what the cache does not have is
+// asked live, once in globalReuse whatever the answer is, because strangers cause it and most
+// installations have none.
 func GlobalOf(cached, live View, namespace, name string) func(context.Context) (*pacv1alpha1.Repository, error) {
 	asking := &singleflight.Group{}
 	var last atomic.Pointer[globalAnswer]

@@ -54,7 +54,8 @@ type Recorder struct {
 	// Wait is how long each call may take.
 	Wait APIWait
 
-	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
+	// clocksAgree is our time of the last create, if that showed that the API server's clock is
+	// ours.
 	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
 	rates fairness.Rates
@@ -64,7 +65,8 @@ type Recorder struct {
 type parcel struct {
 	spec *v1alpha1.GitEventSpec
 	body []byte
-	// packed is nil until the body is: that of a large one is packed once it is known that it is stored.
+	// packed is nil until the body is: that of a large one is packed once it is known that it is
+	// stored.
 	packed *blob.Packed
 	// taken is what counts for the rate of its namespace, and made what was written of it.
 	taken, made int64
@@ -98,8 +100,8 @@ func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (*parcel, erro
 	return p, p.compress()
 }
 
-// Affords returns a Throttled fault if a push's body of that size, or another event's, would not be recorded for a namespace now,
-// because of what was written for it before.
+// Affords returns a Throttled fault if a push's body of that size, or another event's, would not be
+// recorded for a namespace now, because of what was written for it before.
 func (r *Recorder) Affords(namespace string, push bool, size int) error {
 	if size <= fairness.SurelyLarge {
 		return nil
@@ -107,9 +109,10 @@ func (r *Recorder) Affords(namespace string, push bool, size int) error {
 	return r.rates.Over(fairness.Rate{Namespace: namespace, Push: push}, r.Clock.Now())
 }
 
-// Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
-// without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
-// again; it is safe to repeat at any time and on any number of replicas at once.
+// Record returns the name of the GitEvent that records the delivery, and whether this call created
+// it. It returns without error only when that GitEvent is in the API server, or its tombstone.
+// Every error means that the delivery must come again; it is safe to repeat at any time and on any
+// number of replicas at once.
 func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
 	rate, taken := fairness.RateOf(spec), int64(0)
 	if err := r.Affords(rate.Namespace, rate.Push, len(body)); err != nil {
@@ -147,7 +150,8 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 	return "", false, fault.Operatorf("RedeliveryLimit", "GitEvent %s and %d later ones of the same delivery all ended without runs", base, maxReopened)
 }
 
-// settleOn finds out what the name means for the delivery, and creates the record if the name is free as far as was seen.
+// settleOn finds out what the name means for the delivery, and creates the record if the name is
+// free as far as was seen.
 func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *parcel) (verdict, bool, error) {
 	for range maxNameRaces {
 		if seen.known || seen.err != nil {
@@ -169,7 +173,8 @@ func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *par
 	return foreign, false, fault.Transientf("NameRace", "GitEvent %s appears and disappears", name)
 }
 
-// create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget is used up.
+// create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget
+// is used up.
 func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 	event := &v1alpha1.GitEvent{Spec: *p.spec.DeepCopy(),
 		ObjectMeta: metav1.ObjectMeta{
@@ -227,7 +232,8 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	return err
 }
 
-// take counts bytes that are about to be written for the rate of the parcel's namespace, unless something was counted for it before.
+// take counts bytes that are about to be written for the rate of the parcel's namespace, unless
+// something was counted for it before.
 func (r *Recorder) take(p *parcel, bytes int64) error {
 	if p.taken > 0 || bytes == 0 {
 		return nil
@@ -256,7 +262,8 @@ func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) er
 	return r.confirm(ctx, event, err)
 }
 
-// confirm resolves a create that failed: if its outcome is unknown and the record is there, it succeeded.
+// confirm resolves a create that failed: if its outcome is unknown and the record is there, it
+// succeeded.
 func (r *Recorder) confirm(ctx context.Context, event *v1alpha1.GitEvent, err error) error {
 	f := fault.FromKube(fault.VerbUpdate, err) // as an update: what is denied here is never the author's text
 	failed := fmt.Errorf("creating GitEvent %s: %w", event.Name, f)

@@ -32,8 +32,9 @@ func (slowRecorder) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []by
 	}
 }
 
-// While the API server is slow, more pull requests of a Repository than its namespace has places for wait for each other, and nothing
-// is refused for that: neither one of them nor a push to another Repository of the namespace.
+// While the API server is slow, more pull requests of a Repository than its namespace has places
+// for wait for each other, and nothing is refused for that: neither one of them nor a push to
+// another Repository of the namespace.
 func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,8 +79,8 @@ func (brisk) Record(context.Context, *v1alpha1.GitEventSpec, []byte) (string, bo
 	return "event", true, nil
 }
 
-// Of a burst that is too large for its lanes those that are left go on together after laneWait. They are more than maxQueued, and
-// recorded in time all the same.
+// Of a burst that is too large for its lanes those that are left go on together after laneWait.
+// They are more than maxQueued, and recorded in time all the same.
 func TestABurstThatIsTooLargeForItsLanesIsRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +114,8 @@ func TestABurstThatIsTooLargeForItsLanesIsRecorded(t *testing.T) {
 	})
 }
 
-// A large body that waits for a lane would keep one of the few slots for large ones meanwhile, which other tenants need: it does not wait.
+// A large body that waits for a lane would keep one of the few slots for large ones meanwhile,
+// which other tenants need: it does not wait.
 func TestALargeBodyDoesNotWaitForALane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced begins the trace of a delivery: a new one, because who sends a delivery must not choose whose trace it is in
-// or that it is kept. The function it returns ends the span.
+// traced begins the trace of a delivery: a new one, because who sends a delivery must not choose
+// whose trace it is in or that it is kept. The function it returns ends the span.
 func traced(ctx context.Context) (context.Context, func(*delivery, answer)) {
 	ctx, span := otel.Tracer(meterName).Start(ctx, "accept", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, func(d *delivery, a answer) {

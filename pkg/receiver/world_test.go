@@ -62,7 +62,8 @@ type world struct {
 	limits  quota.Limits
 	cached  receiver.View // empty: every look-up is live
 
-	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503 that send has seen.
+	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503
+	// that send has seen.
 	missed, unavailable atomic.Int64
 
 	mu      sync.Mutex

@@ -8,8 +8,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ApprovalID is the external id of the check that says that a commit of a pull request waits for approval. All events of that commit have the
-// same, so that the check is one, and each of them can end it.
+// ApprovalID is the external id of the check that says that a commit of a pull request waits for
+// approval. All events of that commit have the same, so that the check is one, and each of them can
+// end it.
 func ApprovalID(event *v1alpha1.GitEvent) string { return approvalID(event, event.Spec.Subject()) }
 
 // formerID is the ApprovalID of the version before.
@@ -27,7 +28,8 @@ func approvalID(event *v1alpha1.GitEvent, subject string) string {
 	return "approval-" + subject + "-" + sha[:min(len(sha), digits)]
 }
 
-// pending is what a commit shows that nobody who may has started; once another event has, the end of that.
+// pending is what a commit shows that nobody who may has started; once another event has, the end
+// of that.
 func pending(in Input) Check {
 	event, plan := in.Event, in.Event.Status.Plan
 	if plan.StartedBy != "" {
@@ -42,8 +44,9 @@ func pending(in Input) Check {
 	}
 }
 
-// approved ends the check that says that a commit waits for approval. It says nothing of the runs, which have checks of their own: so it is
-// skipped, which is neither success nor failure. It makes no check where there is none.
+// approved ends the check that says that a commit waits for approval. It says nothing of the runs,
+// which have checks of their own: so it is skipped, which is neither success nor failure. It makes
+// no check where there is none.
 func approved(in Input) Check {
 	c := Check{
 		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(in.Event), Former: formerID(in.Event), OnlyOpen: true,
@@ -56,7 +59,8 @@ func approved(in Input) Check {
 	return c
 }
 
-// ending is the end of the check that waits for approval, if there may be one that is over with this event.
+// ending is the end of the check that waits for approval, if there may be one that is over with
+// this event.
 func ending(in Input) []Check {
 	if plan := in.Event.Status.Plan; plan == nil || !plan.EndsPending {
 		return nil

@@ -4,8 +4,8 @@ package status
 
 import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 
-// cancelling says of a run that somebody wants to end that it has not ended yet, and tells whether it is one. It is never called
-// cancelled before it is over: it may still succeed.
+// cancelling says of a run that somebody wants to end that it has not ended yet, and tells whether
+// it is one. It is never called cancelled before it is over: it may still succeed.
 func (in Input) cancelling(c *Check, run RunState) bool {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil {
@@ -20,7 +20,8 @@ func (in Input) cancelling(c *Check, run RunState) bool {
 	return true
 }
 
-// cancelled says of a run that was cancelled, and that exists, who wanted that. What was never created says so in its result.
+// cancelled says of a run that was cancelled, and that exists, who wanted that. What was never
+// created says so in its result.
 func (in Input) cancelled(c *Check, run RunState) {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil || run.Run.UID == "" || run.Run.Result.Outcome != v1alpha1.OutcomeCancelled {

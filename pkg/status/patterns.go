@@ -14,7 +14,8 @@ var (
 	podCreation = regexp.MustCompile(`(?s)^failed to create task run pod "[^"]*": (.*)$`)
 	taskHint    = regexp.MustCompile(`\.? (Maybe (?:missing or invalid Task (\S+?)|invalid TaskSpec))\.?$`)
 
-	// The API server's words: k8s.io/apiserver pkg/authz/plugin/webhook/errors and its webhook conversion.
+	// The API server's words: k8s.io/apiserver pkg/authz/plugin/webhook/errors and its webhook
+	// conversion.
 	admissionCall  = regexp.MustCompile(`(?s)failed calling webhook "([^"]*)": (?:failed to call webhook: )?(.*)$`)
 	conversionCall = regexp.MustCompile(`(?s)conversion webhook for (\S+, Kind=\S+) failed: (.*)$`)
 	posted         = regexp.MustCompile(`(?s)^(?:Post|Get) "?([^"\s]+?)"?: (.*)$`)

@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
-// What waits for a slot says its place and which runs have the slots, each with a link where there is a console. A name is no Markdown.
+// What waits for a slot says its place and which runs have the slots, each with a link where there
+// is a console. A name is no Markdown.
 func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 	other := func(name string) string { return "https://console.example/ci/" + name }
 	for name, test := range map[string]struct {

@@ -74,8 +74,8 @@ func (in Input) ended(c *Check, run RunState) {
 	}
 }
 
-// started carries no start time: it would come and go with what is known of the PipelineRun, and each change of a check
-// is a request. The concluded check carries both times.
+// started carries no start time: it would come and go with what is known of the PipelineRun, and
+// each change of a check is a request. The concluded check carries both times.
 func (in Input) started(c *Check, run RunState) {
 	if in.cancelling(c, run) {
 		return
@@ -135,7 +135,8 @@ func ofPlan(run RunState) bool {
 	return run.Run.Unresolved && run.Run.Pipeline == pipelinesascode.Definitions
 }
 
-// since says when a wait began. It has no words of how long that is: a check whose words change would be sent at each retry.
+// since says when a wait began. It has no words of how long that is: a check whose words change
+// would be sent at each retry.
 func since(wait *v1alpha1.Wait) string {
 	if wait.Since.IsZero() {
 		return ""

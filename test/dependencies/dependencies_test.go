@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dependencies holds the rules about what may depend on what that an import list alone does not show.
+// Package dependencies holds the rules about what may depend on what that an import list alone does
+// not show.
 package dependencies
 
 import (

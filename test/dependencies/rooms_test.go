@@ -38,7 +38,8 @@ type pkg struct {
 	Imports    []string
 }
 
-// ours returns the packages of the product by their path in the repository, and of each what it imports of ours.
+// ours returns the packages of the product by their path in the repository, and of each what it
+// imports of ours.
 func ours(t *testing.T) (packages map[string]pkg, imports map[string][]string) {
 	t.Helper()
 	track(t, module+"pkg/...", module+"cmd/...")
@@ -72,7 +73,8 @@ func known(path string) bool {
 	return strings.HasPrefix(path, "pkg/apis/") || slices.Contains([]string{"pkg/fault", "pkg/git", "pkg/runtime/panics"}, path)
 }
 
-// shown is what the table of docs/architecture.md says of imports: without the values that everything may know.
+// shown is what the table of docs/architecture.md says of imports: without the values that
+// everything may know.
 func shown(imports []string) string {
 	names := map[string]bool{}
 	for _, path := range imports {
@@ -160,7 +162,8 @@ func TestNoStepKnowsAnother(t *testing.T) {
 	}
 }
 
-// What the steps share, and what the planner takes and gives, stays small enough to be known by heart.
+// What the steps share, and what the planner takes and gives, stays small enough to be known by
+// heart.
 func TestSharedValuesAreSmall(t *testing.T) {
 	t.Parallel()
 	packages, _ := ours(t)

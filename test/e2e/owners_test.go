@@ -11,8 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they count for nothing, aliases that loop
-// are nobody's, and a broken file grants nobody anything, which the Repository is told once for all of its strangers.
+// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they
+// count for nothing, aliases that loop are nobody's, and a broken file grants nobody anything,
+// which the Repository is told once for all of its strangers.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -38,8 +39,8 @@ func TestOwners(t *testing.T) {
 	})
 }
 
-// badOwners requires that OWNERS grant hans nothing, that a writer goes on, and that the Repository has one Event that says why, however
-// many strangers there are.
+// badOwners requires that OWNERS grant hans nothing, that a writer goes on, and that the Repository
+// has one Event that says why, however many strangers there are.
 func (w *world) badOwners(says string) {
 	w.t.Helper()
 	w.pendsFor("hans", "is not in OWNERS")

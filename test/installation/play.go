@@ -24,8 +24,8 @@ type Play struct {
 	Wired bool
 }
 
-// Run starts a cluster with the CustomResourceDefinitions of config/, calls act and takes the cluster down. When act fails the
-// logs of all processes stay, and the error says where.
+// Run starts a cluster with the CustomResourceDefinitions of config/, calls act and takes the
+// cluster down. When act fails the logs of all processes stay, and the error says where.
 func (p Play) Run(ctx context.Context, act func(ctx context.Context, c *cluster.Cluster, built Programs) error) error {
 	dir, err := os.MkdirTemp("", "plumbline-"+p.Name+"-")
 	if err != nil {

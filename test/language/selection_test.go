@@ -89,10 +89,12 @@ func (k *known) learn(needs template.Needs) {
 	}
 }
 
-// maxRounds is how often something more is learnt: of each kind once, and one secret after the other.
+// maxRounds is how often something more is learnt: of each kind once, and one secret after the
+// other.
 const maxRounds = 6
 
-// The golden file of a selection holds, for each pipeline, what was looked up for it, whether it is selected, and why.
+// The golden file of a selection holds, for each pipeline, what was looked up for it, whether it is
+// selected, and why.
 func TestSelection(t *testing.T) {
 	corpus(t, "selection", func(t *testing.T, data []byte) string {
 		var s Selection

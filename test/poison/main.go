@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command poison is the controller with a GitHub that panics about marked commits (B16). The product has no such switch.
+// Command poison is the controller with a GitHub that panics about marked commits (B16). The
+// product has no such switch.
 package main
 
 import (

@@ -20,13 +20,14 @@ import (
 const (
 	// repositoryPage is how many Repositories are read at once; each may be large.
 	repositoryPage = 100
-	// maxRefused bounds how many Repositories one finding names: whoever reads it needs examples, not all.
+	// maxRefused bounds how many Repositories one finding names: whoever reads it needs examples,
+	// not all.
 	maxRefused = 10
 )
 
-// repositoriesOfTeams looks for Repositories whose Git service is not called because of its address: an installation that was
-// upgraded may have served them before. What a name resolves to is judged when it is called. And it looks for names in
-// serve-namespaces that nothing has.
+// repositoriesOfTeams looks for Repositories whose Git service is not called because of its
+// address: an installation that was upgraded may have served them before. What a name resolves to
+// is judged when it is called. And it looks for names in serve-namespaces that nothing has.
 func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	const object = "The Git services of Repositories"
 	settings, err := c.settings(ctx)
@@ -76,7 +77,8 @@ func some(all []string, separator string) string {
 	return joined
 }
 
-// refusal says of a Repository that its Git service is not called, and why; nothing if it may be. Each host is named once.
+// refusal says of a Repository that its Git service is not called, and why; nothing if it may be.
+// Each host is named once.
 func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bool) []string {
 	git := r.Spec.GitProvider
 	if git == nil || git.Secret == nil || git.Type == "github" { // the App's and the global Repository's are the administrator's
@@ -98,7 +100,8 @@ func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bo
 	return nil
 }
 
-// settings reads the ConfigMap; without one they are the default. What is wrong with a key is logged by who uses it.
+// settings reads the ConfigMap; without one they are the default. What is wrong with a key is
+// logged by who uses it.
 func (c *Checker) settings(ctx context.Context) (*config.Config, error) {
 	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -25,7 +25,8 @@ func onGitLab(url string) *pacv1alpha1.GitProvider {
 	return &pacv1alpha1.GitProvider{Type: "gitlab", URL: url, Secret: &pacv1alpha1.Secret{Name: "token"}}
 }
 
-// Whoever upgrades learns which Git services are not called any more, before an event of theirs waits.
+// Whoever upgrades learns which Git services are not called any more, before an event of theirs
+// waits.
 func TestGitServersThatAreNotCalledAreFound(t *testing.T) {
 	secretless := onGitLab("https://10.0.0.1")
 	secretless.Secret = nil

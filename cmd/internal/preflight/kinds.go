@@ -15,8 +15,9 @@ import (
 // shown is how many missing fields a finding names.
 const shown = 5
 
-// definitions looks whether each kind of Plumbline is served with every field that this binary writes: an older or a
-// foreign CustomResourceDefinition drops the others without a word. Every account may read the schemas.
+// definitions looks whether each kind of Plumbline is served with every field that this binary
+// writes: an older or a foreign CustomResourceDefinition drops the others without a word. Every
+// account may read the schemas.
 func (c *Checker) definitions(ctx context.Context) []Finding {
 	var all []Finding
 	for _, want := range c.want.definitions {

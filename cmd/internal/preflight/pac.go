@@ -21,8 +21,9 @@ const leftOver = "validation.pipelinesascode.tekton.dev"
 // pacDeployment is a Deployment that would do Plumbline's work a second time, and what it would do.
 type pacDeployment struct{ name, would string }
 
-// pacDeployments have the same names wherever they are installed: PaC's own manifests use the namespace pipelines-as-code, the
-// Tekton operator openshift-pipelines or tekton-pipelines, and both can be told another one.
+// pacDeployments have the same names wherever they are installed: PaC's own manifests use the
+// namespace pipelines-as-code, the Tekton operator openshift-pipelines or tekton-pipelines, and
+// both can be told another one.
 func pacDeployments() []pacDeployment {
 	return []pacDeployment{
 		{name: "pipelines-as-code-controller", would: "would start every pipeline a second time"},
@@ -45,15 +46,17 @@ func (c *Checker) PipelinesAsCode(ctx context.Context) []Finding {
 	return append(found, c.leftOver(ctx)...)
 }
 
-// RunningBeside looks for Deployments of Pipelines-as-Code in all namespaces. An error means that the API server did not
-// say whether there is one: ask again. A missing right is a finding that is not Fatal.
+// RunningBeside looks for Deployments of Pipelines-as-Code in all namespaces. An error means that
+// the API server did not say whether there is one: ask again. A missing right is a finding that is
+// not Fatal.
 func (c *Checker) RunningBeside(ctx context.Context) ([]Finding, error) {
 	if c.Coexist {
 		return nil, nil
 	}
 	var all []Finding
 	for _, pac := range pacDeployments() {
-		// RBAC takes the name of such a selector for the name of the resource, so a right on two names is enough.
+		// RBAC takes the name of such a selector for the name of the resource, so a right on two
+		// names is enough.
 		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, pac.name).String()}
 		list, err := c.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, named)
 		switch {

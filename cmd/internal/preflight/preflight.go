@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight tells what is wrong with an installation of Plumbline and how to mend it: kinds, rights, the App's
-// Secret, Services that select the wrong pods, Git services that are not called, a Pipelines-as-Code or a Tekton that does not fit. It changes nothing.
+// Package preflight tells what is wrong with an installation of Plumbline and how to mend it:
+// kinds, rights, the App's Secret, Services that select the wrong pods, Git services that are not
+// called, a Pipelines-as-Code or a Tekton that does not fit. It changes nothing.
 //
-// It asks as whoever runs it and needs few rights for it: what every account may read (discovery, its own rights,
-// Tekton's version), what the component reads anyway, and a few objects by name that config/ grants it for this.
+// It asks as whoever runs it and needs few rights for it: what every account may read (discovery,
+// its own rights, Tekton's version), what the component reads anyway, and a few objects by name
+// that config/ grants it for this.
 package preflight
 
 import (
@@ -55,8 +57,8 @@ type Checker struct {
 	want  *wanted
 }
 
-// New makes a Checker with a client of its own, whose calls name preflight as their user agent; it makes no call. An
-// error means that this binary holds manifests that cannot be read.
+// New makes a Checker with a client of its own, whose calls name preflight as their user agent; it
+// makes no call. An error means that this binary holds manifests that cannot be read.
 func New(cfg *rest.Config, o Options) (*Checker, error) {
 	own := rest.CopyConfig(cfg)
 	own.UserAgent, own.Timeout = string(o.Component)+"/preflight", callBudget
@@ -78,8 +80,9 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 	return &Checker{Options: o, kube: kube, repositories: ours.PipelinesascodeV1alpha1(), fetch: fetch, want: want}, nil
 }
 
-// Run looks at everything that concerns the component. What cannot be looked at is a finding, too. The receiver's
-// account may not read the App's Secret, nor what the last checks look at; the controller's finds it.
+// Run looks at everything that concerns the component. What cannot be looked at is a finding, too.
+// The receiver's account may not read the App's Secret, nor what the last checks look at; the
+// controller's finds it.
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()

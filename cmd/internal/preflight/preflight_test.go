@@ -21,8 +21,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// How each thing that is wrong is found on a real API server is in test/installation; here is what one cannot be made to
-// say easily.
+// How each thing that is wrong is found on a real API server is in test/installation; here is what
+// one cannot be made to say easily.
 
 func checker(t *testing.T, objects ...runtime.Object) (*Checker, *fake.Clientset) {
 	t.Helper()
@@ -108,8 +108,8 @@ func TestRunningBeside(t *testing.T) {
 	}
 }
 
-// With every right there is no finding, with none there is one for each resource of the roles that are bound everywhere;
-// when the API server does not say, that is a finding of each.
+// With every right there is no finding, with none there is one for each resource of the roles that
+// are bound everywhere; when the API server does not say, that is a finding of each.
 func TestRights(t *testing.T) {
 	for name, test := range map[string]struct {
 		allowed bool
@@ -204,7 +204,8 @@ func TestMissingFields(t *testing.T) {
 	}
 }
 
-// What is not JSON, and what the API server does not let an account read, is said and does not end the preflight.
+// What is not JSON, and what the API server does not let an account read, is said and does not end
+// the preflight.
 func TestDefinitionsThatCannotBeRead(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, string) ([]byte, error){
 		"no JSON":   func(context.Context, string) ([]byte, error) { return []byte("<html>"), nil },

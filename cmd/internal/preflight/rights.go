@@ -13,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// narrowed ends the names of roles that an operator may bind in chosen namespaces only (config/210-clusterroles.yaml):
-// that they are not bound everywhere is nothing wrong. Where the served namespaces are listed, each of them needs its binding.
+// narrowed ends the names of roles that an operator may bind in chosen namespaces only
+// (config/210-clusterroles.yaml): that they are not bound everywhere is nothing wrong. Where the
+// served namespaces are listed, each of them needs its binding.
 const narrowed = "-secrets"
 
-// rights asks the API server for each right of the component's roles whether this account has it. Every account may ask
-// that (ClusterRole system:basic-user).
+// rights asks the API server for each right of the component's roles whether this account has it.
+// Every account may ask that (ClusterRole system:basic-user).
 func (c *Checker) rights(ctx context.Context) []Finding {
 	var all []Finding
 	listed := c.listed(ctx)
@@ -37,7 +38,8 @@ func (c *Checker) rights(ctx context.Context) []Finding {
 	return all
 }
 
-// asked is a rule of a role, and the namespaces in which it is enough to have it if the role is a ClusterRole.
+// asked is a rule of a role, and the namespaces in which it is enough to have it if the role is a
+// ClusterRole.
 type asked struct {
 	role   role
 	rule   rbacv1.PolicyRule

@@ -69,7 +69,8 @@ func isNumber(value []byte) bool {
 	return err == nil && id > 0
 }
 
-// isKey accepts the two forms that GitHub's keys come in: PKCS #1 as downloaded, PKCS #8 when converted.
+// isKey accepts the two forms that GitHub's keys come in: PKCS #1 as downloaded, PKCS #8 when
+// converted.
 func isKey(value []byte) bool {
 	block, _ := pem.Decode(value)
 	if block == nil {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// What Plumbline needs: selectable fields of custom resources (Kubernetes 1.32), and the Tekton that it is tested with.
+// What Plumbline needs: selectable fields of custom resources (Kubernetes 1.32), and the Tekton
+// that it is tested with.
 const (
 	oldestKubernetes = "1.32"
 	oldestTekton     = "1.0.0"
@@ -34,7 +35,8 @@ func (c *Checker) kubernetesVersion(ctx context.Context) (f Finding, answered bo
 	return older(object, info.GitVersion, oldestKubernetes, "upgrade the cluster"), true
 }
 
-// older is a finding when the version is too old. A version that is no number is a development build and believed.
+// older is a finding when the version is too old. A version that is no number is a development
+// build and believed.
 func older(object, is, oldest, remedy string) Finding {
 	found, err := version.ParseGeneric(is)
 	if err != nil || found.AtLeast(version.MustParseGeneric(oldest)) {
@@ -43,8 +45,8 @@ func older(object, is, oldest, remedy string) Finding {
 	return Finding{Object: object, Problem: fmt.Sprintf("is %s, older than the %s that Plumbline needs", is, oldest), Remedy: remedy}
 }
 
-// tekton looks whether Tekton's kinds are served and what version it says it is: each account may read the ConfigMap
-// pipelines-info, in Tekton's namespace or in that of Red Hat's operator.
+// tekton looks whether Tekton's kinds are served and what version it says it is: each account may
+// read the ConfigMap pipelines-info, in Tekton's namespace or in that of Red Hat's operator.
 func (c *Checker) tekton(ctx context.Context) []Finding {
 	const object, install = "Tekton Pipelines", "install Tekton Pipelines " + oldestTekton + " or later: https://tekton.dev/docs/installation/pipelines/"
 	served, err := c.served(ctx, "tekton.dev", "v1")

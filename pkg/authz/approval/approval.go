@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package approval decides whether a comment lets one commit of somebody else's pull request run. Whoever writes the comment has read a
-// commit; the author of the pull request may push another one at any moment, and deliveries come in any order. A commit runs only
-// if it is certain that it was the head when the comment was written, and still is (S21).
+// Package approval decides whether a comment lets one commit of somebody else's pull request run.
+// Whoever writes the comment has read a commit; the author of the pull request may push another one
+// at any moment, and deliveries come in any order. A commit runs only if it is certain that it was
+// the head when the comment was written, and still is (S21).
 package approval
 
 import (
@@ -17,17 +18,20 @@ const MinDigits = 10
 // Head says that a commit was the head of a pull request at a moment.
 type Head struct {
 	SHA string
-	// Before is the commit that SHA has replaced at that moment; "" if nothing was pushed then, or if it is not known.
+	// Before is the commit that SHA has replaced at that moment; "" if nothing was pushed then, or
+	// if it is not known.
 	Before string
 	// At is the moment by the Git service's clock, to the second.
 	At time.Time
-	// Received is when the delivery that says so came, by our clock; zero if the Git service's own list of heads says so.
+	// Received is when the delivery that says so came, by our clock; zero if the Git service's own
+	// list of heads says so.
 	Received time.Time
 }
 
 // Comment is a comment that asks for runs.
 type Comment struct {
-	// At is when it was written, by the Git service's clock, to the second; zero if that is not known.
+	// At is when it was written, by the Git service's clock, to the second; zero if that is not
+	// known.
 	At time.Time
 	// Received is when its delivery came, by our clock.
 	Received time.Time
@@ -35,11 +39,11 @@ type Comment struct {
 	SHA string
 }
 
-// Decide tells whether a comment approves the head that the pull request has now, given the moments that are known, in any order. The
-// sentence says why not, for people; it names the head.
+// Decide tells whether a comment approves the head that the pull request has now, given the moments
+// that are known, in any order. The sentence says why not, for people; it names the head.
 //
-// What is certain: a commit that this approves was the head before the comment was written, and of all heads that are known from
-// before the comment it was the last.
+// What is certain: a commit that this approves was the head before the comment was written, and of
+// all heads that are known from before the comment it was the last.
 func Decide(c Comment, head string, known []Head) (approved bool, why string) {
 	if c.SHA != "" {
 		if why := Misnamed(c.SHA, head); why != "" {
@@ -66,8 +70,8 @@ func Misnamed(sha, head string) (why string) {
 	return ""
 }
 
-// proven tells whether the head was so when the comment was written, and since. Two commits that were heads in the same second cannot be put
-// into an order: then none of them is approved.
+// proven tells whether the head was so when the comment was written, and since. Two commits that
+// were heads in the same second cannot be put into an order: then none of them is approved.
 func proven(c Comment, head string, known []Head) (approved bool, why string) {
 	unknown := fmt.Sprintf("Nothing that was received before the comment says that %s, the head of the pull request now, was its head by then. "+
 		"Read the change and write the command again", head)
@@ -91,7 +95,8 @@ func proven(c Comment, head string, known []Head) (approved bool, why string) {
 	return true, ""
 }
 
-// newest returns those of the chosen moments that are the last, by the Git service's clock. Several have the same second.
+// newest returns those of the chosen moments that are the last, by the Git service's clock. Several
+// have the same second.
 func newest(known []Head, chosen func(Head) bool) (last []Head) {
 	for _, h := range known {
 		switch {

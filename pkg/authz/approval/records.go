@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Heads are the moments that the deliveries of a pull request tell. One that does not say when it happened proves nothing.
+// Heads are the moments that the deliveries of a pull request tell. One that does not say when it
+// happened proves nothing.
 func Heads(recorded []history.Record) (heads []Head) {
 	for _, r := range recorded {
 		spec := &r.Event.Spec
@@ -22,9 +23,9 @@ func Heads(recorded []history.Record) (heads []Head) {
 	return heads
 }
 
-// Standing returns the last approval that is on record for the commit of an event, nil if there is none. One that was given for another
-// target branch, or for the branch of another repository, does not stand; and one of another commit, which was remembered, is judged anew
-// for each event.
+// Standing returns the last approval that is on record for the commit of an event, nil if there is
+// none. One that was given for another target branch, or for the branch of another repository, does
+// not stand; and one of another commit, which was remembered, is judged anew for each event.
 func Standing(recorded []history.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
 	for _, r := range slices.Backward(recorded) {
 		plan := r.Event.Status.Plan
@@ -35,7 +36,8 @@ func Standing(recorded []history.Record, event *v1alpha1.GitEventSpec) *v1alpha1
 	return nil
 }
 
-// Changed says what is not as it was when an approval was given, "" if the pull request goes from the same repository to the same branch.
+// Changed says what is not as it was when an approval was given, "" if the pull request goes from
+// the same repository to the same branch.
 func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what string) {
 	switch pr := event.PullRequest; {
 	case pr == nil || pr.HeadProjectID == 0 || given.HeadProjectID != pr.HeadProjectID:
@@ -46,8 +48,8 @@ func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what strin
 	return ""
 }
 
-// Waits tells whether an event of the commit waits for approval, or did, or may when it is planned: somebody else than the author of the pull
-// request has caused it.
+// Waits tells whether an event of the commit waits for approval, or did, or may when it is planned:
+// somebody else than the author of the pull request has caused it.
 func Waits(recorded []history.Record, sha string) bool {
 	for _, r := range recorded {
 		if r.SHA() == sha && (r.Event.Status.Disposition == v1alpha1.DispositionPending || mayWait(r.Event)) {
@@ -62,8 +64,9 @@ func mayWait(event *v1alpha1.GitEvent) bool {
 	return spec.PullRequest != nil && spec.Comment == nil && event.Status.Plan == nil && !event.Settled() && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)
 }
 
-// Unread tells whether the commit was pushed by somebody else than the author of the pull request, and that waits for approval or may when it
-// is planned; and nobody who may has run the commit since.
+// Unread tells whether the commit was pushed by somebody else than the author of the pull request,
+// and that waits for approval or may when it is planned; and nobody who may has run the commit
+// since.
 func Unread(recorded []history.Record, sha string) (unread bool) {
 	for _, r := range recorded {
 		spec, st := &r.Event.Spec, &r.Event.Status

@@ -7,13 +7,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// ReasonForgotten is that of an event that waits because the approval that would have let it run, if nothing had changed, is forgotten. None
-// of the pull request's later commits runs by that approval (S22).
+// ReasonForgotten is that of an event that waits because the approval that would have let it run,
+// if nothing had changed, is forgotten. None of the pull request's later commits runs by that
+// approval (S22).
 const ReasonForgotten = "ApprovalForgotten"
 
-// Given returns the approval of a pull request that was given last, with the commit that it is of, whatever that is; nil if none is on
-// record. Of a comment that is not on record any more what it gave may be, in the records of commits that ran by it. forgotten is the
-// commit for which it was forgotten, "" as long as it is remembered.
+// Given returns the approval of a pull request that was given last, with the commit that it is of,
+// whatever that is; nil if none is on record. Of a comment that is not on record any more what it
+// gave may be, in the records of commits that ran by it. forgotten is the commit for which it was
+// forgotten, "" as long as it is remembered.
 func Given(recorded []history.Record) (given *v1alpha1.Approval, forgotten string) {
 	at := -1
 	for i, r := range recorded {

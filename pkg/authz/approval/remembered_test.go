@@ -22,7 +22,8 @@ func by(who, event, sha string) *v1alpha1.Approval {
 	return &v1alpha1.Approval{By: who, Event: event, SHA: sha, BaseRef: "main", HeadProjectID: 99}
 }
 
-// Of several approvals the last one counts, with the commit that it was given for; and what was forgotten after it.
+// Of several approvals the last one counts, with the commit that it was given for; and what was
+// forgotten after it.
 func TestGiven(t *testing.T) {
 	t.Parallel()
 	unplanned := history.Record{Event: &v1alpha1.GitEvent{}}
@@ -64,7 +65,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// An approval of one commit does not stand for another that has run by it, and of two people who have approved it the last one is named.
+// An approval of one commit does not stand for another that has run by it, and of two people who
+// have approved it the last one is named.
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	event := &v1alpha1.GitEventSpec{SHA: first, BaseRef: "main", PullRequest: &v1alpha1.PullRequest{HeadProjectID: 99}}

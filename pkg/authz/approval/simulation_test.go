@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// simulation is a pull request of which somebody pushes, comments and delays what they can. Moments have parts of a second, which deliveries do
-// not tell.
+// simulation is a pull request of which somebody pushes, comments and delays what they can. Moments
+// have parts of a second, which deliveries do not tell.
 type simulation struct {
 	*rand.Rand
 	seed   uint64
@@ -78,7 +78,8 @@ func (s *simulation) delivered(h Head) delivery {
 	return d
 }
 
-// known is what has been received at a moment. A delivery that comes again is recorded once more at times.
+// known is what has been received at a moment. A delivery that comes again is recorded once more at
+// times.
 func (s *simulation) known(deliveries []delivery, moment time.Duration) (heads []Head) {
 	for _, d := range deliveries {
 		for i, received := range d.received {
@@ -93,8 +94,9 @@ func (s *simulation) known(deliveries []delivery, moment time.Duration) (heads [
 	return heads
 }
 
-// No commit runs that became the head only after the comment was written, whatever is pushed, delivered and planned when. And if all pushes
-// are known, none runs that was not the head at that moment and ever since.
+// No commit runs that became the head only after the comment was written, whatever is pushed,
+// delivered and planned when. And if all pushes are known, none runs that was not the head at that
+// moment and ever since.
 func TestNoCommitRunsThatNobodyApproved(t *testing.T) {
 	t.Parallel()
 	approvals, moves := 0, 0

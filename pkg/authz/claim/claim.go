@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim decides whether what a Git service has at a URL may be served in a Repository's namespace.
+// Package claim decides whether what a Git service has at a URL may be served in a Repository's
+// namespace.
 //
-// Names at a Git service change hands: an organization is renamed, and somebody registers the old name. So a URL is bound to
-// the service's numbers of repository and account at the first event that is planned; the RepositoryClaim keeps them. Events of
-// another repository at the same URL are ignored until somebody who may edit the Repository object confirms it.
+// Names at a Git service change hands: an organization is renamed, and somebody registers the old
+// name. So a URL is bound to the service's numbers of repository and account at the first event
+// that is planned; the RepositoryClaim keeps them. Events of another repository at the same URL are
+// ignored until somebody who may edit the Repository object confirms it.
 //
-// Where the administrator asks for it (url-owners), a namespace must also prove that it may have a URL at all. See
-// docs/adr/0022.
+// Where the administrator asks for it (url-owners), a namespace must also prove that it may have a
+// URL at all. See docs/adr/0022.
 package claim
 
 import (
@@ -26,18 +28,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Keeper compares events with the claims of their URLs. Safe for concurrent use; it remembers nothing itself.
+// Keeper compares events with the claims of their URLs. Safe for concurrent use; it remembers
+// nothing itself.
 type Keeper struct {
-	// Cached may lag: what it says serves an event that agrees with it, and nothing is denied on its word.
+	// Cached may lag: what it says serves an event that agrees with it, and nothing is denied on
+	// its word.
 	Cached       listers.RepositoryClaimNamespaceLister
 	Claims       plumblineclient.RepositoryClaimInterface
 	Repositories pacclient.RepositoriesGetter
 }
 
-// Serves returns nil if an event may start something in its Repository's namespace: its repository at the Git service, whose
-// numbers the service has vouched for, is the one that the URL is bound to or is bound now; and the namespace has the proof
-// that the configuration in ctx asks for. An Ignored fault says why not, in a sentence for whoever may edit the Repository.
-// Any other error says that it is not known yet. An event that agrees with the cache costs no call.
+// Serves returns nil if an event may start something in its Repository's namespace: its repository
+// at the Git service, whose numbers the service has vouched for, is the one that the URL is bound
+// to or is bound now; and the namespace has the proof that the configuration in ctx asks for. An
+// Ignored fault says why not, in a sentence for whoever may edit the Repository. Any other error
+// says that it is not known yet. An event that agrees with the cache costs no call.
 func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files Files) error {
 	url, err := v1alpha1.CanonicalURL(event.Repository.URL)
 	if err != nil {
@@ -74,9 +79,9 @@ func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository,
 // reasonNotServed is of an event whose namespace was served when it was recorded.
 const reasonNotServed = "NamespaceNotServed"
 
-// neverClaimed turns the wait for a claim into its end if the namespace will never have it: the administrator has listed the URL for
-// others, and it was taken away, or is not claimed again after its Repository was gone for a day; or this installation does not
-// serve the namespace.
+// neverClaimed turns the wait for a claim into its end if the namespace will never have it: the
+// administrator has listed the URL for others, and it was taken away, or is not claimed again after
+// its Repository was gone for a day; or this installation does not serve the namespace.
 func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 	settings := config.FromContext(ctx)
 	if fault.Of(err).Reason != fault.ReasonNotClaimedYet {
@@ -103,7 +108,8 @@ func (k *Keeper) agreeing(name string, repository *pacv1alpha1.Repository, seen 
 	return claim
 }
 
-// live reads the claim and the Repository as they are now. Both are there and belong together, or it is an error.
+// live reads the claim and the Repository as they are now. Both are there and belong together, or
+// it is an error.
 func (k *Keeper) live(ctx context.Context, name string, cached *pacv1alpha1.Repository) (*v1alpha1.RepositoryClaim, *pacv1alpha1.Repository, error) {
 	claim, err := k.Claims.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -130,7 +136,8 @@ func owns(claim *v1alpha1.RepositoryClaim, repository *pacv1alpha1.Repository) b
 	return owner.Namespace == repository.Namespace && owner.Name == repository.Name
 }
 
-// write records what was learnt. Of several writers who have read the same claim one wins: the others read it again.
+// write records what was learnt. Of several writers who have read the same claim one wins: the
+// others read it again.
 func (k *Keeper) write(ctx context.Context, claim *v1alpha1.RepositoryClaim, next v1alpha1.RepositoryClaimStatus) error {
 	if equality.Semantic.DeepEqual(claim.Status, next) {
 		return nil

@@ -178,7 +178,8 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A claim that was taken away, because the administrator has listed the URL for others, never comes again: its events end.
+// A claim that was taken away, because the administrator has listed the URL for others, never comes
+// again: its events end.
 func TestAnEventWhoseClaimWasTakenAwayEnds(t *testing.T) {
 	for listed, want := range map[string]fault.Class{
 		`{"other": ["` + appURL + `"]}`:             fault.Ignored,

@@ -12,11 +12,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// identify compares what an event is of with what the URL of its Repository stands for. It returns the status that the claim is
-// to have, and an Ignored fault if the event is of something else.
+// identify compares what an event is of with what the URL of its Repository stands for. It returns
+// the status that the claim is to have, and an Ignored fault if the event is of something else.
 //
-// The URL stands for what the Repository's annotation says; without one for what it is bound to; and the first event binds it.
-// A Repository that was made anew is not bound by what was there before: whoever makes one decides what it serves.
+// The URL stands for what the Repository's annotation says; without one for what it is bound to;
+// and the first event binds it. A Repository that was made anew is not bound by what was there
+// before: whoever makes one decides what it serves.
 func identify(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus, seen v1alpha1.ProjectIdentity) (v1alpha1.RepositoryClaimStatus, error) {
 	bound := boundBy(repository, status.Bound)
 	expected, invalid := Expected(repository, status)
@@ -32,8 +33,8 @@ func identify(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClai
 	return status, nil
 }
 
-// Expected is what the URL of a Repository stands for, nil while the next event decides that. The error is why the Repository's annotation
-// cannot be read.
+// Expected is what the URL of a Repository stands for, nil while the next event decides that. The
+// error is why the Repository's annotation cannot be read.
 func Expected(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) (*v1alpha1.ProjectIdentity, error) {
 	confirmed, invalid := confirmedBy(repository)
 	if confirmed != nil || invalid != nil {
@@ -63,7 +64,8 @@ func confirmedBy(repository *pacv1alpha1.Repository) (*v1alpha1.ProjectIdentity,
 	return &confirmed, nil
 }
 
-// Refusal says why the newest event of a Repository was not served, "" if it was or what was refused is confirmed by now.
+// Refusal says why the newest event of a Repository was not served, "" if it was or what was
+// refused is confirmed by now.
 func Refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) string {
 	refused := boundBy(repository, status.Refused)
 	if refused == nil {

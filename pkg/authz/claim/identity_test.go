@@ -83,7 +83,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// Who confirms sees at once that it was understood, and who makes the Repository anew has nothing to confirm.
+// Who confirms sees at once that it was understood, and who makes the Repository anew has nothing
+// to confirm.
 func TestARefusalEndsWhenItIsConfirmed(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}
 	for annotation, want := range map[string]bool{"": true, "7/41": true, "9/43": false} {

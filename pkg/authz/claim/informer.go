@@ -13,8 +13,8 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
-// Claims is one informer of RepositoryClaims for all controllers of a process. It watches Plumbline's own namespace only:
-// rights to do more are not needed.
+// Claims is one informer of RepositoryClaims for all controllers of a process. It watches
+// Plumbline's own namespace only: rights to do more are not needed.
 type Claims struct {
 	namespace string
 	once      sync.Once
@@ -35,7 +35,8 @@ func (c *Claims) Informer(ctx context.Context) informers.RepositoryClaimInformer
 	return claims
 }
 
-// Start runs the informer until ctx is done. It is not waited for: a claim that the cache does not know yet is read live.
+// Start runs the informer until ctx is done. It is not waited for: a claim that the cache does not
+// know yet is read live.
 func (c *Claims) Start(ctx context.Context) {
 	c.Informer(ctx)
 	c.factory.Start(ctx.Done())

@@ -17,12 +17,14 @@ import (
 )
 
 const (
-	// ProofFile on a repository's default branch names the one namespace that may serve the repository.
+	// ProofFile on a repository's default branch names the one namespace that may serve the
+	// repository.
 	ProofFile = ".tekton/.plumbline-namespace"
 	// maxProof is more than any namespace's name and the line's end take, in bytes.
 	maxProof = 1 << 10
-	// Turn is how long a namespace has a URL that other namespaces want as well, if no event has proven it: as long as it takes
-	// somebody to push, or to deliver an event again, while they are at it.
+	// Turn is how long a namespace has a URL that other namespaces want as well, if no event has
+	// proven it: as long as it takes somebody to push, or to deliver an event again, while they are
+	// at it.
 	Turn = time.Hour
 	// reasonBroken is that of events that wait for the setting to be mended.
 	reasonBroken = "BadURLOwners"
@@ -34,9 +36,9 @@ type Files = interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 }
 
-// prove tells whether a namespace may have a URL, by the administrator's list or by the file. listed is true if the list has
-// the URL, so that the file does not matter. Without the proof the error is an Ignored fault; any other says that it is not
-// known.
+// prove tells whether a namespace may have a URL, by the administrator's list or by the file.
+// listed is true if the list has the URL, so that the file does not matter. Without the proof the
+// error is an Ignored fault; any other says that it is not known.
 func prove(ctx context.Context, owners config.Owners, url, namespace string, files Files) (listed bool, err error) {
 	if owners.Broken != "" {
 		return false, fault.Operatorf(reasonBroken, "%s", Broken(owners))
@@ -66,7 +68,8 @@ func Broken(owners config.Owners) string {
 	return "the administrator's setting url-owners cannot be read (" + owners.Broken + "), so that nobody's ownership of a URL can be proven: no event starts anything until it is mended"
 }
 
-// NotListed tells whoever has a Repository of a URL that is listed for others. It does not say for whom.
+// NotListed tells whoever has a Repository of a URL that is listed for others. It does not say for
+// whom.
 func NotListed(url string) string {
 	return url + " is listed for another namespace by the administrator (url-owners), so its events are not served here"
 }
@@ -77,9 +80,10 @@ func NotProven(url, namespace string) string {
 		"or ask the administrator to list the URL (url-owners). Then deliver the events again", namespace, url, ProofFile, namespace)
 }
 
-// Next returns whose turn it is to have a URL that was claimed and never proven: rivals are the Repositories that name it. Each
-// namespace gets one turn after the other, in the order of their names, however many Repositories it has: that of the first
-// by name. ok is false if no other namespace wants the URL.
+// Next returns whose turn it is to have a URL that was claimed and never proven: rivals are the
+// Repositories that name it. Each namespace gets one turn after the other, in the order of their
+// names, however many Repositories it has: that of the first by name. ok is false if no other
+// namespace wants the URL.
 func Next(owner types.NamespacedName, rivals []types.NamespacedName) (next types.NamespacedName, ok bool) {
 	others := slices.DeleteFunc(slices.Clone(rivals), func(r types.NamespacedName) bool { return r.Namespace == owner.Namespace })
 	if len(others) == 0 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owners reads the files OWNERS and OWNERS_ALIASES of a repository: who may start runs beside those who can write. It
-// is pure: it gets the files and knows nobody who could be asked for them.
+// Package owners reads the files OWNERS and OWNERS_ALIASES of a repository: who may start runs
+// beside those who can write. It is pure: it gets the files and knows nobody who could be asked for
+// them.
 package owners
 
 import (
@@ -22,7 +23,8 @@ const (
 // MaxBytes is the largest file that is read. OWNERS of the largest projects have a few kilobytes.
 const MaxBytes = 64 << 10
 
-// everything is the only filter that is known: that of all files. Which files a pull request changes does not matter.
+// everything is the only filter that is known: that of all files. Which files a pull request
+// changes does not matter.
 const everything = ".*"
 
 // People are approvers and reviewers. The zero value is nobody.
@@ -30,13 +32,15 @@ type People struct {
 	names map[string]bool // in lower case
 }
 
-// Has tells whether the user is one of them. No Git service tells cases apart in the names of accounts.
+// Has tells whether the user is one of them. No Git service tells cases apart in the names of
+// accounts.
 func (p People) Has(user string) bool { return user != "" && p.names[strings.ToLower(user)] }
 
 // Any tells whether there is anybody.
 func (p People) Any() bool { return len(p.names) > 0 }
 
-// lists are those of OWNERS, and of each of its filters. Other fields (labels, options) are of other programs.
+// lists are those of OWNERS, and of each of its filters. Other fields (labels, options) are of
+// other programs.
 type lists struct {
 	Approvers []string `json:"approvers"`
 	Reviewers []string `json:"reviewers"`
@@ -44,11 +48,13 @@ type lists struct {
 
 func (l lists) all() []string { return append(append([]string(nil), l.Approvers...), l.Reviewers...) }
 
-// Parse returns the people of OWNERS, with the aliases that OWNERS_ALIASES has for them: nil or empty when there is no such
-// file. An alias stands for accounts alone: the name of an alias inside of one is nobody's, so that none can loop. Filters count only
-// where OWNERS has no lists of its own, and only the one of all files.
+// Parse returns the people of OWNERS, with the aliases that OWNERS_ALIASES has for them: nil or
+// empty when there is no such file. An alias stands for accounts alone: the name of an alias inside
+// of one is nobody's, so that none can loop. Filters count only where OWNERS has no lists of its
+// own, and only the one of all files.
 //
-// An error says what is wrong with which file, in words that hold none of its text; there is nobody then.
+// An error says what is wrong with which file, in words that hold none of its text; there is nobody
+// then.
 func Parse(file, aliasesFile []byte) (People, error) {
 	var written struct {
 		lists   `json:",inline"`

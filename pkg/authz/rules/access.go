@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules decides who may start a run. It is a chain of rules over values: no client, no clock, no logger.
-// Whatever no rule allows is not allowed. What a rule has to know of an account it asks for: the caller looks that up and
-// decides again, so that the Git service is asked only for what the answer depends on.
+// Package rules decides who may start a run. It is a chain of rules over values: no client, no
+// clock, no logger. Whatever no rule allows is not allowed. What a rule has to know of an account
+// it asks for: the caller looks that up and decides again, so that the Git service is asked only
+// for what the answer depends on.
 package rules
 
 import (
@@ -14,7 +15,8 @@ import (
 type Verdict int
 
 const (
-	// Unapproved is the zero value: nothing is created and the event waits for someone who may approve it.
+	// Unapproved is the zero value: nothing is created and the event waits for someone who may
+	// approve it.
 	Unapproved Verdict = iota
 	// Asks allows nothing: the caller answers the decision's question and decides again.
 	Asks
@@ -59,30 +61,34 @@ type Input struct {
 	// permission that could be asked for: a branch of the repository is what shows that it can
 	// write.
 	App bool
-	// Label is true when the event is a label that was set. A label asks for pipelines, so whoever set it must have the
-	// right to, wherever the branch lives: the Git services let people label who may not push.
+	// Label is true when the event is a label that was set. A label asks for pipelines, so whoever
+	// set it must have the right to, wherever the branch lives: the Git services let people label
+	// who may not push.
 	Label bool
-	// Comment is true when the event is a comment, and Command what it asks for. Who wrote it must have the right to, and the
-	// pull request must be allowed by itself or Approved: a comment starts what the head is by then, which may not be what was
-	// commented on.
+	// Comment is true when the event is a comment, and Command what it asks for. Who wrote it must
+	// have the right to, and the pull request must be allowed by itself or Approved: a comment
+	// starts what the head is by then, which may not be what was commented on.
 	Comment bool
 	Command Command
 	// Own is true when whoever wrote the comment is the author of the pull request.
 	Own bool
-	// Approved is true when somebody who may has approved the commit that runs (S21): it runs whoever its author is.
+	// Approved is true when somebody who may has approved the commit that runs (S21): it runs
+	// whoever its author is.
 	Approved bool
 
-	// Restricted is true when the Repository says who may start pull requests in a way that cannot be evaluated here. Then
-	// nobody may: a restriction that does not hold would be worse.
+	// Restricted is true when the Repository says who may start pull requests in a way that cannot
+	// be evaluated here. Then nobody may: a restriction that does not hold would be worse.
 	Restricted bool
-	// Policy are the teams that may act instead of whoever can write; nil when the Repository has no policy.
+	// Policy are the teams that may act instead of whoever can write; nil when the Repository has
+	// no policy.
 	Policy *pacv1alpha1.Policy
 	// Members is true when members of the organization or project count who cannot write.
 	Members bool
 	// Trusts is true when the Repository trusts some accounts with their own pull requests.
 	Trusts bool
 
-	// Known are the answers to the questions that were asked so far. An error of the Git service is no answer: the caller waits.
+	// Known are the answers to the questions that were asked so far. An error of the Git service is
+	// no answer: the caller waits.
 	Known map[Question]bool
 }
 

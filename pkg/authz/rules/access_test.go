@@ -19,7 +19,8 @@ import (
 // row is an event with all that could be asked about it, and what becomes of it.
 type row struct {
 	in Input
-	// facts are what is true, "author writer" for example: everything else that is asked for is not.
+	// facts are what is true, "author writer" for example: everything else that is asked for is
+	// not.
 	facts []string
 	want  Verdict
 	// asked are the questions, in order.

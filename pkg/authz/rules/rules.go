@@ -6,7 +6,8 @@ import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 
 // rule is one sentence of the policy.
 type rule interface {
-	// decides returns the rule's verdict, and its question if that is Asks; false when it has nothing to say about the event.
+	// decides returns the rule's verdict, and its question if that is Asks; false when it has
+	// nothing to say about the event.
 	decides(in Input) (Verdict, Question, bool)
 	// why is the sentence that explains the verdict to people.
 	why() string

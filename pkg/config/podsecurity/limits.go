@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podsecurity says what an author's PipelineRun may ask the cluster for at most: ServiceAccounts, and what the Pod
-// Security Standards leave out (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
+// Package podsecurity says what an author's PipelineRun may ask the cluster for at most:
+// ServiceAccounts, and what the Pod Security Standards leave out
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
 package podsecurity
 
 import (
@@ -24,7 +25,8 @@ const (
 
 // Limits are one ceiling; the zero value is none.
 type Limits struct {
-	// ServiceAccounts are those that may be named; empty is any. A run that names none has Tekton's default.
+	// ServiceAccounts are those that may be named; empty is any. A run that names none has Tekton's
+	// default.
 	ServiceAccounts []string
 	// PodSecurity is the level whose forbidden values are refused; empty is none.
 	PodSecurity string
@@ -35,8 +37,8 @@ type Limits struct {
 // ReasonAbove is the reason of the Invalid fault of a PipelineRun that asks for more.
 const ReasonAbove = "AboveCeiling"
 
-// Check refuses a PipelineRun, with everything inlined, that asks for more than any of the ceilings allows. The error is an
-// Invalid fault that names the field; file is where the run is defined.
+// Check refuses a PipelineRun, with everything inlined, that asks for more than any of the ceilings
+// allows. The error is an Invalid fault that names the field; file is where the run is defined.
 func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" })
 	if len(all) == 0 {
@@ -61,8 +63,8 @@ func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 	return nil
 }
 
-// walk looks for the first value that is refused, in the order of keys. It knows names of fields, not types: whatever Tekton
-// makes pods of, a field has the name that it has in a pod.
+// walk looks for the first value that is refused, in the order of keys. It knows names of fields,
+// not types: whatever Tekton makes pods of, a field has the name that it has in a pod.
 type walk struct {
 	limits Limits
 	rules  []rule

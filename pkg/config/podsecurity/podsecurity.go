@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// The rules are the values that the Pod Security Standards forbid. What they demand and an author leaves out is not refused:
-// Tekton and defaults of the cluster may add it.
+// The rules are the values that the Pod Security Standards forbid. What they demand and an author
+// leaves out is not refused: Tekton and defaults of the cluster may add it.
 
-// unseen refuses what Tekton fetches itself, after it was judged. Annotations refer to the same, and Plumbline inlines that.
+// unseen refuses what Tekton fetches itself, after it was judged. Annotations refer to the same,
+// and Plumbline inlines that.
 func unseen(parent, key string, value any) string {
 	resolver, _ := value.(string)
 	isReference := parent == "taskRef" || parent == "pipelineRef" || parent == "ref"
@@ -51,7 +52,8 @@ func hosts(parent, key string, value any) string {
 	return fmt.Sprintf("%q", host)
 }
 
-// profiles allows by name: Tekton replaces variables in a pod template's profiles, and what $(params.x) becomes is not known.
+// profiles allows by name: Tekton replaces variables in a pod template's profiles, and what
+// $(params.x) becomes is not known.
 func profiles(parent, key string, value any) string {
 	text, _ := value.(string)
 	confined := text == "" || text == "RuntimeDefault" || text == "Localhost"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhooksecret is the form of the copies of webhook secrets: the controllers write them, the receivers read them.
-// The receivers have no right to the Secrets that they are copied from (docs/adr/0016).
+// Package webhooksecret is the form of the copies of webhook secrets: the controllers write them,
+// the receivers read them. The receivers have no right to the Secrets that they are copied from
+// (docs/adr/0016).
 //
-// The copies are in a fixed number of Secrets of Plumbline's namespace, so that a Role can name each of them.
+// The copies are in a fixed number of Secrets of Plumbline's namespace, so that a Role can name
+// each of them.
 package webhooksecret
 
 import (
@@ -22,37 +24,40 @@ import (
 const (
 	// AppKey is the key of the webhook secret in the GitHub App's Secret; PaC's users have it.
 	AppKey = "webhook.secret"
-	// PreviousSuffix makes of the key of a webhook's secret the key of the one before it, which is valid as long as it is
-	// there. A key of its own can be added and removed without touching the other one, and any value fits it.
+	// PreviousSuffix makes of the key of a webhook's secret the key of the one before it, which is
+	// valid as long as it is there. A key of its own can be added and removed without touching the
+	// other one, and any value fits it.
 	PreviousSuffix = ".previous"
 
-	// Shards is how many Secrets hold the copies. The roles in config/ name them. One has room for about 7,000 copies, and a
-	// receiver has a watch for each.
+	// Shards is how many Secrets hold the copies. The roles in config/ name them. One has room for
+	// about 7,000 copies, and a receiver has a watch for each.
 	Shards = 8
-	// MaxValueBytes bounds a secret: one is sent as a header by GitLab, and proxies take 8 KiB of headers together.
+	// MaxValueBytes bounds a secret: one is sent as a header by GitLab, and proxies take 8 KiB of
+	// headers together.
 	MaxValueBytes = 1 << 10
-	// MaxShardBytes is below the 1 MiB that the API server takes of a Secret, with its keys in etcd's 1.5 MiB.
+	// MaxShardBytes is below the 1 MiB that the API server takes of a Secret, with its keys in
+	// etcd's 1.5 MiB.
 	MaxShardBytes = 768 << 10
-	// MaxNamespaceBytes is what the Secrets of one namespace may take of a shard: about 600 copies, 5,000 over all shards. No
-	// tenant can fill what all share.
+	// MaxNamespaceBytes is what the Secrets of one namespace may take of a shard: about 600 copies,
+	// 5,000 over all shards. No tenant can fill what all share.
 	MaxNamespaceBytes = 64 << 10
 
 	shardPrefix = "plumbline-webhook-secrets-"
-	// idLength is in hexadecimal digits. 128 bits are enough: the names that are hashed are no secret, and to hit another's
-	// copy takes a second preimage.
+	// idLength is in hexadecimal digits. 128 bits are enough: the names that are hashed are no
+	// secret, and to hit another's copy takes a second preimage.
 	idLength = 32
 
 	// Asks is the ConfigMap by which receivers ask for copies to be made again.
 	Asks = "plumbline-webhook-secrets-asks"
-	// AsksKey is its only key: the IDs, with spaces between them. Each ask replaces the one before, so that it never grows; who
-	// watches sees each.
+	// AsksKey is its only key: the IDs, with spaces between them. Each ask replaces the one before,
+	// so that it never grows; who watches sees each.
 	AsksKey = "read-again"
 	// MaxAsks is how many IDs one ask may have.
 	MaxAsks = 64
 )
 
-// CompleteAnnotation is on a shard when, at least once, every Secret that it is for was looked at: whoever has no copy in
-// it has none because there is none to make, or is newer.
+// CompleteAnnotation is on a shard when, at least once, every Secret that it is for was looked at:
+// whoever has no copy in it has none because there is none to make, or is newer.
 const CompleteAnnotation = plumbline.GroupName + "/complete"
 
 // ID names a webhook secret in the shards and in asks.
@@ -94,8 +99,8 @@ type Value struct {
 	Current, Previous []byte
 }
 
-// In reads a key of a Secret of an administrator or a team, without the white space around values. It is false when there is no such key or it
-// is empty.
+// In reads a key of a Secret of an administrator or a team, without the white space around values.
+// It is false when there is no such key or it is empty.
 func In(secret *corev1.Secret, key string) (Value, bool) {
 	v := Value{Current: bytes.TrimSpace(secret.Data[key]), Previous: bytes.TrimSpace(secret.Data[key+PreviousSuffix])}
 	return v, len(v.Current) > 0

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// A shard that is full fits into etcd, also when its values are as short as can be and its keys take most of it.
+// A shard that is full fits into etcd, also when its values are as short as can be and its keys
+// take most of it.
 func TestAFullShardFitsIntoEtcd(t *testing.T) {
 	const etcd = 3 << 19 // --max-request-bytes
 	for name, value := range map[string]webhooksecret.Value{

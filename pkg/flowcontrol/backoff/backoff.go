@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff decides when a key of a workqueue is reconciled again. Requeue turns the errors of a
-// reconcile into knative's answer. Timers remember which steps of a key have just failed: the
+// Package backoff decides when a key of a workqueue is reconciled again. Requeue turns the errors
+// of a reconcile into knative's answer. Timers remember which steps of a key have just failed: the
 // workqueue has one time for a key, and a step needs its own (docs/adr/0012).
 package backoff
 
@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// MinWait and MaxWait are between what Next asks for after a failure. The second is the workqueue's own; below the first
-// the workqueue's backoff does what is needed.
+// MinWait and MaxWait are between what Next asks for after a failure. The second is the workqueue's
+// own; below the first the workqueue's backoff does what is needed.
 const (
 	MinWait = time.Second
 	MaxWait = 1000 * time.Second
@@ -25,13 +25,15 @@ type Step struct {
 	Name string
 	// Of is what it is done for, e.g. the name of a PipelineRun.
 	Of string
-	// Version tells what is tried, e.g. the digest of the report. Another version is tried at once: it is news.
+	// Version tells what is tried, e.g. the digest of the report. Another version is tried at once:
+	// it is news.
 	Version string
 }
 
-// Timers are the times of the steps that fail. A step is tried again after as long as it has failed at the latest, at
-// most MaxWait, and not before that time or the workqueue's backoff for as many failures is over, whichever is shorter. They
-// are advice: a process that knows nothing tries every step once. Safe for concurrent use.
+// Timers are the times of the steps that fail. A step is tried again after as long as it has failed
+// at the latest, at most MaxWait, and not before that time or the workqueue's backoff for as many
+// failures is over, whichever is shorter. They are advice: a process that knows nothing tries every
+// step once. Safe for concurrent use.
 type Timers struct {
 	mu   sync.Mutex
 	keys map[string]map[id]timer
@@ -86,8 +88,9 @@ func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) 
 	t.keys[key][id{step.Name, step.Of}] = timer{version: step.Version, since: now, due: now.Add(wait), latest: now.Add(wait)}
 }
 
-// Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure; what ended well, and an
-// outcome with a time of its own, does not. One that found no turn (fault.ReasonBusy) was no attempt.
+// Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure;
+// what ended well, and an outcome with a time of its own, does not. One that found no turn
+// (fault.ReasonBusy) was no attempt.
 func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,15 +119,15 @@ func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	t.keys[key][at] = known
 }
 
-// backoff is what the workqueue waits after so many failures in a row (client-go's default: 5 ms, doubled each time). A
-// step never waits longer than that, however long its attempts take.
+// backoff is what the workqueue waits after so many failures in a row (client-go's default: 5 ms,
+// doubled each time). A step never waits longer than that, however long its attempts take.
 func backoff(tries int) time.Duration {
 	const first, doublings = 5 * time.Millisecond, 18 // more than MaxWait
 	return first << min(tries-1, doublings)
 }
 
-// Next returns how long it is until the first step of a key is to be tried; false if none waits. A time that has passed
-// does not count: its step was not among what there was to do.
+// Next returns how long it is until the first step of a key is to be tried; false if none waits. A
+// time that has passed does not count: its step was not among what there was to do.
 func (t *Timers) Next(key string, now time.Time) (time.Duration, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,17 +13,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Requeue turns the outcomes of a reconcile's steps into what knative does next, and is the only caller of its requeue
-// constructors.
+// Requeue turns the outcomes of a reconcile's steps into what knative does next, and is the only
+// caller of its requeue constructors.
 //
-// Any Transient or Conflict outcome is returned, so that it is logged and the workqueue's own backoff decides; all of
-// them are joined with a text that does not depend on their order. The earliest timer of the Throttled and Operator
-// outcomes, which neither counts nor resets failures, is all that is returned if there is no such outcome; beside one,
-// KnownWait tells it. Nil needs nothing more; if there is nothing else the result is nil. A Throttled outcome without a
-// known wait counts as Transient.
+// Any Transient or Conflict outcome is returned, so that it is logged and the workqueue's own
+// backoff decides; all of them are joined with a text that does not depend on their order. The
+// earliest timer of the Throttled and Operator outcomes, which neither counts nor resets failures,
+// is all that is returned if there is no such outcome; beside one, KnownWait tells it. Nil needs
+// nothing more; if there is nothing else the result is nil. A Throttled outcome without a known
+// wait counts as Transient.
 //
-// Invalid and Ignored are for whoever turns them into an answer to the author or an end of the event. One that gets here
-// was turned into nothing, which is a defect: it counts as Transient, so that it shows and nothing ends silently.
+// Invalid and Ignored are for whoever turns them into an answer to the author or an end of the
+// event. One that gets here was turned into nothing, which is a defect: it counts as Transient, so
+// that it shows and nothing ends silently.
 //
 // An outcome may itself be several errors joined; each of them counts.
 func Requeue(errs ...error) error { return RequeueAfter(fault.OperatorRetry, errs...) }
@@ -62,8 +64,9 @@ type beside struct {
 // Unwrap returns the error.
 func (b beside) Unwrap() error { return b.error }
 
-// KnownWait returns the earliest known time in what Requeue returned, false if it has none. The workqueue knows the time
-// of a timer alone; whoever returns an error has to enqueue the key for the time beside it.
+// KnownWait returns the earliest known time in what Requeue returned, false if it has none. The
+// workqueue knows the time of a timer alone; whoever returns an error has to enqueue the key for
+// the time beside it.
 func KnownWait(err error) (after time.Duration, known bool) {
 	var both beside
 	if errors.As(err, &both) {
@@ -118,7 +121,8 @@ func (n *needs) timer(after time.Duration) {
 	}
 }
 
-// branches returns the errors joined somewhere below err, unless a fault above them classified them as a whole.
+// branches returns the errors joined somewhere below err, unless a fault above them classified them
+// as a whole.
 func branches(err error) []error {
 	for err != nil {
 		if _, classified := err.(*fault.Error); classified { //nolint:errorlint // the walk itself looks at each link
@@ -137,8 +141,8 @@ type failure struct {
 	conflict bool
 }
 
-// join puts conflicts last and out of errors.As's sight: knative keeps an error in whose chain it finds a conflict out
-// of the error log.
+// join puts conflicts last and out of errors.As's sight: knative keeps an error in whose chain it
+// finds a conflict out of the error log.
 func join(failed []failure) error {
 	slices.SortStableFunc(failed, func(a, b failure) int {
 		if a.conflict != b.conflict {

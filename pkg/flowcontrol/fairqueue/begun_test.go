@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// The end of a push's run is not told after that of 80 pull requests, which strangers may cause, when all of them wait for the same Git
-// service, e.g. because its limits have closed it for a minute.
+// The end of a push's run is not told after that of 80 pull requests, which strangers may cause,
+// when all of them wait for the same Git service, e.g. because its limits have closed it for a
+// minute.
 func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
@@ -38,8 +39,8 @@ func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
 	t.Errorf("%v are called before it", w.woken)
 }
 
-// Each Repository's pull requests stand in a line of their own. Those of forty do not have forty turns before the next push of their
-// namespace, which all stand in one.
+// Each Repository's pull requests stand in a line of their own. Those of forty do not have forty
+// turns before the next push of their namespace, which all stand in one.
 func TestPullRequestsOfManyRepositoriesTakeTurnsWithPushes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
@@ -76,8 +77,8 @@ func TestPullRequestsOfManyRepositoriesTakeTurnsWithPushes(t *testing.T) {
 	}
 }
 
-// A Git service that hangs holds one pull request of a Repository that has begun, for nearly a minute each time. The ends of the others'
-// runs are stored meanwhile: a pruner may take the runs.
+// A Git service that hangs holds one pull request of a Repository that has begun, for nearly a
+// minute each time. The ends of the others' runs are stored meanwhile: a pruner may take the runs.
 func TestBegunPullRequestsDoNotWaitForOneAtAGitServiceThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{4, 16, 64} {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fairqueue shares the workers among Git services and namespaces: neither a service that hangs nor a tenant whose
-// services hang can hold them all (B15, S6). Whoever finds no turn stands in a line and is woken when its turn comes: see
-// docs/adr/0025.
+// Package fairqueue shares the workers among Git services and namespaces: neither a service that
+// hangs nor a tenant whose services hang can hold them all (B15, S6). Whoever finds no turn stands
+// in a line and is woken when its turn comes: see docs/adr/0025.
 package fairqueue
 
 import (
@@ -14,40 +14,46 @@ import (
 )
 
 const (
-	// Retry is when an event that stands in a line comes back although nobody has woken it. Nothing is known that could lose a
-	// call, because caller and workqueue are the same process; this is for what nobody has thought of.
+	// Retry is when an event that stands in a line comes back although nobody has woken it. Nothing
+	// is known that could lose a call, because caller and workqueue are the same process; this is
+	// for what nobody has thought of.
 	Retry = 10 * time.Minute
 	// Unlisted is when an event comes back for which no line had room.
 	Unlisted = 30 * time.Second
-	// Reserved is how long a turn is kept for the event that was called: longer than a woken event waits for a free worker,
-	// shorter than the 50 s for which a worker may hang.
+	// Reserved is how long a turn is kept for the event that was called: longer than a woken event
+	// waits for a free worker, shorter than the 50 s for which a worker may hang.
 	Reserved = 10 * time.Second
-	// maxRest is the longest pause between two pull requests of a Repository. It is for what takes the API server's and our processors,
-	// which is over sooner; who waits for a Git service leaves them to others anyway.
+	// maxRest is the longest pause between two pull requests of a Repository. It is for what takes
+	// the API server's and our processors, which is over sooner; who waits for a Git service leaves
+	// them to others anyway.
 	maxRest = 100 * time.Millisecond
-	// maxWaiting bounds the places in all lines, at some 300 bytes each. It is as many as events may be open at once by default.
-	// When all are taken, whose namespace has the most of them makes room for others.
+	// maxWaiting bounds the places in all lines, at some 300 bytes each. It is as many as events
+	// may be open at once by default. When all are taken, whose namespace has the most of them
+	// makes room for others.
 	maxWaiting = 10_000
 )
 
 // The shares of the workers, as the metrics name them. Each is at least one worker.
 const (
-	// Work is what a namespace has for whatever is done for its events: a half. An admission webhook of a team may hang, too.
+	// Work is what a namespace has for whatever is done for its events: a half. An admission
+	// webhook of a team may hang, too.
 	Work = "work"
-	// Namespace is what a namespace has at all Git services together: a quarter, whatever its own servers do.
+	// Namespace is what a namespace has at all Git services together: a quarter, whatever its own
+	// servers do.
 	Namespace = "namespace"
-	// NamespaceHost is what a namespace has at one Git host: one less than a quarter. If that host hangs, one is left for its
-	// repositories elsewhere.
+	// NamespaceHost is what a namespace has at one Git host: one less than a quarter. If that host
+	// hangs, one is left for its repositories elsewhere.
 	NamespaceHost = "namespace_host"
-	// Installation is what an installation of the App has, or all tenants of a host without one: a half, so that two
-	// namespaces have their whole quarter there.
+	// Installation is what an installation of the App has, or all tenants of a host without one: a
+	// half, so that two namespaces have their whole quarter there.
 	Installation = "installation"
-	// PullRequests is what those of one Repository have that nothing is done for yet: one of 64, and at least one. Those that have
-	// begun have one more. Strangers may push to 80 of them at once, and while all of those were worked on there was no processor left
-	// for the pushes beside them.
+	// PullRequests is what those of one Repository have that nothing is done for yet: one of 64,
+	// and at least one. Those that have begun have one more. Strangers may push to 80 of them at
+	// once, and while all of those were worked on there was no processor left for the pushes beside
+	// them.
 	PullRequests = "pull_requests"
-	// Host is what a Git host has: three quarters. If one hangs that many tenants use, one namespace elsewhere has its whole
-	// quarter.
+	// Host is what a Git host has: three quarters. If one hangs that many tenants use, one
+	// namespace elsewhere has its whole quarter.
 	Host = "host"
 )
 
@@ -63,8 +69,8 @@ type Visit struct {
 	Installation int64
 	// PullsOf is the Repository if the event is of a pull request, else "".
 	PullsOf string
-	// Renews tells that it is time to renew a token that a run uses. It goes before whatever else waits for the installation: a
-	// check can wait, a token ends.
+	// Renews tells that it is time to renew a token that a run uses. It goes before whatever else
+	// waits for the installation: a check can wait, a token ends.
 	Renews bool
 }
 
@@ -81,7 +87,8 @@ type Options struct {
 	After func(d time.Duration, f func())
 }
 
-// Turns is who has a turn and who waits for one. It is advice: losing it costs time, never an event. Safe for concurrent use.
+// Turns is who has a turn and who waits for one. It is advice: losing it costs time, never an
+// event. Safe for concurrent use.
 type Turns struct {
 	options Options
 
@@ -123,10 +130,11 @@ func New(o Options) *Turns {
 	return &Turns{options: o, shares: map[place]*share{}, windows: map[place]*window{}, lines: map[lineKey]*line{}, events: map[string]*event{}, waiting: map[string]int{}, places: map[string]int{}}
 }
 
-// Begin takes a turn for whatever is done for an event. With visits, which says that nothing can be done for it without the
-// Git service, it takes a turn there as well and keeps it for Visit. It never waits: while there is none the event stands in a
-// line, and the error is a Throttled fault with fault.ReasonBusy. Until the event is woken nothing needs to be done for it.
-// Otherwise release gives back what is kept, once.
+// Begin takes a turn for whatever is done for an event. With visits, which says that nothing can be
+// done for it without the Git service, it takes a turn there as well and keeps it for Visit. It
+// never waits: while there is none the event stands in a line, and the error is a Throttled fault
+// with fault.ReasonBusy. Until the event is woken nothing needs to be done for it. Otherwise
+// release gives back what is kept, once.
 func (t *Turns) Begin(v Visit, visits bool) (release func(), err error) {
 	defer t.wake()
 	t.mu.Lock()
@@ -164,8 +172,8 @@ func (t *Turns) begin(e *event, v Visit, visits bool) error {
 	return nil
 }
 
-// Visit takes a turn at a Git service, beside the one of Begin and like it: the one that is kept for the event, if there is
-// one.
+// Visit takes a turn at a Git service, beside the one of Begin and like it: the one that is kept
+// for the event, if there is one.
 func (t *Turns) Visit(v Visit) (release func(), err error) {
 	defer t.wake()
 	t.mu.Lock()
@@ -184,7 +192,8 @@ func (t *Turns) Visit(v Visit) (release func(), err error) {
 	}), nil
 }
 
-// Leave is called for an event that needs no turn any more, because it is settled or another process leads it.
+// Leave is called for an event that needs no turn any more, because it is settled or another
+// process leads it.
 func (t *Turns) Leave(name string) {
 	defer t.wake()
 	t.mu.Lock()

@@ -107,8 +107,8 @@ func (w *world) visits(of func(n int) Visit) (n int) {
 	}
 }
 
-// S6: of 16 workers a tenant holds four however many of its hosts hang, three if it is one, and each of the others has its own
-// share.
+// S6: of 16 workers a tenant holds four however many of its hosts hang, three if it is one, and
+// each of the others has its own share.
 func TestATenantsHostsThatHangHoldAQuarter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -165,8 +165,8 @@ func TestANamespacesWorkTakesHalf(t *testing.T) {
 	}
 }
 
-// A visit that finds one of its places taken takes none of the others, and what nobody has any more is forgotten: hosts come
-// and go as long as the process lives. A release counts once.
+// A visit that finds one of its places taken takes none of the others, and what nobody has any more
+// is forgotten: hosts come and go as long as the process lives. A release counts once.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
@@ -196,7 +196,8 @@ func (w *world) nothingLeft() {
 	}
 }
 
-// Many workers at once never have more turns than there are, and everybody who waits is woken in the end.
+// Many workers at once never have more turns than there are, and everybody who waits is woken in
+// the end.
 func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	const limit, events = 3, 2000
@@ -237,9 +238,9 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 	}
 }
 
-// Of 64 workers the pull requests of one Repository that nothing is done for yet have one, and those that have begun
-// two, whoever pushes to 80 of them at once. Its pushes and the pull requests of another one are worked on beside them; the others
-// come one after the other.
+// Of 64 workers the pull requests of one Repository that nothing is done for yet have one, and
+// those that have begun two, whoever pushes to 80 of them at once. Its pushes and the pull requests
+// of another one are worked on beside them; the others come one after the other.
 func TestFreshPullRequestsOfARepositoryHaveAShareOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// What is woken and does not come loses its turn to the next one, and no turn is lost: whether it was settled, is another
-// process's now, or nobody knows.
+// What is woken and does not come loses its turn to the next one, and no turn is lost: whether it
+// was settled, is another process's now, or nobody knows.
 func TestNoTurnLeaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// lineKey is what the events of a line have in common. One that waits for work alone has a namespace only. What has begun and
-// what is fresh take turns, so that the end of a run is not reported after all pushes that came before it.
+// lineKey is what the events of a line have in common. One that waits for work alone has a
+// namespace only. What has begun and what is fresh take turns, so that the end of a run is not
+// reported after all pushes that came before it.
 type lineKey struct {
 	namespace, host string
 	installation    int64
@@ -33,7 +34,8 @@ func (e *event) stands(key lineKey) bool {
 	return e.atWork != nil
 }
 
-// join puts an event at the end of a line; false if there is no room. Found is the share of which it found no turn.
+// join puts an event at the end of a line; false if there is no room. Found is the share of which
+// it found no turn.
 func (t *Turns) join(e *event, key lineKey, shares []*share, found string) bool {
 	if t.total >= maxWaiting && !t.makeRoom(key.namespace, shares) {
 		return false
@@ -59,9 +61,10 @@ func (t *Turns) join(e *event, key lineKey, shares []*share, found string) bool 
 	return true
 }
 
-// makeRoom takes a place from the namespace with the most for one that has at least two fewer; false if there is none. The last one
-// of its longest line goes, of the renewals' only if there is no other, and comes back after the time Unlisted. The shares that the
-// newcomer will need are not forgotten meanwhile.
+// makeRoom takes a place from the namespace with the most for one that has at least two fewer;
+// false if there is none. The last one of its longest line goes, of the renewals' only if there is
+// no other, and comes back after the time Unlisted. The shares that the newcomer will need are not
+// forgotten meanwhile.
 func (t *Turns) makeRoom(namespace string, needed []*share) bool {
 	most := ""
 	for other, n := range t.places {
@@ -150,8 +153,9 @@ func (t *Turns) next() {
 	}
 }
 
-// fairest is the line whose turn it is, and the first in it: nil if nobody can have one. It looks at all lines, which takes 50 µs for a
-// thousand of them: there are as many as namespaces and Repositories that wait at the same time.
+// fairest is the line whose turn it is, and the first in it: nil if nobody can have one. It looks
+// at all lines, which takes 50 µs for a thousand of them: there are as many as namespaces and
+// Repositories that wait at the same time.
 func (t *Turns) fairest() (*line, *event) {
 	var first *line
 	var called *event
@@ -166,7 +170,8 @@ func (t *Turns) fairest() (*line, *event) {
 	return first, called
 }
 
-// keep keeps the turns of a line's shares for an event: those for its work, and those for a visit if it was one.
+// keep keeps the turns of a line's shares for an event: those for its work, and those for a visit
+// if it was one.
 func (e *event) keep(shares []*share, visits bool) {
 	e.work = shares
 	if visits {
@@ -177,9 +182,11 @@ func (e *event) keep(shares []*share, visits bool) {
 // idle tells whether an event may be called. One that is worked on keeps its place until that ends.
 func (e *event) idle() bool { return !e.attended && e.work == nil }
 
-// before tells whether a line is served before another one: that of the installation which has the fewest turns, then the one
-// whose last turn is the longest ago; within an installation one of renewals, then that of the namespace which has the fewest turns
-// there, then the longest ago; within a namespace pull requests and others in turn, however many Repositories have pull requests.
+// before tells whether a line is served before another one: that of the installation which has the
+// fewest turns, then the one whose last turn is the longest ago; within an installation one of
+// renewals, then that of the namespace which has the fewest turns there, then the longest ago;
+// within a namespace pull requests and others in turn, however many Repositories have pull
+// requests.
 func (l *line) before(other *line) bool {
 	if l.key.visits && other.key.visits {
 		if first, decided := l.shares[installationOf].before(other.shares[installationOf]); decided {
@@ -198,8 +205,9 @@ func (l *line) before(other *line) bool {
 	return l.served < other.served
 }
 
-// tick is called by an alarm. It frees the reserved turns that have lapsed, calls who can have a turn now, and sets the next alarm. Only
-// the current alarm does so: one that an earlier alarm has replaced must not set another one.
+// tick is called by an alarm. It frees the reserved turns that have lapsed, calls who can have a
+// turn now, and sets the next alarm. Only the current alarm does so: one that an earlier alarm has
+// replaced must not set another one.
 func (t *Turns) tick(alarm uint64) {
 	defer t.wake()
 	t.mu.Lock()
@@ -220,8 +228,9 @@ func (t *Turns) tick(alarm uint64) {
 	}
 }
 
-// due is when the next tick has something to do: a reserved turn lapses, a share's pause ends or a Git service may be called again. It is
-// zero if nothing is pending. A share exists only while an event has a turn of it or waits for one.
+// due is when the next tick has something to do: a reserved turn lapses, a share's pause ends or a
+// Git service may be called again. It is zero if nothing is pending. A share exists only while an
+// event has a turn of it or waits for one.
 func (t *Turns) due(now time.Time) (at time.Time) {
 	earliest := func(next time.Time) {
 		if next.After(now) && (at.IsZero() || next.Before(at)) {
@@ -253,8 +262,9 @@ func (t *Turns) drop(e *event) {
 	t.forget(e)
 }
 
-// alarm has tick called at a time, or earlier. An alarm cannot be cancelled, so none is set further ahead than Reserved: those that were
-// replaced are gone by then, however often that happens. The tick that comes early sets the next one.
+// alarm has tick called at a time, or earlier. An alarm cannot be cancelled, so none is set further
+// ahead than Reserved: those that were replaced are gone by then, however often that happens. The
+// tick that comes early sets the next one.
 func (t *Turns) alarm(at time.Time) {
 	now := t.options.Now()
 	if latest := now.Add(Reserved); at.After(latest) {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// shift plays a workqueue: each event that has a turn ends with each step, the longest first, and who is woken comes. It
-// returns the namespaces in the order in which they came.
+// shift plays a workqueue: each event that has a turn ends with each step, the longest first, and
+// who is woken comes. It returns the namespaces in the order in which they came.
 func (w *world) shift(begun []func(), visits map[string]Visit, steps int) (order []string) {
 	w.t.Helper()
 	for range steps {
@@ -31,8 +31,8 @@ func (w *world) shift(begun []func(), visits map[string]Visit, steps int) (order
 	return order
 }
 
-// Whoever waits is woken once, in the order of coming, and finds a turn. Until then it may come as often as it likes: it
-// neither jumps nor loses its place.
+// Whoever waits is woken once, in the order of coming, and finds a turn. Until then it may come as
+// often as it likes: it neither jumps nor loses its place.
 func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
@@ -71,8 +71,8 @@ func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
 	w.nothingLeft()
 }
 
-// S6: three tenants with a backlog do not starve a fourth at a GitLab that they share: of so many turns that become free it
-// gets every fourth, and the first one.
+// S6: three tenants with a backlog do not starve a fourth at a GitLab that they share: of so many
+// turns that become free it gets every fourth, and the first one.
 func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
@@ -131,8 +131,8 @@ func TestInstallationsComeInTurn(t *testing.T) {
 	}
 }
 
-// An event that waits for a visit and is woken by something else does what needs no Git service, keeps its place, and is called
-// only when that is over.
+// An event that waits for a visit and is woken by something else does what needs no Git service,
+// keeps its place, and is called only when that is over.
 func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
@@ -173,7 +173,8 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 	release()
 }
 
-// An event that has begun, and has e.g. the end of a run to report, does not wait until all have begun that came before it.
+// An event that has begun, and has e.g. the end of a run to report, does not wait until all have
+// begun that came before it.
 func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
@@ -216,7 +217,8 @@ func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 	}
 }
 
-// Who waits for work alone, because its plan is made, and who waits for a visit take the turns of their namespace in turn.
+// Who waits for work alone, because its plan is made, and who waits for a visit take the turns of
+// their namespace in turn.
 func TestWorkAndVisitsComeInTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Pull requests of a Repository that wait do so for as long as the one before them took, up to maxRest; others do not, nor a pull
-// request that comes when nobody waits.
+// Pull requests of a Repository that wait do so for as long as the one before them took, up to
+// maxRest; others do not, nor a pull request that comes when nobody waits.
 func TestPullRequestsRest(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

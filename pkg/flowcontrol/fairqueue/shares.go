@@ -32,8 +32,9 @@ const (
 	installationOf  = 3
 )
 
-// sharesOf are the shares of which whoever stands in a line needs one turn each: that of its namespace's work first, and then,
-// for a visit, from the narrowest to the widest: events of a host that hangs are counted as waiting for that host.
+// sharesOf are the shares of which whoever stands in a line needs one turn each: that of its
+// namespace's work first, and then, for a visit, from the narrowest to the widest: events of a host
+// that hangs are counted as waiting for that host.
 func (t *Turns) sharesOf(key lineKey) []*share {
 	shares := []*share{t.share(place{Work, key.namespace})}
 	if !key.visits {
@@ -88,8 +89,8 @@ func (t *Turns) taken(s *share) bool {
 	return s.taken >= s.limit || now.Before(s.rests) || s.window != nil && s.taken >= s.window.turns(now)
 }
 
-// before tells whether a share has fewer turns taken than another one, or as many and none for longer. It is not decided for a share
-// and itself.
+// before tells whether a share has fewer turns taken than another one, or as many and none for
+// longer. It is not decided for a share and itself.
 func (s *share) before(other *share) (first, decided bool) {
 	switch {
 	case s == other:
@@ -117,8 +118,8 @@ func (t *Turns) give(shares []*share) {
 	t.tidy(shares)
 }
 
-// rest lets pull requests of a Repository that wait do so for as long as the one before them took, so that they leave half of the
-// time to others.
+// rest lets pull requests of a Repository that wait do so for as long as the one before them took,
+// so that they leave half of the time to others.
 func (t *Turns) rest(s *share) {
 	if s.share != PullRequests || s.lines == 0 {
 		return
@@ -128,7 +129,8 @@ func (t *Turns) rest(s *share) {
 	t.alarm(s.rests)
 }
 
-// tidy forgets shares that nobody uses: hosts and namespaces come and go as long as the process lives.
+// tidy forgets shares that nobody uses: hosts and namespaces come and go as long as the process
+// lives.
 func (t *Turns) tidy(shares []*share) {
 	for _, s := range shares {
 		if s.taken == 0 && s.lines == 0 {
@@ -137,7 +139,8 @@ func (t *Turns) tidy(shares []*share) {
 	}
 }
 
-// Taken returns how many turns are taken of each share, e.g. "host github.com". One that nobody has a turn of is not in it.
+// Taken returns how many turns are taken of each share, e.g. "host github.com". One that nobody has
+// a turn of is not in it.
 func (t *Turns) Taken() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// simulation plays Turns with a clock that jumps from one thing to the next. What falls due at the same time happens in a random order.
+// simulation plays Turns with a clock that jumps from one thing to the next. What falls due at the
+// same time happens in a random order.
 type simulation struct {
 	*Turns
 	now    time.Time
@@ -52,7 +53,8 @@ func (s *simulation) come(v Visit) {
 	s.after(0, func() { s.begin(v.Event) })
 }
 
-// begin is a worker that takes an event from the workqueue. It makes four calls, which take some 50 ms together.
+// begin is a worker that takes an event from the workqueue. It makes four calls, which take some 50
+// ms together.
 func (s *simulation) begin(event string) {
 	v, open := s.visits[event]
 	if !open {
@@ -81,7 +83,8 @@ func (s *simulation) call(v Visit, calls int, done func()) {
 	})
 }
 
-// play lets time pass until an end, or until nothing is left to happen. It gives up after too many alarms.
+// play lets time pass until an end, or until nothing is left to happen. It gives up after too many
+// alarms.
 func (s *simulation) play(end time.Time, maxAlarms int) {
 	for s.later.Len() > 0 && s.alarms <= maxAlarms {
 		next, _ := heap.Pop(&s.later).(moment)
@@ -105,7 +108,8 @@ func (s *simulation) pullRequests(repositories, each int) {
 	}
 }
 
-// Pull requests of many Repositories come together. However many there are, each sets few alarms, and few are pending at once.
+// Pull requests of many Repositories come together. However many there are, each sets few alarms,
+// and few are pending at once.
 func TestAlarmsDoNotMultiply(t *testing.T) {
 	t.Parallel()
 	const each = 10
@@ -126,7 +130,8 @@ func TestAlarmsDoNotMultiply(t *testing.T) {
 	}
 }
 
-// While installations wait for their rate limits, and none of their events can be served, the alarms do not multiply either.
+// While installations wait for their rate limits, and none of their events can be served, the
+// alarms do not multiply either.
 func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 	t.Parallel()
 	for _, installations := range []int{1, 5, 10, 30} {
@@ -146,7 +151,8 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 				release()
 			}
 			s.play(began.Add(2*time.Hour), 100_000)
-			// The hour is passed in steps of Reserved; each installation sets one alarm when it closes and one when it opens, each event one.
+			// The hour is passed in steps of Reserved; each installation sets one alarm when it
+			// closes and one when it opens, each event one.
 			if most := int(time.Hour/Reserved) + 3*installations; s.alarms > most || s.served != installations {
 				t.Errorf("%d alarms, want at most %d; %d of %d events were served", s.alarms, most, s.served, installations)
 			}
@@ -154,8 +160,8 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 	}
 }
 
-// An alarm that an earlier one has replaced does nothing, and sets no other: beside an installation that waits for an hour, each pause
-// between two pull requests replaces the alarm.
+// An alarm that an earlier one has replaced does nothing, and sets no other: beside an installation
+// that waits for an hour, each pause between two pull requests replaces the alarm.
 func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	t.Parallel()
 	s := newSimulation()
@@ -175,7 +181,8 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	}
 }
 
-// 64 Repositories with ten pull requests each. What it costs is what the alarms, each of which looks at all events, cost the processor.
+// 64 Repositories with ten pull requests each. What it costs is what the alarms, each of which
+// looks at all events, cost the processor.
 func BenchmarkPullRequestsOfManyRepositories(b *testing.B) {
 	for b.Loop() {
 		s := newSimulation()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Tenants who always have one event that waits do not keep one with several from its turn: a line that has just been made is
-// not older than one that was served before.
+// Tenants who always have one event that waits do not keep one with several from its turn: a line
+// that has just been made is not older than one that was served before.
 func TestABacklogIsNotStarvedByTenantsWithOneEventEach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// firstWindow is how many visits at once a Git service gets that nobody knows yet, and at least as long as it only
-	// answers late: it may be far away.
+	// firstWindow is how many visits at once a Git service gets that nobody knows yet, and at least
+	// as long as it only answers late: it may be far away.
 	firstWindow = 4
 	// slow is an answer that took too long: GitHub and GitLab take 0.1 to 1 s.
 	slow = 2 * time.Second
@@ -17,9 +17,10 @@ const (
 	maxWindows = 10_000
 )
 
-// window is how many visits at once a Git service answers well: one more for each round of good answers, half of them after a
-// bad one (additive increase, multiplicative decrease). An installation of the App has its own, and elsewhere each namespace
-// at each host: what one of them causes costs no other.
+// window is how many visits at once a Git service answers well: one more for each round of good
+// answers, half of them after a bad one (additive increase, multiplicative decrease). An
+// installation of the App has its own, and elsewhere each namespace at each host: what one of them
+// causes costs no other.
 type window struct {
 	size   float64
 	halved time.Time
@@ -54,7 +55,8 @@ type Answer struct {
 	Began time.Time
 	// Strained tells that the service failed, did not answer, or asked for fewer calls.
 	Strained bool
-	// Closed is for how long nothing may be called, because its limits say so; whoever visits it then waits in its line.
+	// Closed is for how long nothing may be called, because its limits say so; whoever visits it
+	// then waits in its line.
 	Closed time.Duration
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// visitor is an event at a service that nobody knows yet. An installation of the App has three namespaces.
+// visitor is an event at a service that nobody knows yet. An installation of the App has three
+// namespaces.
 func visitor(n int, namespace string, installation int64) Visit {
 	if installation != 0 {
 		namespace += fmt.Sprint("-", n%3)
@@ -37,7 +38,8 @@ func (w *world) fits(namespace string, installation int64) int {
 	}
 }
 
-// answers lets as many visits as there may be make calls, round by round, that are all answered like this.
+// answers lets as many visits as there may be make calls, round by round, that are all answered
+// like this.
 func (w *world) answers(rounds int, namespace string, installation int64, took time.Duration, strained bool) {
 	for range rounds {
 		n := w.fits(namespace, installation)
@@ -58,8 +60,9 @@ func (w *world) answers(rounds int, namespace string, installation int64, took t
 	}
 }
 
-// A service that nobody knows gets four visits at once, one more after each round that it answers well, up to its share; half
-// as many when it fails, and at least one; as many as at first when it is only late.
+// A service that nobody knows gets four visits at once, one more after each round that it answers
+// well, up to its share; half as many when it fails, and at least one; as many as at first when it
+// is only late.
 func TestAServiceGetsAsMuchAsItAnswersWell(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
@@ -86,7 +89,8 @@ func TestAServiceGetsAsMuchAsItAnswersWell(t *testing.T) {
 	}
 }
 
-// What one tenant's use of a GitLab causes, another's does not feel; nor does one installation of the App what another causes.
+// What one tenant's use of a GitLab causes, another's does not feel; nor does one installation of
+// the App what another causes.
 func TestWhoStrainsAServiceHasFewerVisits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
@@ -100,7 +104,8 @@ func TestWhoStrainsAServiceHasFewerVisits(t *testing.T) {
 	}
 }
 
-// While the limits of a service have no room, nobody is let in, and who waits is woken when they have.
+// While the limits of a service have no room, nobody is let in, and who waits is woken when they
+// have.
 func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
@@ -126,7 +131,8 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 	}
 }
 
-// What a service bears is forgotten when too many are known, but not that somebody waits for the end of its limits.
+// What a service bears is forgotten when too many are known, but not that somebody waits for the
+// end of its limits.
 func TestAServiceThatIsClosedOpensThoughItIsForgotten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)

@@ -8,29 +8,33 @@ import (
 )
 
 const (
-	// Shared is what all events that are worked on at once may hold, in bytes: a quarter of the container's limit.
+	// Shared is what all events that are worked on at once may hold, in bytes: a quarter of the
+	// container's limit.
 	Shared = 256 << 20
-	// MaxHeld is the most that one event is counted for one thing: its definitions, its payload or its plan. What is read of each
-	// has budgets.
+	// MaxHeld is the most that one event is counted for one thing: its definitions, its payload or
+	// its plan. What is read of each has budgets.
 	MaxHeld = 64 << 20
-	// MaxEvent is the most that one event is counted for altogether, and all events of one owner: what one fetches may hang, and
-	// it keeps its part meanwhile (S6). Alone an event always finds room.
+	// MaxEvent is the most that one event is counted for altogether, and all events of one owner:
+	// what one fetches may hang, and it keeps its part meanwhile (S6). Alone an event always finds
+	// room.
 	MaxEvent = Shared / 2
-	// small is what nearly every event takes at most, and forSmall what is kept for those: whoever needs little never waits
-	// for those who need much.
+	// small is what nearly every event takes at most, and forSmall what is kept for those: whoever
+	// needs little never waits for those who need much.
 	small    = 8 << 20
 	forSmall = 64 << 20
 )
 
-// Room is the memory that several attempts share. Whoever finds none stands in a line: when its turn comes, what it needs is kept for
-// it, and it is told. Safe for concurrent use; losing it costs nothing but memory and time.
+// Room is the memory that several attempts share. Whoever finds none stands in a line: when its
+// turn comes, what it needs is kept for it, and it is told. Safe for concurrent use; losing it
+// costs nothing but memory and time.
 type Room struct {
 	now  func() time.Time
 	full func()
 	wake func(event string, after time.Duration)
 
 	mu sync.Mutex
-	// left is what nobody holds and what is kept for nobody, little what is held by those who need little or is kept for them.
+	// left is what nobody holds and what is kept for nobody, little what is held by those who need
+	// little or is kept for them.
 	left, little int
 	owned        map[string]int
 	line         line
@@ -45,15 +49,16 @@ type place struct {
 	used  bool // the event has come, and takes of it
 }
 
-// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake, after no time, for whoever did
-// as soon as there is.
+// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake,
+// after no time, for whoever did as soon as there is.
 func NewRoom(now func() time.Time, full func(), wake func(event string, after time.Duration)) *Room {
 	return &Room{now: now, full: full, wake: wake, left: Shared, owned: map[string]int{}, kept: map[string]place{}}
 }
 
-// Take takes more of the room for an event that holds so much of it already. Its owner is, e.g., a namespace. It never waits: when
-// there is not as much left, or not for that owner, or others stand in line for it, it returns false and takes nothing, and the event
-// stands in line. Give gives back what was taken.
+// Take takes more of the room for an event that holds so much of it already. Its owner is, e.g., a
+// namespace. It never waits: when there is not as much left, or not for that owner, or others stand
+// in line for it, it returns false and takes nothing, and the event stands in line. Give gives back
+// what was taken.
 func (r *Room) Take(event, owner string, more, held int) (taken bool) {
 	r.change(func() {
 		taken = r.take(event, owner, more, held)
@@ -82,8 +87,9 @@ func (r *Room) take(event, owner string, more, held int) bool {
 	return true
 }
 
-// fits tells whether an event that holds so much finds what it wishes beside those who stand in line before it. One that was let in
-// goes on: who begins stands in line, and who needs much from now on.
+// fits tells whether an event that holds so much finds what it wishes beside those who stand in
+// line before it. One that was let in goes on: who begins stands in line, and who needs much from
+// now on.
 func (r *Room) fits(w wish, held int, before ahead) bool {
 	switch {
 	case w.need > MaxEvent-r.owned[w.owner]:
@@ -96,14 +102,15 @@ func (r *Room) fits(w wish, held int, before ahead) bool {
 	return w.need <= r.left-before.much || w.need <= min(r.left, forSmall-r.little)
 }
 
-// Waits tells whether an event stands in line. It keeps its place, and is woken: until then nothing needs to be done for it.
+// Waits tells whether an event stands in line. It keeps its place, and is woken: until then nothing
+// needs to be done for it.
 func (r *Room) Waits(event string) (waits bool) {
 	r.change(func() { waits = r.line.has(event) })
 	return waits
 }
 
-// Give gives all that an event has taken back, and wakes those whose turn it is. What is kept for the event is kept for its next
-// attempt, unless this one has taken of it.
+// Give gives all that an event has taken back, and wakes those whose turn it is. What is kept for
+// the event is kept for its next attempt, unless this one has taken of it.
 func (r *Room) Give(event, owner string, bytes int) {
 	if bytes == 0 {
 		return

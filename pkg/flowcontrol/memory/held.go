@@ -6,8 +6,9 @@ import "context"
 
 type heldKey struct{}
 
-// Held returns a context for what reads large things of others: hold is told how many more bytes it takes, and returns an error
-// when there is no room for them. It may be called by several goroutines.
+// Held returns a context for what reads large things of others: hold is told how many more bytes it
+// takes, and returns an error when there is no room for them. It may be called by several
+// goroutines.
 func Held(ctx context.Context, hold func(bytes int) error) context.Context {
 	return context.WithValue(ctx, heldKey{}, hold)
 }

@@ -8,14 +8,16 @@ import (
 )
 
 const (
-	// maxWaiting bounds for how many it is remembered that they found no room, at some 100 bytes each.
+	// maxWaiting bounds for how many it is remembered that they found no room, at some 100 bytes
+	// each.
 	maxWaiting = 10_000
-	// patience is for how long room is kept for an event that was woken and does not come. One that is new may have to wait longer than
-	// that for its turn at a Git service (pkg/flowcontrol/fairqueue), and then stands in line again: kept for longer, the memory would be as good as lost
-	// to the others while that service hangs.
+	// patience is for how long room is kept for an event that was woken and does not come. One that
+	// is new may have to wait longer than that for its turn at a Git service
+	// (pkg/flowcontrol/fairqueue), and then stands in line again: kept for longer, the memory would
+	// be as good as lost to the others while that service hangs.
 	patience = time.Minute
-	// step is what a wish for much is rounded up to: an event that needs a little more at each attempt finds no room a few times, not a
-	// hundred times.
+	// step is what a wish for much is rounded up to: an event that needs a little more at each
+	// attempt finds no room a few times, not a hundred times.
 	step = 16 << 20
 )
 
@@ -27,12 +29,13 @@ type wish struct {
 
 func (w wish) little() bool { return w.need <= small }
 
-// line are those who found no room. Owners are served in turn: when one is, its other events that need as much, or as little, go
-// behind those of all others, so that nobody waits for a thousand events of one owner. Among those of one owner the first comes first.
+// line are those who found no room. Owners are served in turn: when one is, its other events that
+// need as much, or as little, go behind those of all others, so that nobody waits for a thousand
+// events of one owner. Among those of one owner the first comes first.
 type line []wish
 
-// join puts an event at the end. One that stands in line keeps its place, and needs what it needed before, too: one attempt asks for
-// several things at once.
+// join puts an event at the end. One that stands in line keeps its place, and needs what it needed
+// before, too: one attempt asks for several things at once.
 func (l *line) join(w wish) {
 	if !w.little() {
 		w.need = min(MaxEvent, (w.need+step-1)/step*step)

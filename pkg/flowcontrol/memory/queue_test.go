@@ -40,7 +40,8 @@ func (w *waiting) wantWoken(want string) {
 	w.woken = nil
 }
 
-// Who found no room is woken when there is as much as it needs, the longest first, and no more of them than there is room for.
+// Who found no room is woken when there is as much as it needs, the longest first, and no more of
+// them than there is room for.
 func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -70,8 +71,8 @@ func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 	}
 }
 
-// S6: whatever two owners ask for, a third one's large plan has its turn. Nobody takes the room that is kept for it, nor what comes
-// together for it.
+// S6: whatever two owners ask for, a third one's large plan has its turn. Nobody takes the room
+// that is kept for it, nor what comes together for it.
 func TestNobodyTakesTheRoomOfWhoWaits(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -99,7 +100,8 @@ func TestNobodyTakesTheRoomOfWhoWaits(t *testing.T) {
 	w.wantWoken("shrill-1 other") // loud has another one at work, and there is room beside both
 }
 
-// Those who need much get it although those who need little come all the time; 64 MiB are for these nevertheless.
+// Those who need much get it although those who need little come all the time; 64 MiB are for these
+// nevertheless.
 func TestLittleOnesLeaveWhatComesTogether(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -150,8 +152,8 @@ func TestRoomIsNotKeptForEver(t *testing.T) {
 	w.wantWoken("late")
 }
 
-// An attempt that ends without having come to what it waits for does not lose its place; one that does gives back what it did not
-// need.
+// An attempt that ends without having come to what it waits for does not lose its place; one that
+// does gives back what it did not need.
 func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -169,7 +171,8 @@ func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
 	w.wantWoken("third")
 }
 
-// Whoever waits for much keeps its place when it finds no room for a little more in the same attempt: some calls are made at once.
+// Whoever waits for much keeps its place when it finds no room for a little more in the same
+// attempt: some calls are made at once.
 func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -187,7 +190,8 @@ func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
 	w.want(true, "large", "three", MaxEvent)
 }
 
-// Little ones that are let in do not send a large one of their owner behind those of others: it would wait as long as they come.
+// Little ones that are let in do not send a large one of their owner behind those of others: it
+// would wait as long as they come.
 func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -204,8 +208,8 @@ func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
 	w.wantWoken("large")
 }
 
-// The part for little ones has room again when one of them was woken and does not come, also if somebody takes more than that of the
-// rest at the same moment.
+// The part for little ones has room again when one of them was woken and does not come, also if
+// somebody takes more than that of the rest at the same moment.
 func TestALittleOneThatGivesWayIsNotHiddenByALargeOneThatGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)

@@ -11,20 +11,22 @@ import (
 )
 
 const (
-	// unseen is how long an event that this process has created counts although no watch has shown it: an API server ends
-	// each watch within ten minutes, and the list that follows shows what there is.
+	// unseen is how long an event that this process has created counts although no watch has shown
+	// it: an API server ends each watch within ten minutes, and the list that follows shows what
+	// there is.
 	unseen = 10 * time.Minute
-	// orphaned is how long a payload without an event counts: the sweep, which comes every ten minutes, deletes it when it is an
-	// hour old.
+	// orphaned is how long a payload without an event counts: the sweep, which comes every ten
+	// minutes, deletes it when it is an hour old.
 	orphaned = 75 * time.Minute
 )
 
-// Ledger adds up what open events use: what a watch shows, and what this process has just written and the watch has not
-// shown yet. Make it with New. With the cache of a metadata informer it
-// takes 1.5 KB for each open event.
+// Ledger adds up what open events use: what a watch shows, and what this process has just written
+// and the watch has not shown yet. Make it with New. With the cache of a metadata informer it takes
+// 1.5 KB for each open event.
 //
-// Several processes that admit deliveries each have one, and see what the others create when their watch shows it. Together
-// they exceed a limit by what is in flight; if their watches stand still, each of them admits one limit at most.
+// Several processes that admit deliveries each have one, and see what the others create when their
+// watch shows it. Together they exceed a limit by what is in flight; if their watches stand still,
+// each of them admits one limit at most.
 type Ledger struct {
 	limits func() Limits
 	clock  clock.PassiveClock
@@ -44,7 +46,8 @@ type entry struct {
 	subject    string
 	use        Limits
 	plan       int64
-	// until is when it counts no more, unless a watch shows the event before; zero when a watch has.
+	// until is when it counts no more, unless a watch shows the event before; zero when a watch
+	// has.
 	until time.Time
 }
 
@@ -95,8 +98,8 @@ func (l *Ledger) Dropped(event string) {
 	}
 }
 
-// Orphaned tells that so many bytes of the payload of what was admitted were written, and the event, as far as is known, was
-// not.
+// Orphaned tells that so many bytes of the payload of what was admitted were written, and the
+// event, as far as is known, was not.
 func (l *Ledger) Orphaned(event string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,9 +131,10 @@ func entryOf(use Use) entry {
 	return entry{repository: use.Repository, subject: use.Subject, use: Limits{1, use.Bytes}, plan: use.Plan}
 }
 
-// Plan counts what an event that a watch has shown uses from now on, with its plan, unless a budget of bytes is used up without it:
-// then it returns whose, and changes nothing. But while no other event of that scope has a plan, this one is let in: somebody
-// must go on, or all would wait for each other, e.g. after a limit was lowered. So the last one may exceed a budget, and one whose
+// Plan counts what an event that a watch has shown uses from now on, with its plan, unless a budget
+// of bytes is used up without it: then it returns whose, and changes nothing. But while no other
+// event of that scope has a plan, this one is let in: somebody must go on, or all would wait for
+// each other, e.g. after a limit was lowered. So the last one may exceed a budget, and one whose
 // plan alone is larger than it is let in when it is alone.
 func (l *Ledger) Plan(event string, use Use) (Scope, bool) {
 	l.mu.Lock()
@@ -169,9 +173,9 @@ func (l *Ledger) Gone(event string) {
 	l.judged(repository)
 }
 
-// Full returns the narrowest scope of a Repository whose budget is used up: it was reached, and more than three quarters of it
-// are used since, so that the answer does not change with every event. The limits are those of now: whoever raises them need
-// not wait for an event to end.
+// Full returns the narrowest scope of a Repository whose budget is used up: it was reached, and
+// more than three quarters of it are used since, so that the answer does not change with every
+// event. The limits are those of now: whoever raises them need not wait for an event to end.
 func (l *Ledger) Full(repository types.NamespacedName) (Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +200,8 @@ func (l *Ledger) judged(repository types.NamespacedName) {
 	}
 }
 
-// judge looks which budgets of a Repository are used up, and returns those of which that has changed.
+// judge looks which budgets of a Repository are used up, and returns those of which that has
+// changed.
 func (l *Ledger) judge(repository types.NamespacedName) (crossed []Scope) {
 	for _, s := range scopes(repository) {
 		used, limit := l.used[s], l.limits().In(s)

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A plan is let in until a budget of bytes is reached, and waits then; when another event ends it is let in.
+// A plan is let in until a budget of bytes is reached, and waits then; when another event ends it
+// is let in.
 func TestAPlanWaitsForRoom(t *testing.T) {
 	w := newWorld(t)
 	limit := w.Limits(Scope{Namespace: "one", Name: "a"}).Bytes
@@ -56,7 +57,8 @@ func TestAPlanWaitsForRoom(t *testing.T) {
 	}
 }
 
-// The payloads alone may use up a budget, e.g. when it was lowered. Then one plan goes on after the other.
+// The payloads alone may use up a budget, e.g. when it was lowered. Then one plan goes on after the
+// other.
 func TestPlansDoNotWaitForEachOtherForEver(t *testing.T) {
 	w := newWorld(t)
 	a := of("one", "a")

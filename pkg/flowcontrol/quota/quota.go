@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota bounds what open events keep in the API server: how many there are, and how many bytes of their
-// deliveries' payloads and of their plans, in total, for each namespace and for each Repository. Receivers refuse deliveries past
-// a budget; controllers let plans wait.
+// Package quota bounds what open events keep in the API server: how many there are, and how many
+// bytes of their deliveries' payloads and of their plans, in total, for each namespace and for each
+// Repository. Receivers refuse deliveries past a budget; controllers let plans wait.
 package quota
 
 import (
@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The share of the total that one namespace and one Repository may have at most. A tenant has a namespace and may make any
-// number of Repositories in it, so that a budget of each Repository alone would bound nothing.
+// The share of the total that one namespace and one Repository may have at most. A tenant has a
+// namespace and may make any number of Repositories in it, so that a budget of each Repository
+// alone would bound nothing.
 const (
 	namespaceShare  = 4
 	repositoryShare = 10
@@ -93,8 +94,8 @@ func (s Scope) Reason() string {
 	return ReasonTotal
 }
 
-// scopes are those of a Repository's events, the narrowest first. Of an event whose Repository is not known, which the version
-// before recorded, it is the total.
+// scopes are those of a Repository's events, the narrowest first. Of an event whose Repository is
+// not known, which the version before recorded, it is the total.
 func scopes(repository types.NamespacedName) []Scope {
 	if repository.Name == "" {
 		return []Scope{{}}

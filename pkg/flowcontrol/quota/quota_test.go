@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// world is a ledger with 10 events and 10,000 bytes for a Repository, 25 and 25,000 for a namespace, 100 and 100,000 in all.
+// world is a ledger with 10 events and 10,000 bytes for a Repository, 25 and 25,000 for a
+// namespace, 100 and 100,000 in all.
 type world struct {
 	*testing.T
 	*Ledger
@@ -74,7 +75,8 @@ func TestEachBudgetIsKept(t *testing.T) {
 	}
 }
 
-// The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is used.
+// The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is
+// used.
 func TestBytesAreBoundedToo(t *testing.T) {
 	w := newWorld(t)
 	w.want("large ones", of("one", "a"), load{5, 6000}, 2, Scope{Namespace: "one", Name: "a"})
@@ -247,7 +249,8 @@ func TestAPullRequestHasAShare(t *testing.T) {
 	}
 }
 
-// What a watch hands over: metadata, whole objects, what was missed, and events of the version before.
+// What a watch hands over: metadata, whole objects, what was missed, and events of the version
+// before.
 func TestTheWatch(t *testing.T) {
 	w := newWorld(t)
 	event := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}

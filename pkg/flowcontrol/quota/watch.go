@@ -33,7 +33,8 @@ func (u Use) Annotations() map[string]string {
 	return annotations
 }
 
-// Annotate writes into an event's annotations what its metadata alone has to tell: whose it is and what its payload takes.
+// Annotate writes into an event's annotations what its metadata alone has to tell: whose it is and
+// what its payload takes.
 func Annotate(event metav1.Object, repository types.NamespacedName, bytes int64) {
 	annotations := event.GetAnnotations()
 	if annotations == nil {

@@ -28,8 +28,8 @@ func names(line []pacv1alpha1.Slot) []string {
 	return all
 }
 
-// Twelve steps of priority are an hour; of two that are equal then the one that came first is first. What no version of Plumbline gives counts
-// as the most, or the least.
+// Twelve steps of priority are an hour; of two that are equal then the one that came first is
+// first. What no version of Plumbline gives counts as the most, or the least.
 func TestAPriorityIsAHeadStart(t *testing.T) {
 	t.Parallel()
 	const hour = 3600
@@ -42,7 +42,8 @@ func TestAPriorityIsAHeadStart(t *testing.T) {
 	}
 }
 
-// The order is one, whatever the order of what it is made from: two processes agree. Whoever joins or leaves changes the order of no others.
+// The order is one, whatever the order of what it is made from: two processes agree. Whoever joins
+// or leaves changes the order of no others.
 func TestTheLineIsOne(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 44))
@@ -64,8 +65,9 @@ func TestTheLineIsOne(t *testing.T) {
 	}
 }
 
-// Nobody starves: while an endless stream of runs with the highest priority takes each slot that falls free, the run with the lowest one
-// that came first is overtaken by none that was recorded later than 2*MaxPriority*Step after it, and gets the first slot after that.
+// Nobody starves: while an endless stream of runs with the highest priority takes each slot that
+// falls free, the run with the lowest one that came first is overtaken by none that was recorded
+// later than 2*MaxPriority*Step after it, and gets the first slot after that.
 func TestNobodyStarves(t *testing.T) {
 	t.Parallel()
 	const minute = 60
@@ -92,7 +94,8 @@ func TestNobodyStarves(t *testing.T) {
 	}
 }
 
-// The clock of one receiver is a day ahead, that of another one a day behind. Their deliveries stand where they came.
+// The clock of one receiver is a day ahead, that of another one a day behind. Their deliveries
+// stand where they came.
 func TestAReceiversClockMovesNobody(t *testing.T) {
 	t.Parallel()
 	const day = 24 * 60 * 60

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slots is the order in which the runs of a Repository with a concurrency_limit get its slots. It knows no client:
-// what waits follows from the open events, and who has a slot is in the status of the Repository (docs/adr/0041).
+// Package slots is the order in which the runs of a Repository with a concurrency_limit get its
+// slots. It knows no client: what waits follows from the open events, and who has a slot is in the
+// status of the Repository (docs/adr/0041).
 package slots
 
 import (
@@ -15,14 +16,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Step is what one of settings.queue_priority counts: a run with priority 12 stands where it would stand with priority 0 if its delivery had
-// been recorded an hour earlier. All that wait grow old alike, so their order does not change while they wait, and nobody is overtaken by a
-// run that was recorded more than 2*MaxPriority*Step later (docs/adr/0044).
+// Step is what one of settings.queue_priority counts: a run with priority 12 stands where it would
+// stand with priority 0 if its delivery had been recorded an hour earlier. All that wait grow old
+// alike, so their order does not change while they wait, and nobody is overtaken by a run that was
+// recorded more than 2*MaxPriority*Step later (docs/adr/0044).
 const Step = 5 * time.Minute
 
-// Line returns the runs of a Repository's open events that may be created and have no slot, in the order in which they get one: by when
-// the delivery was recorded, to the second, which the event's priority moves; then by that time itself and by the event's name, which is
-// random; and those of one event as Pipelines-as-Code orders them, by name, with numbers as numbers ("test-2" before "test-10").
+// Line returns the runs of a Repository's open events that may be created and have no slot, in the
+// order in which they get one: by when the delivery was recorded, to the second, which the event's
+// priority moves; then by that time itself and by the event's name, which is random; and those of
+// one event as Pipelines-as-Code orders them, by name, with numbers as numbers ("test-2" before
+// "test-10").
 func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	granted := map[pacv1alpha1.Slot]bool{}
 	for _, slot := range slots {
@@ -59,7 +63,8 @@ func turn(event *v1alpha1.GitEvent) time.Time {
 	return event.RecordedAt().Add(-time.Duration(Priority(event)) * Step)
 }
 
-// natural compares names with numbers as numbers. Leading zeros do not count unless nothing else differs.
+// natural compares names with numbers as numbers. Leading zeros do not count unless nothing else
+// differs.
 func natural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -90,8 +95,8 @@ func digits(text string) int {
 	return len(text)
 }
 
-// places returns the last ones of the ranges in which a check tells its place. Each change of a check is a request to the Git service: so
-// fifty that wait cost eight of them each, and not fifty.
+// places returns the last ones of the ranges in which a check tells its place. Each change of a
+// check is a request to the Git service: so fifty that wait cost eight of them each, and not fifty.
 func places() []int { return []int{1, 2, 3, 5, 10, 20, 50, 100} }
 
 // Place says where in the line a run is, from 1 on: "place 2", "places 6 to 10".
@@ -119,7 +124,8 @@ func Shows(text string, place int) bool { return strings.HasPrefix(text, Place(p
 // maxNames is how many runs that have a slot are named to one that waits.
 const maxNames = 5
 
-// Standing is where a run stands: in the line of which Repository, how many of that may run at once, its place from 1 on, and its priority.
+// Standing is where a run stands: in the line of which Repository, how many of that may run at
+// once, its place from 1 on, and its priority.
 type Standing struct {
 	Repository   string
 	Limit, Place int
@@ -129,8 +135,9 @@ type Standing struct {
 // Have is what stands between the place and the names of the runs that have the slots.
 const Have = "; the slots have "
 
-// Says is what a run that waits is told: its place, the limit, and which runs have the slots. Of what stands already the same place and
-// limit are left as they are: who has the slots changes with every run that ends. Before anybody has one it names nobody.
+// Says is what a run that waits is told: its place, the limit, and which runs have the slots. Of
+// what stands already the same place and limit are left as they are: who has the slots changes with
+// every run that ends. Before anybody has one it names nobody.
 func Says(before string, at Standing, slots []pacv1alpha1.Slot) string {
 	head := fmt.Sprintf("%s%s of Repository %s, of which %d may run at once", Place(at.Place), inLine, at.Repository, at.Limit)
 	if at.Priority != 0 {

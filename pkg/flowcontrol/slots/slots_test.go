@@ -21,8 +21,8 @@ func event(name string, received int, runs ...v1alpha1.Run) *v1alpha1.GitEvent {
 	}
 }
 
-// Who came first is first; those of one event by name, numbers as numbers. What is there, over, refused, not resolved or has a slot
-// already does not stand in the line.
+// Who came first is first; those of one event by name, numbers as numbers. What is there, over,
+// refused, not resolved or has a slot already does not stand in the line.
 func TestTheOrderOfTheLine(t *testing.T) {
 	t.Parallel()
 	line := Line([]*v1alpha1.GitEvent{

@@ -14,17 +14,19 @@ import (
 )
 
 const (
-	// maxCost bounds one evaluation: about one for each step, each ten characters and each ten files compared with a pattern.
-	// It is half a second of work at worst, and enough for nine long regular expressions over the 3000 files that GitHub lists at
-	// most. Kubernetes has the same limit.
+	// maxCost bounds one evaluation: about one for each step, each ten characters and each ten
+	// files compared with a pattern. It is half a second of work at worst, and enough for nine long
+	// regular expressions over the 3000 files that GitHub lists at most. Kubernetes has the same
+	// limit.
 	maxCost = 1_000_000
-	// maxRange bounds lists.range, and maxText the texts that replace and join make: they exist before they are counted.
+	// maxRange bounds lists.range, and maxText the texts that replace and join make: they exist
+	// before they are counted.
 	maxRange = 10_000
 	maxText  = 1 << 20
 )
 
-// costs charges by the sizes of the values. cel-go does so only where it knows their types before it evaluates, which it
-// does not for the payload and the changed files.
+// costs charges by the sizes of the values. cel-go does so only where it knows their types before
+// it evaluates, which it does not for the payload and the changed files.
 type costs struct{}
 
 var _ interpreter.ActualCostEstimator = costs{}
@@ -111,8 +113,8 @@ func weight(v ref.Val, limit int) int {
 	return n
 }
 
-// bounded gives the functions whose result can be far larger than what they are given a limit that holds before they
-// make it.
+// bounded gives the functions whose result can be far larger than what they are given a limit that
+// holds before they make it.
 func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cel evaluates the CEL expressions of authors. It is the one place where their variables, functions and
-// limits are declared. It is pure: what an expression sees is given to it, and what is not known yet is asked for.
+// Package cel evaluates the CEL expressions of authors. It is the one place where their variables,
+// functions and limits are declared. It is pure: what an expression sees is given to it, and what
+// is not known yet is asked for.
 package cel
 
 import (
@@ -44,12 +45,13 @@ const (
 	maxSource = 16 << 10
 	// maxDepth bounds how deep the parser descends.
 	maxDepth = 100
-	// maxRepairs bounds how often the parser tries to go on after an error: the first is the one that is told.
+	// maxRepairs bounds how often the parser tries to go on after an error: the first is the one
+	// that is told.
 	maxRepairs = 4
 )
 
-// Environment is a set of variables and functions that expressions are compiled against. It is immutable and may be
-// shared; making one takes about as long as compiling an expression.
+// Environment is a set of variables and functions that expressions are compiled against. It is
+// immutable and may be shared; making one takes about as long as compiling an expression.
 type Environment struct {
 	env *cel.Env
 	// names are the declared variables, sorted.
@@ -60,23 +62,24 @@ type Environment struct {
 	budget *Budget
 }
 
-// Within returns the environment with a budget that everything compiled in it is taken off, then and when it is evaluated.
+// Within returns the environment with a budget that everything compiled in it is taken off, then
+// and when it is evaluated.
 func (e *Environment) Within(budget *Budget) *Environment {
 	limited := *e
 	limited.budget = budget
 	return &limited
 }
 
-// ForMatching returns the environment of on-cel-expression: PaC's variables, "glob".pathChanged(), CEL's standard
-// functions and macros, and a string for each custom param. A param with the name of a variable is left out, as PaC does;
-// so is one whose name no expression can hold.
+// ForMatching returns the environment of on-cel-expression: PaC's variables, "glob".pathChanged(),
+// CEL's standard functions and macros, and a string for each custom param. A param with the name of
+// a variable is left out, as PaC does; so is one whose name no expression can hold.
 func ForMatching(params []string) (*Environment, error) {
 	return newEnvironment([]string{Event, EventType, EventTitle, TargetBranch, SourceBranch, TargetURL, SourceURL}, params)
 }
 
-// ForTemplates returns the environment of cel: placeholders, of body, headers and files placeholders, and of the filters
-// of params: body, headers, files, pac, and a string for each of the variables, with
-// CEL's extensions for strings and lists.
+// ForTemplates returns the environment of cel: placeholders, of body, headers and files
+// placeholders, and of the filters of params: body, headers, files, pac, and a string for each of
+// the variables, with CEL's extensions for strings and lists.
 func ForTemplates(variables []string) (*Environment, error) {
 	return newEnvironment(nil, variables, ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)))
 }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// maxShown is how many bytes of one value a reason shows, maxClause of the clause, maxValues how many values, and
-	// maxPaths how many paths: reasons are kept for every pipeline.
+	// maxShown is how many bytes of one value a reason shows, maxClause of the clause, maxValues
+	// how many values, and maxPaths how many paths: reasons are kept for every pipeline.
 	maxShown  = 64
 	maxClause = 256
 	maxValues = 6
 	maxPaths  = 3
 )
 
-// WhyNot says which of the conditions joined by && was the first that was false, with the values of PaC's variables it
-// reads. The values of custom params are never shown: they may be secret.
+// WhyNot says which of the conditions joined by && was the first that was false, with the values of
+// PaC's variables it reads. The values of custom params are never shown: they may be secret.
 func (o Outcome) WhyNot() string {
 	x := explained{Outcome: o, state: o.observe()}
 	return x.whyNot()
@@ -37,8 +37,8 @@ type explained struct {
 	state interpreter.EvalState
 }
 
-// observe evaluates once more, with what was within the limits before, and keeps the values of all parts. Once the budget
-// is used up there are none.
+// observe evaluates once more, with what was within the limits before, and keeps the values of all
+// parts. Once the budget is used up there are none.
 func (o Outcome) observe() interpreter.EvalState {
 	nothing := interpreter.NewEvalState()
 	if err := o.program.environment.budget.Spend(o.cost); err != nil {

@@ -15,7 +15,8 @@ import (
 
 var positioned = regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*: [^\n]+$`)
 
-// check requires what holds for any text: an answer soon, or an error of the author's with a position, on one line.
+// check requires what holds for any text: an answer soon, or an error of the author's with a
+// position, on one line.
 func check(t *testing.T, e *Environment, text string, values Values) {
 	t.Helper()
 	start := time.Now()

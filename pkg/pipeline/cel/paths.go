@@ -24,8 +24,8 @@ const (
 	allFiles     = "all"
 )
 
-// pathChanged declares "glob".pathChanged() as a macro that reads the variable files, so that whoever evaluates sees
-// from the expression alone that the changed files are needed.
+// pathChanged declares "glob".pathChanged() as a macro that reads the variable files, so that
+// whoever evaluates sees from the expression alone that the changed files are needed.
 func pathChanged() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
 		env, err := cel.Function(pathFunction, cel.Overload(pathOverload,

@@ -26,8 +26,9 @@ const maxMessage = 512
 
 var errNoFiles = errors.New("the changed files are not a map with a list of paths under the key all")
 
-// Values are what variables stand for, by name: strings, and maps for body, headers, files and pac. The list under
-// files' key all is a []string. A declared variable that has no value is not known yet.
+// Values are what variables stand for, by name: strings, and maps for body, headers, files and pac.
+// The list under files' key all is a []string. A declared variable that has no value is not known
+// yet.
 type Values map[string]any
 
 // ChangedFiles is the value of Files. Nil lists are empty ones; all is everything, sorted.
@@ -50,7 +51,8 @@ type Program struct {
 	mentioned map[string]bool
 }
 
-// Compile checks an expression. The error is a fault.Invalid that begins with line and column ("1:12: …").
+// Compile checks an expression. The error is a fault.Invalid that begins with line and column
+// ("1:12: …").
 func (e *Environment) Compile(text string) (*Program, error) {
 	if err := e.budget.Spend(compileSteps + compileStepsPerByte*len(text)); err != nil {
 		return nil, err
@@ -77,7 +79,8 @@ func (e *Environment) Compile(text string) (*Program, error) {
 	return p, nil
 }
 
-// Boolean tells whether the expression may be true or false, as far as that is known before it is evaluated.
+// Boolean tells whether the expression may be true or false, as far as that is known before it is
+// evaluated.
 func (p *Program) Boolean() bool {
 	t := p.ast.OutputType()
 	return t.IsExactType(types.BoolType) || t.IsExactType(types.DynType)
@@ -85,7 +88,8 @@ func (p *Program) Boolean() bool {
 
 // Outcome is what an expression is.
 type Outcome struct {
-	// Missing names the variables that must be known before anything else can be said. The other fields are then empty.
+	// Missing names the variables that must be known before anything else can be said. The other
+	// fields are then empty.
 	Missing []string
 	program *Program
 	value   ref.Val
@@ -94,8 +98,8 @@ type Outcome struct {
 	cost int
 }
 
-// Evaluate evaluates the expression. Variables without a value make the outcome Missing only if it depends on them. The
-// error is a fault.Invalid that begins with line and column.
+// Evaluate evaluates the expression. Variables without a value make the outcome Missing only if it
+// depends on them. The error is a fault.Invalid that begins with line and column.
 func (p *Program) Evaluate(values Values) (Outcome, error) {
 	var unknown []*cel.AttributePatternType
 	for _, name := range p.environment.names {
@@ -121,7 +125,8 @@ func (p *Program) Evaluate(values Values) (Outcome, error) {
 	return Outcome{program: p, value: value, values: values, cost: cost}, nil
 }
 
-// charge takes what an evaluation has cost off the budget, and returns it; the next one is told if that was too much.
+// charge takes what an evaluation has cost off the budget, and returns it; the next one is told if
+// that was too much.
 func (p *Program) charge(details *cel.EvalDetails) int {
 	cost := uint64(maxCost) // it was stopped at the limit
 	if counted := details.ActualCost(); counted != nil {
@@ -153,8 +158,8 @@ func (o Outcome) Bool() (bool, error) {
 	return bool(value), nil
 }
 
-// Value returns the outcome as encoding/json would decode it: nil, bool, float64, string, []any or map[string]any. What
-// JSON has no word for is a fault.Invalid.
+// Value returns the outcome as encoding/json would decode it: nil, bool, float64, string, []any or
+// map[string]any. What JSON has no word for is a fault.Invalid.
 func (o Outcome) Value() (any, error) {
 	converted, err := o.value.ConvertToNative(types.JSONValueType)
 	if err != nil {
@@ -190,10 +195,12 @@ func (p *Program) failed(err error, values Values) error {
 	return invalid(1, 0, message)
 }
 
-// minPrivate is the shortest value that is taken out of messages: shorter ones are no secrets and parts of many words.
+// minPrivate is the shortest value that is taken out of messages: shorter ones are no secrets and
+// parts of many words.
 const minPrivate = 4
 
-// withoutPrivate takes the values of private variables out of cel-go's words, which repeat keys and texts.
+// withoutPrivate takes the values of private variables out of cel-go's words, which repeat keys and
+// texts.
 func (e *Environment) withoutPrivate(message string, values Values) string {
 	hide := func(value any) {
 		text, ok := value.(string)
@@ -268,8 +275,8 @@ func (p *Program) mention(e ast.Expr) {
 	}
 }
 
-// Undeclared is the fault.Invalid of an expression that depends on a variable that does not exist for the event, at the
-// place where it is read first.
+// Undeclared is the fault.Invalid of an expression that depends on a variable that does not exist
+// for the event, at the place where it is read first.
 func (p *Program) Undeclared(name string) error {
 	line, column := 1, 0
 	found := false

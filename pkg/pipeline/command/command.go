@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command reads the commands that people write in comments, e.g. "/test build". It is pure: it knows no Git service,
-// no pipelines and nobody's rights.
+// Package command reads the commands that people write in comments, e.g. "/test build". It is pure:
+// it knows no Git service, no pipelines and nobody's rights.
 package command
 
 import (
@@ -24,8 +24,8 @@ const (
 	Cancel   Kind = "cancel"
 )
 
-// maxComment is the bytes of a comment that are read: 65,536 characters, GitHub's limit and the longest that is taken of GitLab, have up to
-// 4 bytes each.
+// maxComment is the bytes of a comment that are read: 65,536 characters, GitHub's limit and the
+// longest that is taken of GitLab, have up to 4 bytes each.
 const maxComment = 256 << 10
 
 // The reasons of the faults.
@@ -39,17 +39,21 @@ const (
 // Command is what the comment of a person asks for.
 type Command struct {
 	Kind Kind
-	// Names are the pipelines that it is about, in the order they are written in and each once. None means all.
+	// Names are the pipelines that it is about, in the order they are written in and each once.
+	// None means all.
 	Names []string
 	// Args are the values for params of this one event; nil when there are none.
 	Args map[string]string
-	// SHA is the commit that OkToTest approves, in lower case: 7 to 64 hexadecimal digits, "" when it names none.
+	// SHA is the commit that OkToTest approves, in lower case: 7 to 64 hexadecimal digits, "" when
+	// it names none.
 	SHA string
-	// Branch and Tag say what a commit that is commented on is the head of. At most one of them is set.
+	// Branch and Tag say what a commit that is commented on is the head of. At most one of them is
+	// set.
 	Branch, Tag string
 }
 
-// EventType returns Pipelines-as-Code's name of the event type, which labels, expressions and templates see.
+// EventType returns Pipelines-as-Code's name of the event type, which labels, expressions and
+// templates see.
 func (c *Command) EventType() string {
 	if len(c.Names) == 0 && c.Kind != OkToTest {
 		return string(c.Kind) + "-all-comment"
@@ -57,13 +61,15 @@ func (c *Command) EventType() string {
 	return string(c.Kind) + "-comment"
 }
 
-// Parse returns the command that a comment has, nil if it has none. The prefix is the word that commands begin with in a
-// Repository, as its setting has it: with "ci" the command /test is written "/ci test". With a prefix that is none (see Prefix) there
-// are no commands. onCommit is true for a comment on a commit, where commands may name a branch or a tag and approve nothing.
+// Parse returns the command that a comment has, nil if it has none. The prefix is the word that
+// commands begin with in a Repository, as its setting has it: with "ci" the command /test is
+// written "/ci test". With a prefix that is none (see Prefix) there are no commands. onCommit is
+// true for a comment on a commit, where commands may name a branch or a tag and approve nothing.
 //
-// Commands of one kind are read as one, so that "/test a" and "/test b" on two lines are "/test a b", and "/test" beside them is
-// "/test". The error is Invalid, and its message is for whoever wrote the comment: commands of two kinds, or a malformed one. The
-// Command that comes with it has the Kind of the first one and nothing else.
+// Commands of one kind are read as one, so that "/test a" and "/test b" on two lines are "/test a
+// b", and "/test" beside them is "/test". The error is Invalid, and its message is for whoever
+// wrote the comment: commands of two kinds, or a malformed one. The Command that comes with it has
+// the Kind of the first one and nothing else.
 func Parse(comment, prefix string, onCommit bool) (*Command, error) {
 	word, valid := prefixOf(prefix)
 	if !valid {
@@ -81,8 +87,9 @@ func Parse(comment, prefix string, onCommit bool) (*Command, error) {
 	return r.found, nil
 }
 
-// Prefix returns the word that commands begin with, as the setting gitops_command_prefix has it: "ci" and "/ci" are the same. ""
-// is no prefix. The error is Invalid: a slash alone, or something with spaces in it.
+// Prefix returns the word that commands begin with, as the setting gitops_command_prefix has it:
+// "ci" and "/ci" are the same. "" is no prefix. The error is Invalid: a slash alone, or something
+// with spaces in it.
 func Prefix(setting string) (string, error) {
 	word, valid := prefixOf(setting)
 	if !valid {
@@ -161,7 +168,8 @@ func (r *reader) begin(kind Kind, err error) error {
 	return err
 }
 
-// more reads a line without a command. One that has nothing but arguments belongs to the command above it.
+// more reads a line without a command. One that has nothing but arguments belongs to the command
+// above it.
 func (r *reader) more(line string) error {
 	if !r.follows || !beginsArgument(trim(line)) {
 		r.follows = false
@@ -212,8 +220,9 @@ func (c *Command) at(branch, tag string) error {
 	return nil
 }
 
-// approves reads what stands behind ok-to-test: a commit, or nothing. With other words it is no command, as in
-// Pipelines-as-Code; arguments are refused, because nobody has seen what they would run.
+// approves reads what stands behind ok-to-test: a commit, or nothing. With other words it is no
+// command, as in Pipelines-as-Code; arguments are refused, because nobody has seen what they would
+// run.
 func (r *reader) approves(rest string) error {
 	sha := strings.ToLower(trim(rest))
 	switch {

@@ -10,15 +10,16 @@ import (
 const (
 	commentBegins = "<!--"
 	commentEnds   = "-->"
-	// codeIndent is the spaces in front of a line that make it code (https://spec.commonmark.org/0.31.2/#indented-code-blocks).
+	// codeIndent is the spaces in front of a line that make it code
+	// (https://spec.commonmark.org/0.31.2/#indented-code-blocks).
 	codeIndent = "    "
 	// blanks are what Markdown takes for white space. Other spaces are text to it.
 	blanks = " \t"
 )
 
-// lines returns the lines of a comment in which a command may begin, and an empty one for each other. Commands do not begin in what
-// somebody quotes or shows as code, nor where nobody sees them. In doubt a line is not one of those: Markdown has more rules than are
-// followed here.
+// lines returns the lines of a comment in which a command may begin, and an empty one for each
+// other. Commands do not begin in what somebody quotes or shows as code, nor where nobody sees
+// them. In doubt a line is not one of those: Markdown has more rules than are followed here.
 func lines(comment string) []string {
 	comment = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 	if len(comment) > maxComment {
@@ -34,15 +35,16 @@ func lines(comment string) []string {
 
 // markdown knows what the next line of a comment is part of.
 type markdown struct {
-	// fence is what closes the code block, "" outside of one; indent is how many spaces may stand in front of it.
+	// fence is what closes the code block, "" outside of one; indent is how many spaces may stand
+	// in front of it.
 	fence  string
 	indent int
 	// hidden is true inside of an HTML comment.
 	hidden bool
 	// tag is the HTML element of which everything is shown as it is, "" outside of one.
 	tag string
-	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until one is empty
-	// (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
+	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
+	// one is empty (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
 	quoted bool
 }
 
@@ -78,8 +80,9 @@ func (m *markdown) line(line string) string {
 // quotePattern is the beginning of a line of a quote, in a list or not.
 var quotePattern = regexp.MustCompile(`^ *(?:(?:[-*+]|[0-9]{1,9}[.)]) {1,4})*>`)
 
-// elementPattern is the beginning of an HTML element that is shown as it is (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case.
-// One behind a backtick is code within a line.
+// elementPattern is the beginning of an HTML element that is shown as it is
+// (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case. One behind a backtick is code
+// within a line.
 var elementPattern = regexp.MustCompile("(?:^|[^`])<(pre|script|style|textarea)(?:[ \t>]|$)")
 
 // element notes which element a line leaves open. Only its own end closes it.

@@ -68,8 +68,8 @@ func (w *words) argument(text string) (behind string, err error) {
 	return behind, nil
 }
 
-// cutValue returns the value that text begins with, and what is behind it. A value stands in double quotes, in which \" is a quote,
-// or has neither blanks nor quotes.
+// cutValue returns the value that text begins with, and what is behind it. A value stands in double
+// quotes, in which \" is a quote, or has neither blanks nor quotes.
 func cutValue(key, text string) (value, behind string, err error) {
 	value, behind = cutWord(text)
 	switch {
@@ -90,7 +90,8 @@ func cutValue(key, text string) (value, behind string, err error) {
 	return value, behind, nil
 }
 
-// closing returns where the quote is that closes the one that text begins with, -1 if there is none.
+// closing returns where the quote is that closes the one that text begins with, -1 if there is
+// none.
 func closing(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -103,7 +104,8 @@ func closing(text string) int {
 	return -1
 }
 
-// word reads a word that is no argument and returns the text behind it: a pipeline's name or, on a commit, a branch or a tag.
+// word reads a word that is no argument and returns the text behind it: a pipeline's name or, on a
+// commit, a branch or a tag.
 func (w *words) word(text string, onCommit bool) (behind string, err error) {
 	word, behind := cutWord(text)
 	switch {
@@ -137,8 +139,9 @@ func (w *words) ref(word, behind string) (rest string, err error) {
 	return behind, nil
 }
 
-// isRef tells whether Git may have a branch or tag of the name (https://git-scm.com/docs/git-check-ref-format), as far as it matters to
-// whoever writes it into an address. It is shorter than what events hold.
+// isRef tells whether Git may have a branch or tag of the name
+// (https://git-scm.com/docs/git-check-ref-format), as far as it matters to whoever writes it into
+// an address. It is shorter than what events hold.
 func isRef(name string) bool {
 	const longest = 1000
 	return len(name) <= longest && !strings.ContainsAny(name, `~^:?*[\`) && !strings.Contains(name, "..") && !strings.Contains(name, "//") &&

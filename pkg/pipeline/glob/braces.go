@@ -5,15 +5,17 @@ package glob
 // maxAlternatives bounds what the braces of one pattern stand for together.
 const maxAlternatives = 128
 
-// spellOut returns the patterns without braces that a pattern with braces stands for: a{b,c{d,e}} is ab, acd and ace. It
-// is false when there are more than maxAlternatives. The pattern is one that compiles.
+// spellOut returns the patterns without braces that a pattern with braces stands for: a{b,c{d,e}}
+// is ab, acd and ace. It is false when there are more than maxAlternatives. The pattern is one that
+// compiles.
 func spellOut(pattern string) ([]string, bool) {
 	alternatives, _, ok := spellSequence(pattern, false)
 	return alternatives, ok
 }
 
-// spellSequence reads up to the end of the text or, within braces, up to the comma or brace that ends an alternative. It
-// returns what was read spelt out, and the rest of the text from that character on.
+// spellSequence reads up to the end of the text or, within braces, up to the comma or brace that
+// ends an alternative. It returns what was read spelt out, and the rest of the text from that
+// character on.
 func spellSequence(text string, within bool) (spelt []string, rest string, ok bool) {
 	spelt = []string{""}
 	for text != "" {
@@ -54,7 +56,8 @@ func spellBraces(text string) (spelt []string, rest string, ok bool) {
 	return spelt, "", true
 }
 
-// literal is the length of the first element of a pattern: an escaped character, a class or one byte.
+// literal is the length of the first element of a pattern: an escaped character, a class or one
+// byte.
 func literal(text string) int {
 	if text[0] == '\\' && len(text) > 1 {
 		return 2

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package glob matches the patterns of authors as PaC does, in bounded time: there are no
-// separators, so * crosses "/"; ** is the same; ?, [a-z], [!a], {a,b} and \ have their usual meaning.
+// separators, so * crosses "/"; ** is the same; ?, [a-z], [!a], {a,b} and \ have their usual
+// meaning.
 package glob
 
 import (
@@ -30,11 +31,11 @@ type Glob struct {
 	wild int
 }
 
-// Compile reads a pattern. The error is a fault.Invalid that shows the pattern without prefix, which is what the caller
-// put in front of what the author wrote.
+// Compile reads a pattern. The error is a fault.Invalid that shows the pattern without prefix,
+// which is what the caller put in front of what the author wrote.
 //
-// Alternatives are spelt out first, because the library backtracks exponentially over several of them
-// ({a*,*a}{a*,*a}… does not end), and linearly over stars alone.
+// Alternatives are spelt out first, because the library backtracks exponentially over several of
+// them ({a*,*a}{a*,*a}… does not end), and linearly over stars alone.
 func Compile(prefix, pattern string) (*Glob, error) {
 	whole := prefix + pattern
 	if len(whole) > maxPattern {
@@ -76,8 +77,8 @@ func (g *Glob) Match(text string) bool {
 	return false
 }
 
-// Steps is the most that compiling the pattern and matching it with each of the texts takes, in steps of less than a
-// microsecond.
+// Steps is the most that compiling the pattern and matching it with each of the texts takes, in
+// steps of less than a microsecond.
 func (g *Glob) Steps(texts []string) int {
 	characters := 0
 	for _, text := range texts {

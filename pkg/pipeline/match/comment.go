@@ -15,10 +15,11 @@ import (
 const (
 	// maxExpression bounds the bytes of a regular expression, as those of a glob are.
 	maxExpression = 512
-	// maxParts bounds what it stands for with its repetitions spelt out: ([a-z]{100}){10} is small to write only.
+	// maxParts bounds what it stands for with its repetitions spelt out: ([a-z]{100}){10} is small
+	// to write only.
 	maxParts = 1000
-	// maxCommentSteps bounds what one pipeline may cost: RE2 takes at most one step for each part and each byte of the comment,
-	// which may have 65536 characters.
+	// maxCommentSteps bounds what one pipeline may cost: RE2 takes at most one step for each part
+	// and each byte of the comment, which may have 65536 characters.
 	maxCommentSteps = 5_000_000
 )
 
@@ -46,8 +47,8 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	return declined("on-comment %q does not match the comment %q", shorten(text), line), nil
 }
 
-// OfComments returns the annotations that decide about comments: what is wrong with the others, or what they wait for, is
-// no comment's.
+// OfComments returns the annotations that decide about comments: what is wrong with the others, or
+// what they wait for, is no comment's.
 func OfComments(annotations map[string]string) map[string]string {
 	return only(annotations, pipelinesascode.OnComment, pipelinesascode.TargetNamespace)
 }
@@ -62,7 +63,8 @@ func only(annotations map[string]string, names ...string) map[string]string {
 	return kept
 }
 
-// compileExpression reads a regular expression and counts its parts, before it spells any repetition out.
+// compileExpression reads a regular expression and counts its parts, before it spells any
+// repetition out.
 func compileExpression(text string) (expression *regexp.Regexp, parts int, err error) {
 	if len(text) > maxExpression {
 		return nil, 0, badExpression(text, "has %d bytes, at most %d are read", len(text), maxExpression)

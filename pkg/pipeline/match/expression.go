@@ -42,7 +42,8 @@ func onExpression(ev Event, text string, annotations map[string]string) (Decisio
 	return d, nil
 }
 
-// evaluate returns an outcome that does not depend on anything that is missing, or *template.Unknown.
+// evaluate returns an outcome that does not depend on anything that is missing, or
+// *template.Unknown.
 func evaluate(ev Event, program *cel.Program) (cel.Outcome, error) {
 	params, err := ev.Params.Values(program)
 	if err != nil {
@@ -66,7 +67,8 @@ func program(ev Event, text string) (*cel.Program, error) {
 	return program, nil
 }
 
-// values are what the expression sees. Branches of a push lose refs/heads/ unless the expression itself speaks of it.
+// values are what the expression sees. Branches of a push lose refs/heads/ unless the expression
+// itself speaks of it.
 func values(ev Event, program *cel.Program, params template.Values) cel.Values {
 	target, source := ev.BaseRef, ev.HeadRef
 	if ev.Trigger == v1alpha1.TriggerPush && !program.Quotes(branchPrefix) {
@@ -92,9 +94,10 @@ func values(ev Event, program *cel.Program, params template.Values) cel.Values {
 	return v
 }
 
-// Branches returns the target and the source branch of an event as a pipeline's run is annotated with them, with every
-// placeholder of the annotations replaced. Of a push they are refs, e.g. refs/heads/main; one that the pipeline's own
-// expression reads is what the expression sees, e.g. main, because PaC's users compare it.
+// Branches returns the target and the source branch of an event as a pipeline's run is annotated
+// with them, with every placeholder of the annotations replaced. Of a push they are refs, e.g.
+// refs/heads/main; one that the pipeline's own expression reads is what the expression sees, e.g.
+// main, because PaC's users compare it.
 func Branches(ev Event, annotations map[string]string) (target, source string) {
 	target, source = ev.BaseRef, ev.HeadRef
 	text, found := annotations[pipelinesascode.OnCELExpression]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package match selects the pipelines an event starts, by the annotations their authors wrote, and says of every other
-// one which clause said no. It is pure: no client, no clock, no logger.
+// Package match selects the pipelines an event starts, by the annotations their authors wrote, and
+// says of every other one which clause said no. It is pure: no client, no clock, no logger.
 package match
 
 import (
@@ -16,17 +16,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// Selected begins the reason given for a pipeline that is selected. The clauses that agreed follow it.
+// Selected begins the reason given for a pipeline that is selected. The clauses that agreed follow
+// it.
 const Selected = "selected"
 
-// Event is the part of an event that pipelines are matched against. Matching never changes it, so that no pipeline can
-// change what another one sees.
+// Event is the part of an event that pipelines are matched against. Matching never changes it, so
+// that no pipeline can change what another one sees.
 type Event struct {
 	// Trigger is what on-event lists.
 	Trigger v1alpha1.Trigger
-	// EventType is the service's own name of the event ("Merge Request"), LabelEvent, or CommentEvent.
+	// EventType is the service's own name of the event ("Merge Request"), LabelEvent, or
+	// CommentEvent.
 	EventType string
-	// BaseRef is the ref pushed to ("refs/heads/main", "refs/tags/v1"), or a pull request's target branch ("main").
+	// BaseRef is the ref pushed to ("refs/heads/main", "refs/tags/v1"), or a pull request's target
+	// branch ("main").
 	BaseRef string
 	// HeadRef is BaseRef for a push, the source branch of a pull request.
 	HeadRef string
@@ -50,7 +53,8 @@ type Event struct {
 	Body map[string]any
 }
 
-// Of returns what is known of an event without asking anyone; title is the first line of the commit's message.
+// Of returns what is known of an event without asking anyone; title is the first line of the
+// commit's message.
 func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	event := Event{
 		Trigger: spec.Trigger, EventType: spec.EventType, BaseRef: spec.BaseRef, HeadRef: spec.HeadRef, Namespace: spec.Repository.Namespace,
@@ -65,7 +69,8 @@ func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	return event
 }
 
-// LabelEvent is the EventType of a label that was added to a pull request. Only pipelines that read labels react to it.
+// LabelEvent is the EventType of a label that was added to a pull request. Only pipelines that read
+// labels react to it.
 const LabelEvent = "pull_request_labeled"
 
 // CommentEvent is the EventType of a comment on a pull request. Only on-comment reacts to it.
@@ -107,15 +112,17 @@ type Decision struct {
 	Selected bool
 	// Reason says why, or why not, in one clause that shows the values it saw.
 	Reason string
-	// Incomplete is true when the decision was made from a list of changed files that the service had cut.
+	// Incomplete is true when the decision was made from a list of changed files that the service
+	// had cut.
 	Incomplete bool
 	// Needs is what must be known before it can be decided. The other fields are then empty.
 	Needs template.Needs
 }
 
-// Select tells whether the event starts the pipeline, and why. What is not known yet is asked for only if everything
-// that is known leaves the decision open. The error is always a fault.Invalid: an annotation that is not written as
-// docs/language.md says. Neither the decision nor the error holds a secret.
+// Select tells whether the event starts the pipeline, and why. What is not known yet is asked for
+// only if everything that is known leaves the decision open. The error is always a fault.Invalid:
+// an annotation that is not written as docs/language.md says. Neither the decision nor the error
+// holds a secret.
 func Select(ev Event, p Pipeline) (Decision, error) {
 	d, err := decide(ev, p.Annotations)
 	if needs, unknown := template.NeedsOf(err); unknown {
@@ -163,8 +170,8 @@ func elsewhere(ev Event, annotations map[string]string) Decision {
 	return Decision{}
 }
 
-// clause returns why the event matches or does not, what must be known first, or an empty Decision when the pipeline does
-// not ask.
+// clause returns why the event matches or does not, what must be known first, or an empty Decision
+// when the pipeline does not ask.
 type clause func(Event, map[string]string) (Decision, error)
 
 // agrees is what one clause says of an event that matches.
@@ -172,7 +179,8 @@ func agrees(format string, args ...any) Decision {
 	return Decision{Selected: true, Reason: fmt.Sprintf(format, args...)}
 }
 
-// selected is the reason of a pipeline by the clauses that agreed: a settled event keeps it, so it has one bound for all.
+// selected is the reason of a pipeline by the clauses that agreed: a settled event keeps it, so it
+// has one bound for all.
 func selected(clauses ...string) string {
 	return Selected + ": " + shorten(strings.Join(clauses, "; "))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// maxSteps bounds what one annotation may cost, as one expression: every file is held against every pattern.
+// maxSteps bounds what one annotation may cost, as one expression: every file is held against every
+// pattern.
 const maxSteps = 1_000_000
 
 // onPathChange wants one changed file that one pattern matches.

@@ -10,12 +10,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
 )
 
-// maxPriorityText is how long an expression of a Repository may be, in bytes. Every event compiles it, and a long one takes a second.
+// maxPriorityText is how long an expression of a Repository may be, in bytes. Every event compiles
+// it, and a long one takes a second.
 const maxPriorityText = 4096
 
-// Priority evaluates an expression of a Repository that gives an event its place among those that wait: from -v1alpha1.MaxPriority to
-// v1alpha1.MaxPriority. What is beyond that is capped, and told. The error is a fault.Invalid, or *template.Unknown as long as something that
-// the expression depends on is not known. No text holds a secret.
+// Priority evaluates an expression of a Repository that gives an event its place among those that
+// wait: from -v1alpha1.MaxPriority to v1alpha1.MaxPriority. What is beyond that is capped, and
+// told. The error is a fault.Invalid, or *template.Unknown as long as something that the expression
+// depends on is not known. No text holds a secret.
 func Priority(ev Event, text string) (priority int32, told string, err error) {
 	program, err := wholeNumber(text, ev.Params.Compile)
 	if err != nil {
@@ -36,7 +38,8 @@ func Priority(ev Event, text string) (priority int32, told string, err error) {
 	return int32(capped), told, nil //nolint:gosec // it is bounded
 }
 
-// CheckPriority compiles such an expression for Repositories with these params, before there is an event. The error is a fault.Invalid.
+// CheckPriority compiles such an expression for Repositories with these params, before there is an
+// event. The error is a fault.Invalid.
 func CheckPriority(text string, params []string) error {
 	environment, err := cel.ForMatching(params)
 	if err != nil {

@@ -62,7 +62,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// What a Repository says is checked before there is an event: the same mistakes are found but for what only an event shows.
+// What a Repository says is checked before there is an event: the same mistakes are found but for
+// what only an event shows.
 func TestCheckPriority(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -13,16 +13,17 @@ const (
 	tagPrefix    = "refs/tags/"
 )
 
-// pattern is one entry of on-target-branch, on-path-change or on-path-change-ignore: PaC matches branches and paths by
-// the same function.
+// pattern is one entry of on-target-branch, on-path-change or on-path-change-ignore: PaC matches
+// branches and paths by the same function.
 type pattern struct {
 	text string
 	tag  bool
 	glob *glob.Glob
 }
 
-// compile reads a pattern. One for tags is held against what it is matched with as it is, any other is a pattern of
-// branches with or without refs/heads/. A pattern that is no glob still equals a name that is written the same.
+// compile reads a pattern. One for tags is held against what it is matched with as it is, any other
+// is a pattern of branches with or without refs/heads/. A pattern that is no glob still equals a
+// name that is written the same.
 func compile(text string) (pattern, error) {
 	p := pattern{text: text, tag: strings.HasPrefix(text, tagPrefix)}
 	prefix, rest := branchPrefix, strings.TrimPrefix(text, branchPrefix)
@@ -45,7 +46,8 @@ func (p pattern) match(ref string) bool {
 	return p.glob.Match(ref)
 }
 
-// matchRef tells whether a pattern of an author matches the ref of an event. Equality counts before the pattern is read.
+// matchRef tells whether a pattern of an author matches the ref of an event. Equality counts before
+// the pattern is read.
 func matchRef(text, ref string) (bool, error) {
 	if text == ref {
 		return true, nil

@@ -15,14 +15,16 @@ import (
 const (
 	// maxItems bounds the entries of one list, so that one pipeline cannot keep a worker busy.
 	maxItems = 256
-	// maxShown is how many bytes of an author's value a reason repeats: reasons are kept in GitEvent.status.
+	// maxShown is how many bytes of an author's value a reason repeats: reasons are kept in
+	// GitEvent.status.
 	maxShown = 256
 )
 
 // valueSyntax is a list in brackets, or one word without brackets.
 var valueSyntax = regexp.MustCompile(`^\[(.*)\]$|^[^[\]\s]*$`)
 
-// list reads an annotation's value. In brackets a comma separates entries, and &#44; stands for a comma within one.
+// list reads an annotation's value. In brackets a comma separates entries, and &#44; stands for a
+// comma within one.
 func list(annotation, value string) ([]string, error) {
 	value = strings.TrimSpace(value)
 	groups := valueSyntax.FindStringSubmatch(value)

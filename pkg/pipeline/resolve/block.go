@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// block is a block scalar (| or >) in which placeholders fill whole lines. PaC replaces placeholders before it reads YAML: a
-// line whose placeholders have no value is a blank line then, which YAML may strip, fold, or leave out when it measures the
-// indentation.
+// block is a block scalar (| or >) in which placeholders fill whole lines. PaC replaces
+// placeholders before it reads YAML: a line whose placeholders have no value is a blank line then,
+// which YAML may strip, fold, or leave out when it measures the indentation.
 type block struct {
 	// text is the scalar if each of these lines has a value.
 	text string
@@ -25,7 +25,8 @@ type block struct {
 // onlyPlaceholders is a line that holds placeholders and white space.
 var onlyPlaceholders = regexp.MustCompile(`(?m)^[ \t]*(?:{{[^{}\r\n]{2,}}}[ \t]*)+\r?$`)
 
-// blockMark is the mark of a block scalar at the end of a line; its groups are style, indentation and chomping.
+// blockMark is the mark of a block scalar at the end of a line; its groups are style, indentation
+// and chomping.
 var blockMark = regexp.MustCompile(`([|>])(?:([1-9])?([-+])?|([-+])([1-9]))(?:[ \t]+#.*)?[ \t]*$`)
 
 // block returns a block scalar: its text, or a block if placeholders fill whole lines of it.
@@ -48,7 +49,8 @@ func (b *builder) block(node *yaml.Node, text string) any {
 	return read
 }
 
-// written is how a block scalar is written, "" if it is not found. It is about as long as the text: each alias has it.
+// written is how a block scalar is written, "" if it is not found. It is about as long as the text:
+// each alias has it.
 func (b *builder) written(node *yaml.Node) string {
 	if b.lines == nil {
 		b.lines = make([]string, 0, strings.Count(b.source, "\n")+1)
@@ -123,7 +125,8 @@ func (x *expander) block(v block) any {
 	return placed
 }
 
-// withoutEmpty returns the white space of a line of placeholders if none of them has a value, the line as it is otherwise.
+// withoutEmpty returns the white space of a line of placeholders if none of them has a value, the
+// line as it is otherwise.
 func (x *expander) withoutEmpty(line string) string {
 	left := x.left // what is placed is counted with the whole text
 	rest := template.Replace(line, func(placeholder string) string {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// pacReads is what PaC makes of a file that is the last of .tekton: it appends a line end, replaces placeholders in the
-// text, and reads YAML then.
+// pacReads is what PaC makes of a file that is the last of .tekton: it appends a line end, replaces
+// placeholders in the text, and reads YAML then.
 func pacReads(t *testing.T, text string, vars map[string]string) string {
 	t.Helper()
 	text += "\n"

@@ -12,21 +12,23 @@ import (
 )
 
 const (
-	// maxKept is what a Cache holds in bytes, and maxOwned what it holds for one owner: .tekton with some 100 PipelineRuns of 300
-	// values each. Larger ones are parsed for each event.
+	// maxKept is what a Cache holds in bytes, and maxOwned what it holds for one owner: .tekton
+	// with some 100 PipelineRuns of 300 values each. Larger ones are parsed for each event.
 	maxKept  = 32 << 20
 	maxOwned = maxKept / 4
-	// nodeBytes is what a value takes in memory once it is read, and definitionBytes what a Definition does.
+	// nodeBytes is what a value takes in memory once it is read, and definitionBytes what a
+	// Definition does.
 	nodeBytes       = 180
 	definitionBytes = 1 << 10
 )
 
-// Cache keeps what was read of .tekton: most events find it as the event before has left it, and to parse it is half of the work
-// of planning. What is kept is found by its owner and by a digest of all paths and contents, so that nobody is given anything else
-// than what Load would return. The zero value is ready, and safe for concurrent use; nil keeps nothing.
+// Cache keeps what was read of .tekton: most events find it as the event before has left it, and to
+// parse it is half of the work of planning. What is kept is found by its owner and by a digest of
+// all paths and contents, so that nobody is given anything else than what Load would return. The
+// zero value is ready, and safe for concurrent use; nil keeps nothing.
 //
-// An owner, e.g. a namespace, has at most a quarter of it, and whoever has the most gives way, so that nobody can take the place
-// of many others.
+// An owner, e.g. a namespace, has at most a quarter of it, and whoever has the most gives way, so
+// that nobody can take the place of many others.
 type Cache struct {
 	mu    sync.Mutex
 	owned map[string]*share

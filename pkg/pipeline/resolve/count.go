@@ -8,14 +8,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The budgets of what authors write, met before a tree of it is built. A value in memory takes up to some 500 bytes while a
-// document is read, and up to some 180 for as long as the event is planned.
+// The budgets of what authors write, met before a tree of it is built. A value in memory takes up
+// to some 500 bytes while a document is read, and up to some 180 for as long as the event is
+// planned.
 const (
-	// maxCounted bounds the values of one document, as count sees them: some 20 MiB while it is read. A document of 600 lines,
-	// which is a long one, has 3,000.
+	// maxCounted bounds the values of one document, as count sees them: some 20 MiB while it is
+	// read. A document of 600 lines, which is a long one, has 3,000.
 	maxCounted = 60_000
-	// maxEventNodes bounds the values of .tekton and of what one PipelineRun refers to, together: some 20 MiB. The largest public
-	// repositories have some 200 PipelineRuns of some 500 values each.
+	// maxEventNodes bounds the values of .tekton and of what one PipelineRun refers to, together:
+	// some 20 MiB. The largest public repositories have some 200 PipelineRuns of some 500 values
+	// each.
 	maxEventNodes = 160_000
 	// maxEventText bounds their bytes of text, once aliases are followed.
 	maxEventText = 8 << 20
@@ -39,12 +41,14 @@ func tooMuch(place string) error {
 		place, maxEventNodes, maxEventText>>20)
 }
 
-// count returns at least as many values as the parser makes of a text. It looks at one byte after the other and builds
-// nothing. What it takes for a value may be a part of a script: it never counts less than there is.
+// count returns at least as many values as the parser makes of a text. It looks at one byte after
+// the other and builds nothing. What it takes for a value may be a part of a script: it never
+// counts less than there is.
 //
-// Each value follows a mark: "- ", "? " or ": " in a block, and "[", "{" or "," in a flow collection. A mark brings at most its
-// collection, a key and a value: "a: b" is a mapping and two values. In a flow collection a comma brings what is between it and
-// the next: a mapping of one pair, its key and its value. "#" is a comment, which the parser keeps as well.
+// Each value follows a mark: "- ", "? " or ": " in a block, and "[", "{" or "," in a flow
+// collection. A mark brings at most its collection, a key and a value: "a: b" is a mapping and two
+// values. In a flow collection a comma brings what is between it and the next: a mapping of one
+// pair, its key and its value. "#" is a comment, which the parser keeps as well.
 func count(text string) int {
 	n := 2 // the document and its value
 	for i := 0; i < len(text); i++ {

@@ -38,7 +38,8 @@ func nodes(node *yaml.Node) int {
 	return n
 }
 
-// built returns how many values the parser makes of a text, those of all its documents together, and whether it is YAML.
+// built returns how many values the parser makes of a text, those of all its documents together,
+// and whether it is YAML.
 func built(text string) (n int, valid bool) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
@@ -88,8 +89,8 @@ func filled(files int, head, text string) []git.File {
 	return all
 }
 
-// peak returns the most that is in use while f runs beyond what was before, in bytes. What the collector has not looked at yet is
-// part of it: it runs often here.
+// peak returns the most that is in use while f runs beyond what was before, in bytes. What the
+// collector has not looked at yet is part of it: it runs often here.
 func peak(t *testing.T, f func()) uint64 {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(20))

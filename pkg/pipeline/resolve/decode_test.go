@@ -75,7 +75,8 @@ func TestManyPlainNumbersAreRead(t *testing.T) {
 	}
 }
 
-// What is missing is asked for at once, by what is rendered and by what decides, and by nothing else.
+// What is missing is asked for at once, by what is rendered and by what decides, and by nothing
+// else.
 func TestWhatMustBeKnownIsAskedFor(t *testing.T) {
 	set := load(header + `metadata:
   name: x
@@ -146,7 +147,8 @@ func TestANameThatCannotBeReadIsNobodys(t *testing.T) {
 	}
 }
 
-// kubernetesReads is a document as the API server's reader of YAML makes JSON of it, "" if it refuses it.
+// kubernetesReads is a document as the API server's reader of YAML makes JSON of it, "" if it
+// refuses it.
 func kubernetesReads(text string) string {
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// maxFile bounds one file's bytes. etcd stores no object that large, so no definition needs more.
+	// maxFile bounds one file's bytes. etcd stores no object that large, so no definition needs
+	// more.
 	maxFile = 1 << 20
 	// maxDocuments bounds the documents of one file: each may become an entry of GitEvent.status.
 	maxDocuments = 500
-	// maxDefinitions bounds the PipelineRuns of all files, those that cannot be read included: each has an entry in
-	// GitEvent.status. The largest public repositories have some 200.
+	// maxDefinitions bounds the PipelineRuns of all files, those that cannot be read included: each
+	// has an entry in GitEvent.status. The largest public repositories have some 200.
 	maxDefinitions = 1000
 	// maxNames bounds the paths and names of all of them, in bytes of JSON.
 	maxNames = 96 << 10
@@ -36,21 +37,23 @@ type document struct {
 	line int
 	// before is the number of the file's lines before text.
 	before int
-	// local is true for a file of .tekton, in whose text PaC replaces placeholders before it reads YAML. In what is read from
-	// elsewhere it replaces them afterwards.
+	// local is true for a file of .tekton, in whose text PaC replaces placeholders before it reads
+	// YAML. In what is read from elsewhere it replaces them afterwards.
 	local bool
 	// text is the source, in which the place of a mistake is looked for.
 	text string
-	// by is put in front of places in a document that was fetched: the annotation that refers to it.
+	// by is put in front of places in a document that was fetched: the annotation that refers to
+	// it.
 	by string
 	// apiVersion is set for documents that are read.
 	apiVersion string
-	// tree is the parsed content with template variables as the author wrote them; nil when it is not a mapping.
+	// tree is the parsed content with template variables as the author wrote them; nil when it is
+	// not a mapping.
 	tree map[string]any
 }
 
-// separators are the offsets of the lines that start a document: three dashes, and after a blank whatever there is. A comment or
-// directive there is left to the parser.
+// separators are the offsets of the lines that start a document: three dashes, and after a blank
+// whatever there is. A comment or directive there is left to the parser.
 func separators(text string) []int {
 	var starts []int
 	for at := 0; at < len(text); {
@@ -110,7 +113,8 @@ func content(source string) (line int, found bool) {
 	return 0, false
 }
 
-// onlySeparator tells whether a trimmed line holds nothing but a document marker with or without a comment.
+// onlySeparator tells whether a trimmed line holds nothing but a document marker with or without a
+// comment.
 func onlySeparator(text string) bool {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "---"))
 	return text == "" || text == "..." || strings.HasPrefix(text, "#")
@@ -122,7 +126,8 @@ func (d *document) metadata() map[string]any {
 	return metadata
 }
 
-// name returns the author's name of a PipelineRun, or its generateName, as it is written: checks are named after it.
+// name returns the author's name of a PipelineRun, or its generateName, as it is written: checks
+// are named after it.
 func (d *document) name() (string, error) {
 	for _, field := range []string{"name", "generateName"} {
 		value, found := d.metadata()[field]

@@ -14,14 +14,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// expander replaces placeholders by values in a tree. A value is placed once and never read again, so it can bring
-// neither structure nor placeholders of its own, except that one which is a whole plain scalar may become a node.
+// expander replaces placeholders by values in a tree. A value is placed once and never read again,
+// so it can bring neither structure nor placeholders of its own, except that one which is a whole
+// plain scalar may become a node.
 type expander struct {
 	scope *template.Scope
 	// left is how many bytes may still be produced.
 	left int
-	// needs is what must be known first. err is the first error in the order of keys, and wrong is its
-	// path. With either the tree is of no use.
+	// needs is what must be known first. err is the first error in the order of keys, and wrong is
+	// its path. With either the tree is of no use.
 	needs template.Needs
 	err   error
 	wrong yamlerror.Path
@@ -29,7 +30,8 @@ type expander struct {
 	path yamlerror.Path
 	// plain are the texts that whole plain scalars became.
 	plain map[string]bool
-	// filled is true once there was a placeholder: another scope may make something else of the document.
+	// filled is true once there was a placeholder: another scope may make something else of the
+	// document.
 	filled bool
 }
 

@@ -87,8 +87,8 @@ func readFiles(t testing.TB, dir string) []git.File {
 	return files
 }
 
-// shelf is a directory that holds what references stand for: a web address below its scheme and host, a path of the
-// repository below "repository", a name on the hub below "hub".
+// shelf is a directory that holds what references stand for: a web address below its scheme and
+// host, a path of the repository below "repository", a name on the hub below "hub".
 type shelf string
 
 func (s shelf) Read(_ context.Context, _ Kind, ref string) (git.File, error) {

@@ -65,7 +65,8 @@ func (r *renderer) findPipeline(ctx context.Context, doc *document, name string)
 	return err
 }
 
-// fetchTasks reads the Tasks that annotations refer to: those of the PipelineRun, then those of its Pipeline.
+// fetchTasks reads the Tasks that annotations refer to: those of the PipelineRun, then those of its
+// Pipeline.
 func (r *renderer) fetchTasks(ctx context.Context, run *document) error {
 	for _, doc := range []*document{run, r.pipelineDoc} {
 		if doc == nil {
@@ -112,7 +113,8 @@ func (r *renderer) inlineTasks(doc *document, tasks []pipelinev1.PipelineTask) e
 	return nil
 }
 
-// task returns the Task a pipeline task refers to and counts its size. It is nil when the reference is left to Tekton.
+// task returns the Task a pipeline task refers to and counts its size. It is nil when the reference
+// is left to Tekton.
 func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipelinev1.Task, error) {
 	name := user.TaskRef.Name
 	if known, found := r.tasks[name]; found {
@@ -154,7 +156,8 @@ func (r *renderer) readTask(doc, definition *document, name string) (*pipelinev1
 	return task, nil
 }
 
-// local tells whether a reference is to a Task by its name alone. Resolvers and custom tasks are Tekton's.
+// local tells whether a reference is to a Task by its name alone. Resolvers and custom tasks are
+// Tekton's.
 func local(ref *pipelinev1.TaskRef) bool {
 	if ref == nil || ref.Name == "" || ref.Resolver != "" || foreign(ref.APIVersion) {
 		return false

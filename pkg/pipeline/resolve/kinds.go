@@ -78,8 +78,8 @@ func (d *document) unread() error {
 }
 
 // unversioned returns the mistake of a document without apiVersion, or nil if it was not meant for
-// Tekton. The values of a template or the file of another tool may have a kind or a spec as well: what
-// has neither metadata nor the spec of a PipelineRun is no object.
+// Tekton. The values of a template or the file of another tool may have a kind or a spec as well:
+// what has neither metadata nor the spec of a PipelineRun is no object.
 func (d *document) unversioned(kind, meant string) error {
 	spec, hasSpec := d.tree["spec"].(map[string]any)
 	isObject := d.metadata() != nil || spec["pipelineSpec"] != nil || spec["pipelineRef"] != nil || kind != "" && hasSpec
@@ -167,8 +167,8 @@ func (d *document) meant(kind string) string {
 	return ""
 }
 
-// lists reports whether a document is a list of objects, as kubectl writes it, with objects in it that
-// are read as documents. An item without apiVersion or kind has those of the list.
+// lists reports whether a document is a list of objects, as kubectl writes it, with objects in it
+// that are read as documents. An item without apiVersion or kind has those of the list.
 func (d *document) lists(apiVersion, of string) bool {
 	items, _ := d.tree["items"].([]any)
 	return slices.ContainsFunc(items, func(item any) bool {

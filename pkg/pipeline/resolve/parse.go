@@ -19,16 +19,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// Limits of one document once its aliases are followed: far above what the API server accepts in an object (3 MiB), and
-// low enough that a few hundred bytes of nested aliases cannot fill the memory.
+// Limits of one document once its aliases are followed: far above what the API server accepts in an
+// object (3 MiB), and low enough that a few hundred bytes of nested aliases cannot fill the memory.
 const (
 	maxNodes = 100_000
 	maxText  = 4 << 20
 	maxDepth = 200
 )
 
-// parse fills tree, unless that would be more than is read of one document or than the event has left; what it takes is added
-// to the event's. Placeholders that YAML would read as flow mappings are hidden from the parser and put back verbatim.
+// parse fills tree, unless that would be more than is read of one document or than the event has
+// left; what it takes is added to the event's. Placeholders that YAML would read as flow mappings
+// are hidden from the parser and put back verbatim.
 func (d *document) parse(spent *budget) error {
 	hidden, masks := mask(d.text)
 	if err := d.countable(hidden); err != nil {
@@ -86,8 +87,8 @@ type builder struct {
 	// event is what was read for it before.
 	event budget
 	masks masks
-	// source is the text that is read, "" if its placeholders are replaced in what YAML made of it; lines are its lines, once
-	// they are needed.
+	// source is the text that is read, "" if its placeholders are replaced in what YAML made of it;
+	// lines are its lines, once they are needed.
 	source string
 	lines  []string
 	// blocks are the block scalars that were read, each once for all its aliases.
@@ -162,7 +163,8 @@ func (b *builder) mapping(node *yaml.Node, depth int) (any, error) {
 	return mapping, nil
 }
 
-// key returns the text that Kubernetes makes of a key: of the plain word on, e.g., "true", and of 010 "8".
+// key returns the text that Kubernetes makes of a key: of the plain word on, e.g., "true", and of
+// 010 "8".
 func (b *builder) key(node *yaml.Node) (string, error) {
 	if node.Kind == yaml.ScalarNode {
 		read, err := b.scalar(node)
@@ -197,7 +199,8 @@ func merge(into map[string]any, list []any) bool {
 	return true
 }
 
-// plain is a placeholder that is a whole scalar without quotes: what it yields may become a node of another kind.
+// plain is a placeholder that is a whole scalar without quotes: what it yields may become a node of
+// another kind.
 type plain string
 
 // asText returns the text of a node that is one.

@@ -34,8 +34,8 @@ func withValue(t testing.TB, value string) template.Facts {
 	return facts
 }
 
-// comparing returns a check that a value from the payload, a param or a secret changes texts and nothing else, whether
-// it is a secret or not.
+// comparing returns a check that a value from the payload, a param or a secret changes texts and
+// nothing else, whether it is a secret or not.
 func comparing(t testing.TB) func(t *testing.T, value string) {
 	t.Helper()
 	set := Load(readFiles(t, "testdata/templates/in"))
@@ -111,8 +111,8 @@ func FuzzPayloadIsText(f *testing.F) {
 	})
 }
 
-// FuzzPlaceholder writes an author's placeholder in every kind of scalar: it ends in a PipelineRun or an Invalid fault, and
-// an event with other values leaves the structure as it is.
+// FuzzPlaceholder writes an author's placeholder in every kind of scalar: it ends in a PipelineRun
+// or an Invalid fault, and an event with other values leaves the structure as it is.
 func FuzzPlaceholder(f *testing.F) {
 	manners := []string{"%s", `"%s"`, "'%s'", "x %s", "|\n    %s\n", "|2-\n    a\n    %s\n", ">+\n    a\n    %s\n\n    b", "[%s]", "{k: %s, j: '}}'}", "!!str %s"}
 	for i, name := range []string{

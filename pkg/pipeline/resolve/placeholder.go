@@ -23,8 +23,8 @@ type masks struct {
 	originals []string
 }
 
-// mask replaces placeholders by words that YAML reads as parts of a scalar wherever they stand. The words contain a
-// digest of the text, which the text cannot contain.
+// mask replaces placeholders by words that YAML reads as parts of a scalar wherever they stand. The
+// words contain a digest of the text, which the text cannot contain.
 func mask(text string) (string, masks) {
 	if !strings.Contains(text, "{{") {
 		return text, masks{}
@@ -52,9 +52,9 @@ func widthKept(text string) string {
 	})
 }
 
-// maskable tells whether a placeholder reads the same inside and outside of YAML's quotes. Quotes of an expression are
-// its own, as in PaC, which reads placeholders before YAML; unless they are escaped as YAML asks: then the placeholder is
-// found once YAML has been read.
+// maskable tells whether a placeholder reads the same inside and outside of YAML's quotes. Quotes
+// of an expression are its own, as in PaC, which reads placeholders before YAML; unless they are
+// escaped as YAML asks: then the placeholder is found once YAML has been read.
 func maskable(name string) bool {
 	if !strings.ContainsAny(name, `"'\#`) {
 		return true
@@ -65,8 +65,8 @@ func maskable(name string) bool {
 	return !strings.Contains(name, `\`) && !strings.Contains(name, `''`) || ownQuotes(name)
 }
 
-// ownQuotes tells whether the quotes of an expression are those of its texts: each is closed, and what follows is not
-// another word. In body[\"x\"] and body[”x”] they are not.
+// ownQuotes tells whether the quotes of an expression are those of its texts: each is closed, and
+// what follows is not another word. In body[\"x\"] and body[”x”] they are not.
 func ownQuotes(expression string) bool {
 	for i := 0; i < len(expression); i++ {
 		switch expression[i] {

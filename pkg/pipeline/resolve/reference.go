@@ -30,11 +30,11 @@ const (
 	KindPipeline Kind = kindPipeline
 )
 
-// References reads what annotations refer to. Its answers stay the same for one event, so that all of an event's
-// pipelines get the same text.
+// References reads what annotations refer to. Its answers stay the same for one event, so that all
+// of an event's pipelines get the same text.
 type References interface {
-	// Read returns the text that a reference stands for. What the author can mend is Invalid; the caller names the
-	// annotation. A file's Path is where the text was found, for people.
+	// Read returns the text that a reference stands for. What the author can mend is Invalid; the
+	// caller names the annotation. A file's Path is where the text was found, for people.
 	Read(ctx context.Context, kind Kind, reference string) (git.File, error)
 }
 
@@ -69,7 +69,8 @@ func (r *renderer) pipelineReference(doc *document) (string, error) {
 	return values[0], nil
 }
 
-// taskReferences returns what a document's task annotations refer to: those of task first, then by number.
+// taskReferences returns what a document's task annotations refer to: those of task first, then by
+// number.
 func (r *renderer) taskReferences(doc *document) ([]reference, error) {
 	annotations, err := doc.annotations()
 	if err != nil || r.references == nil {
@@ -102,8 +103,9 @@ func order(annotation string) int {
 // hidden stands for a placeholder while a list is split.
 var hidden = regexp.MustCompile("\x00([0-9]+)\x00")
 
-// entries splits an annotation's value and then replaces the placeholders in each entry: a branch whose name has a comma
-// must not bring a reference of its own. A placeholder that is the whole value may be a list.
+// entries splits an annotation's value and then replaces the placeholders in each entry: a branch
+// whose name has a comma must not bring a reference of its own. A placeholder that is the whole
+// value may be a list.
 func (r *renderer) entries(annotation, text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if template.Whole(text) {
@@ -176,8 +178,8 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 	return documents, nil
 }
 
-// unreadable returns the first mistake of a document that is not read. If something else was found, a
-// document of an unknown kind is none: whoever refers to the file may not be able to change it.
+// unreadable returns the first mistake of a document that is not read. If something else was found,
+// a document of an unknown kind is none: whoever refers to the file may not be able to change it.
 func (s *Set) unreadable(found bool) error {
 	for _, def := range s.definitions {
 		ignored := found && def.Err != nil && fault.Of(def.Err).Reason == reasonUnknownKind
@@ -188,8 +190,9 @@ func (s *Set) unreadable(found bool) error {
 	return nil
 }
 
-// relative joins a task reference of a pipeline to the directory of the pipeline's own reference, if the pipeline was
-// read from a web address or a path and the reference is a path. Names on a hub and whole addresses stay what they are.
+// relative joins a task reference of a pipeline to the directory of the pipeline's own reference,
+// if the pipeline was read from a web address or a path and the reference is a path. Names on a hub
+// and whole addresses stay what they are.
 func relative(pipeline, task string) string {
 	isPath := !strings.Contains(task, "://") && (strings.Contains(task, "/") || isYAML(task))
 	scheme, _, isAddress := strings.Cut(pipeline, "://")
@@ -209,8 +212,8 @@ func isYAML(name string) bool {
 	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
 }
 
-// joinAddress keeps the pipeline's query unless the reference has one, and every escape as it is written: %2F in the
-// name of a branch must stay one segment.
+// joinAddress keeps the pipeline's query unless the reference has one, and every escape as it is
+// written: %2F in the name of a branch must stay one segment.
 func joinAddress(pipeline, task string) string {
 	base, err := url.Parse(pipeline)
 	if err != nil {

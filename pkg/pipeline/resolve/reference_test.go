@@ -88,7 +88,8 @@ func TestVariablesBringNoReferenceOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What keeps a reference from being read is the caller's error as it is: an outage must not become the author's fault.
+// What keeps a reference from being read is the caller's error as it is: an outage must not become
+// the author's fault.
 func TestAnOutageOfAReferencePassesThrough(t *testing.T) {
 	set := annotated("    pipelinesascode.tekton.dev/task: t")
 	for _, class := range []fault.Class{fault.Transient, fault.Throttled, fault.Operator, fault.Invalid} {
@@ -128,7 +129,8 @@ func TestWithoutReferencesWhatIsNotLocalIsLeftToTekton(t *testing.T) {
 	}
 }
 
-// A value is part of the reference it stands in: it brings neither another reference nor a placeholder of its own.
+// A value is part of the reference it stands in: it brings neither another reference nor a
+// placeholder of its own.
 func FuzzEntries(f *testing.F) {
 	for _, value := range []string{"main", "a,b", "[x]", "{{ y }}", "\x000\x00", "a b", "]", "&#44;"} {
 		f.Add("[tasks/{{ x }}, git-clone]", value)

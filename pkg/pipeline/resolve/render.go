@@ -19,18 +19,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// maxRendered bounds a PipelineRun with everything inlined, in bytes of JSON: the API server's limit of a request.
+// maxRendered bounds a PipelineRun with everything inlined, in bytes of JSON: the API server's
+// limit of a request.
 const maxRendered = 3 << 20
 
-// Render returns the PipelineRun a definition describes, complete: placeholders replaced, converted to tekton.dev/v1,
-// Pipelines and Tasks inlined, those of annotations before those of .tekton. References with a resolver and to other
-// groups are left to Tekton. Name or generateName are the author's. Secrets are markers that template.Fill replaces.
+// Render returns the PipelineRun a definition describes, complete: placeholders replaced, converted
+// to tekton.dev/v1, Pipelines and Tasks inlined, those of annotations before those of .tekton.
+// References with a resolver and to other groups are left to Tekton. Name or generateName are the
+// author's. Secrets are markers that template.Fill replaces.
 //
-// Errors are *template.Unknown when something must be known first, fault.Invalid that name the file, the line or field,
-// and what to do, or they are of references. None holds a secret.
+// Errors are *template.Unknown when something must be known first, fault.Invalid that name the
+// file, the line or field, and what to do, or they are of references. None holds a secret.
 //
-// With nil references annotations are not followed, and a Pipeline or Task that .tekton does not define is left to
-// Tekton, which looks for it in the cluster.
+// With nil references annotations are not followed, and a Pipeline or Task that .tekton does not
+// define is left to Tekton, which looks for it in the cluster.
 func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope, references References) (*pipelinev1.PipelineRun, error) {
 	if err := cmp.Or(def.Err, def.BadName); err != nil {
 		return nil, err
@@ -72,8 +74,8 @@ func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.Pipel
 	return run, fewSteps(doc, run.Spec.PipelineSpec)
 }
 
-// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its generateName with its dash,
-// with the variables replaced.
+// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its
+// generateName with its dash, with the variables replaced.
 func OriginalName(run *pipelinev1.PipelineRun) string {
 	return cmp.Or(run.Name, run.GenerateName)
 }
@@ -87,12 +89,14 @@ type renderer struct {
 	fetched    int
 	// spent is what .tekton and the references that were read hold.
 	spent budget
-	// pipelineDoc is the Pipeline that was inlined, and pipelineAt the reference it was read from, if it was.
+	// pipelineDoc is the Pipeline that was inlined, and pipelineAt the reference it was read from,
+	// if it was.
 	pipelineDoc *document
 	pipelineAt  string
 	// remote are the Tasks of annotations; of one name the first is used.
 	remote []*document
-	// left is how many bytes of JSON may still be added, weight what those that were added weigh once they are decoded.
+	// left is how many bytes of JSON may still be added, weight what those that were added weigh
+	// once they are decoded.
 	left, weight int
 	// tasks are those that were inlined before.
 	tasks map[string]*inlineTask
@@ -119,8 +123,8 @@ func (r *renderer) pipeline(doc *document) (*pipelinev1.Pipeline, error) {
 	return pipeline, err
 }
 
-// read replaces a document's placeholders and decodes it, by way of the old version if it is written in that. It returns
-// the size of the document with its secrets, which it has counted.
+// read replaces a document's placeholders and decodes it, by way of the old version if it is
+// written in that. It returns the size of the document with its secrets, which it has counted.
 func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error) {
 	x := newExpander(r.scope)
 	tree, err := x.expand(doc)
@@ -160,14 +164,15 @@ func writable(doc *document, object any, data []byte, read any) error {
 	return nil
 }
 
-// cost is what a document adds to a PipelineRun. It is own if there are placeholders in the document, which another PipelineRun may
-// fill with something else.
+// cost is what a document adds to a PipelineRun. It is own if there are placeholders in the
+// document, which another PipelineRun may fill with something else.
 type cost struct {
 	bytes, weight int
 	own           bool
 }
 
-// spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a kilobyte once it is decoded.
+// spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a
+// kilobyte once it is decoded.
 func (r *renderer) spend(doc *document, size cost) error {
 	if r.rest != nil {
 		if err := r.rest(size.work()); err != nil {

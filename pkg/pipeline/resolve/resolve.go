@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve reads the definitions in .tekton and makes complete PipelineRuns of them: documents are parsed once
-// per event, template variables are placed into the parsed tree as data, and Pipelines and Tasks are inlined, local ones
-// and those that annotations refer to, which it asks its caller for. What an author wrote wrong is a fault.Invalid of that document and leaves the others alone.
+// Package resolve reads the definitions in .tekton and makes complete PipelineRuns of them:
+// documents are parsed once per event, template variables are placed into the parsed tree as data,
+// and Pipelines and Tasks are inlined, local ones and those that annotations refer to, which it
+// asks its caller for. What an author wrote wrong is a fault.Invalid of that document and leaves
+// the others alone.
 package resolve
 
 import (
@@ -18,21 +20,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// Definition is one PipelineRun that an author defined, or one document that cannot be read and might have been one.
+// Definition is one PipelineRun that an author defined, or one document that cannot be read and
+// might have been one.
 type Definition struct {
 	// File is the path in the repository.
 	File string
 	// Document is the 0-based index among the documents of the file that have content.
 	Document int
-	// Name is the author's name, or generateName with its dash, before variables are replaced. It is the file's path when
-	// it is not known.
+	// Name is the author's name, or generateName with its dash, before variables are replaced. It
+	// is the file's path when it is not known.
 	Name string
 	// Annotations are the author's, before variables are replaced.
 	Annotations map[string]string
 	// Err is a fault.Invalid when the document cannot be used.
 	Err error
-	// BadName is a fault.Invalid when there is no name that can be used, or another PipelineRun has the same: their checks
-	// could not be told apart. It matters to events that select the definition, and to no others.
+	// BadName is a fault.Invalid when there is no name that can be used, or another PipelineRun has
+	// the same: their checks could not be told apart. It matters to events that select the
+	// definition, and to no others.
 	BadName error
 }
 
@@ -42,7 +46,8 @@ type Set struct {
 	runs        map[position]*document
 	pipelines   []*document
 	tasks       []*document
-	// spent is what was read for the event, what was given to newSet included; over says at which document it is too much.
+	// spent is what was read for the event, what was given to newSet included; over says at which
+	// document it is too much.
 	spent budget
 	over  error
 	// source is how many bytes the files have, which documents keep for the places of mistakes.
@@ -61,12 +66,14 @@ type position struct {
 	index int
 }
 
-// Load parses the files of .tekton. It never fails as a whole: a document that does not parse becomes a Definition with an Err.
+// Load parses the files of .tekton. It never fails as a whole: a document that does not parse
+// becomes a Definition with an Err.
 func Load(files []git.File) *Set {
 	return newSet(files, true, budget{})
 }
 
-// newSet parses files, local ones and others as document.local says. What was read for the event before is spent.
+// newSet parses files, local ones and others as document.local says. What was read for the event
+// before is spent.
 func newSet(files []git.File, local bool, spent budget) *Set {
 	set := &Set{runs: map[position]*document{}, spent: spent}
 	for _, file := range files {
@@ -84,13 +91,14 @@ func newSet(files []git.File, local bool, spent budget) *Set {
 	return set
 }
 
-// Definitions returns one entry for each PipelineRun and each unreadable document, in the order of the files.
+// Definitions returns one entry for each PipelineRun and each unreadable document, in the order of
+// the files.
 func (s *Set) Definitions() []Definition {
 	return s.definitions
 }
 
-// Line is the line of its file at which a definition's document starts, 0 if the document cannot be read: its Err names the
-// line then.
+// Line is the line of its file at which a definition's document starts, 0 if the document cannot be
+// read: its Err names the line then.
 func (s *Set) Line(def Definition) int {
 	doc, found := s.runs[position{def.File, def.Document}]
 	if !found {
@@ -99,7 +107,8 @@ func (s *Set) Line(def Definition) int {
 	return doc.line
 }
 
-// Bounded returns fault.Invalid if there are more definitions than can be decided about, or more text than is read.
+// Bounded returns fault.Invalid if there are more definitions than can be decided about, or more
+// text than is read.
 func (s *Set) Bounded() error {
 	if s.over != nil {
 		return s.over
@@ -122,8 +131,9 @@ func (s *Set) Bounded() error {
 // deciding are the annotations that say when a pipeline starts.
 var deciding = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/(?:on-|target-namespace$)`)
 
-// Annotations returns the definition's annotations, with the placeholders replaced in the values of those that say when it
-// starts. The error is *template.Unknown when something must be known first, or fault.Invalid; it holds no secret.
+// Annotations returns the definition's annotations, with the placeholders replaced in the values of
+// those that say when it starts. The error is *template.Unknown when something must be known first,
+// or fault.Invalid; it holds no secret.
 func (s *Set) Annotations(def Definition, scope *template.Scope) (map[string]string, error) {
 	replaced := maps.Clone(def.Annotations)
 	var needs template.Needs
@@ -178,7 +188,8 @@ func (s *Set) add(doc *document) {
 	}
 }
 
-// addBroken keeps one more than can be decided about, and counts the others: each of a few bytes would take hundreds.
+// addBroken keeps one more than can be decided about, and counts the others: each of a few bytes
+// would take hundreds.
 func (s *Set) addBroken(doc *document, err error) {
 	if len(s.definitions) > maxDefinitions {
 		s.uncounted++
@@ -230,8 +241,9 @@ func (s *Set) place(def *Definition) string {
 	return s.runs[position{def.File, def.Document}].place()
 }
 
-// named returns the first document with a name once its placeholders are replaced, nil if there is none. A name that
-// cannot be read is nobody's: only what refers to the document itself needs to be told.
+// named returns the first document with a name once its placeholders are replaced, nil if there is
+// none. A name that cannot be read is nobody's: only what refers to the document itself needs to be
+// told.
 func (r *renderer) named(documents []*document, name string) (*document, error) {
 	if name == "" {
 		return nil, nil

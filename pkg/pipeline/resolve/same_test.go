@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// A Task without placeholders is read once for all PipelineRuns of an event; each gets a copy of its own, and one with placeholders
-// is filled for each.
+// A Task without placeholders is read once for all PipelineRuns of an event; each gets a copy of
+// its own, and one with placeholders is filled for each.
 func TestTasksAreSharedOnlyIfTheyAreTheSame(t *testing.T) {
 	t.Parallel()
 	const definitions = `apiVersion: tekton.dev/v1
@@ -60,8 +60,8 @@ func (r remoteTask) Read(context.Context, Kind, string) (git.File, error) {
 	return git.File{Path: "task.yaml", Data: []byte(r)}, nil
 }
 
-// What an annotation refers to is read for each PipelineRun anew: a Task of it is the same for no other one, and to remember it would
-// hold all of them until the event is planned.
+// What an annotation refers to is read for each PipelineRun anew: a Task of it is the same for no
+// other one, and to remember it would hold all of them until the event is planned.
 func TestTasksOfReferencesAreNotHeld(t *testing.T) {
 	t.Parallel()
 	const definition = `apiVersion: tekton.dev/v1
@@ -87,8 +87,8 @@ spec:
 	}
 }
 
-// What is held until the event is planned does not grow with its PipelineRuns: twenty that each refer to another large Task of .tekton
-// would take a gigabyte.
+// What is held until the event is planned does not grow with its PipelineRuns: twenty that each
+// refer to another large Task of .tekton would take a gigabyte.
 func TestSharedTasksTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	sidecars := strings.Repeat("{},", 9_000)

@@ -17,9 +17,9 @@ const (
 	tagPrefix    = "refs/tags/"
 )
 
-// Variables returns the standard template variables of an event. A variable that has no
-// value for the event is empty, except pull_request_number, which is not there. git_auth_secret is the caller's to add.
-// event is in PaC's documentation and missing in its code; here it is there.
+// Variables returns the standard template variables of an event. A variable that has no value for
+// the event is empty, except pull_request_number, which is not there. git_auth_secret is the
+// caller's to add. event is in PaC's documentation and missing in its code; here it is there.
 func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[string]string {
 	vars := map[string]string{
 		"revision":            head.SHA,
@@ -47,8 +47,8 @@ func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[s
 	return vars
 }
 
-// eventType is what definitions see: of a command what it is about, and not which command it is. Pipelines-as-Code has "pull_request" on
-// commits as well, which are pushes.
+// eventType is what definitions see: of a command what it is about, and not which command it is.
+// Pipelines-as-Code has "pull_request" on commits as well, which are pushes.
 func eventType(ev *v1alpha1.GitEventSpec) string {
 	if ev.Comment != nil && ev.EventType != match.CommentEvent {
 		return string(ev.Trigger)

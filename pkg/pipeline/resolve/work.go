@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// About how long a core takes to render one unit of what values weigh in memory, and a byte of text: 1,000 steps with a short
-// script take 7 ms.
+// About how long a core takes to render one unit of what values weigh in memory, and a byte of
+// text: 1,000 steps with a short script take 7 ms.
 const (
 	perWeight = 250 * time.Nanosecond
 	perByte   = 15 * time.Nanosecond
@@ -24,20 +24,22 @@ func (c cost) work() time.Duration {
 	return time.Duration(c.weight)*perWeight + time.Duration(c.bytes)*perByte
 }
 
-// Rest is told before work is done that takes a core so long, and returns when it may be: others have work to do as well. An error
-// ends the rendering and is returned by it.
+// Rest is told before work is done that takes a core so long, and returns when it may be: others
+// have work to do as well. An error ends the rendering and is returned by it.
 type Rest func(ctx context.Context, work time.Duration) error
 
-// Resting returns the same set for one event, whose Render asks rest before each document that it reads or inlines once more, and
-// which remembers what is the same in all of the event's PipelineRuns. It may not be shared.
+// Resting returns the same set for one event, whose Render asks rest before each document that it
+// reads or inlines once more, and which remembers what is the same in all of the event's
+// PipelineRuns. It may not be shared.
 func (s *Set) Resting(rest Rest) *Set {
 	resting := *s
 	resting.rest, resting.same = rest, &sameTasks{of: map[*document]*inlineTask{}}
 	return &resting
 }
 
-// sameTasks are Tasks of .tekton without placeholders, as they were read for one event: all of its PipelineRuns get the same. Those of
-// annotations are read for each PipelineRun, and would be held for nothing.
+// sameTasks are Tasks of .tekton without placeholders, as they were read for one event: all of its
+// PipelineRuns get the same. Those of annotations are read for each PipelineRun, and would be held
+// for nothing.
 type sameTasks struct {
 	of     map[*document]*inlineTask
 	weight int
@@ -59,8 +61,9 @@ func (s *sameTasks) find(definition *document) *inlineTask {
 	return s.of[definition]
 }
 
-// maxSteps bounds the steps of a PipelineRun, with those of its tasks. Tekton's admission webhook, which all tenants share, takes
-// a millisecond and more of a core for each, at each write, and more than the API server waits for some 4,000.
+// maxSteps bounds the steps of a PipelineRun, with those of its tasks. Tekton's admission webhook,
+// which all tenants share, takes a millisecond and more of a core for each, at each write, and more
+// than the API server waits for some 4,000.
 const maxSteps = 1000
 
 // tooManySteps is the fault of a PipelineRun that has more.

@@ -18,7 +18,8 @@ const (
 	resultsSummary = "results.tekton.dev/recordSummaryAnnotations"
 	// tektonSpanContext is read by Tekton's controller, which continues the trace that it names.
 	tektonSpanContext = "tekton.dev/pipelinerunSpanContext"
-	// controllerInfo tells PaC's tools which objects configure the controller: the names PaC has by default.
+	// controllerInfo tells PaC's tools which objects configure the controller: the names PaC has by
+	// default.
 	controllerInfo = `{"name":"default","configmap":"pipelines-as-code","secret":"pipelines-as-code-secret", "gRepo": "pipelines-as-code"}`
 	// providerGitHub and publicGitHub tell an Enterprise Server by its host.
 	providerGitHub = "github"
@@ -27,7 +28,8 @@ const (
 	providerGitLab = "gitlab"
 )
 
-// runAnnotations are the annotations that PaC's users and tools read, raw, and the run's idempotency key.
+// runAnnotations are the annotations that PaC's users and tools read, raw, and the run's
+// idempotency key.
 func runAnnotations(in RunInput) map[string]string {
 	spec := &in.Event.Spec
 	annotations := map[string]string{
@@ -79,7 +81,8 @@ func runAnnotations(in RunInput) map[string]string {
 	return annotations
 }
 
-// runKey is the run's idempotency key: an object with the planned name and this key is ours whoever created it.
+// runKey is the run's idempotency key: an object with the planned name and this key is ours whoever
+// created it.
 func runKey(in RunInput) string {
 	return fmt.Sprintf("%s/%s/%s#%d", in.Event.Namespace, in.Event.Name, in.Definition.File, in.Definition.Document)
 }
@@ -116,8 +119,8 @@ func summary(spec *v1alpha1.GitEventSpec, sha string) string {
 	return mustJSON(record)
 }
 
-// AnnotationPatch returns a JSON merge patch that sets labels and annotations and touches nothing else. Equal input
-// gives equal bytes.
+// AnnotationPatch returns a JSON merge patch that sets labels and annotations and touches nothing
+// else. Equal input gives equal bytes.
 func AnnotationPatch(labels, annotations map[string]string) []byte {
 	type metadata struct {
 		Labels      map[string]string `json:"labels,omitempty"`

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// S36: whether a run was signed is not its author's to say, at no place that Tekton copies to TaskRuns.
+// S36: whether a run was signed is not its author's to say, at no place that Tekton copies to
+// TaskRuns.
 func TestAuthorsDoNotWriteForChains(t *testing.T) {
 	keys := func() map[string]string {
 		return map[string]string{"chains.tekton.dev/signed": "true", "chains.tekton.dev/transparency-upload": "false", "acme.example/kept": "x"}

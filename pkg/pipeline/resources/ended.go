@@ -25,7 +25,8 @@ func PipelineRuns(installation, repository, pipeline string) string {
 	}).String()
 }
 
-// RunOf tells whether a PipelineRun says that it is of a pipeline of a Repository. That is its word alone.
+// RunOf tells whether a PipelineRun says that it is of a pipeline of a Repository. That is its word
+// alone.
 func RunOf(run *metav1.ObjectMeta, repository, pipeline string) bool {
 	return run.Annotations[pipelinesascode.Repository] == repository && SamePipeline(run.Annotations[pipelinesascode.OriginalPRName], pipeline)
 }
@@ -36,9 +37,10 @@ func SamePipeline(a, b string) bool { return undashed(a) == undashed(b) }
 // undashed is a name as RunName takes it.
 func undashed(name string) string { return strings.TrimSuffix(name, "-") }
 
-// Named tells whether a PipelineRun has the name that an event gives the run that its annotations tell of. Nobody can label or annotate
-// another one so that it has: the name ends with a digest of the event, the file and the definition. It takes somebody who may create
-// PipelineRuns, and means to. Where the definition's name has placeholders, the pipeline's may be any that it can become.
+// Named tells whether a PipelineRun has the name that an event gives the run that its annotations
+// tell of. Nobody can label or annotate another one so that it has: the name ends with a digest of
+// the event, the file and the definition. It takes somebody who may create PipelineRuns, and means
+// to. Where the definition's name has placeholders, the pipeline's may be any that it can become.
 func Named(run *metav1.ObjectMeta, installation string) bool {
 	event := run.Labels[plumbline.EventLabel]
 	place, ours := strings.CutPrefix(run.Annotations[plumbline.RunKeyAnnotation], installation+"/"+event+"/")

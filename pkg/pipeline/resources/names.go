@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resources makes the objects the gitevent reconciler creates and patches. Every function is pure and
-// deterministic: the same event makes the same bytes, so a repeated create meets its own object.
+// Package resources makes the objects the gitevent reconciler creates and patches. Every function
+// is pure and deterministic: the same event makes the same bytes, so a repeated create meets its
+// own object.
 package resources
 
 import (
@@ -16,8 +17,8 @@ import (
 )
 
 const (
-	// maxBase is how much of an author's name a PipelineRun's name keeps: with a dash and the hash it has at most 63
-	// bytes, which is what Tekton accepts and what fits a label.
+	// maxBase is how much of an author's name a PipelineRun's name keeps: with a dash and the hash
+	// it has at most 63 bytes, which is what Tekton accepts and what fits a label.
 	maxBase = 49
 	// hashLength is how many base32 characters (5 bits each) tell names apart.
 	hashLength = 13
@@ -27,8 +28,8 @@ const (
 	noName = "run"
 )
 
-// RunName is the name of the PipelineRun that an event makes of a definition: readable, at most 63 bytes, a DNS-1123
-// label, and the same on every attempt.
+// RunName is the name of the PipelineRun that an event makes of a definition: readable, at most 63
+// bytes, a DNS-1123 label, and the same on every attempt.
 func RunName(event, file string, document int, name string) string {
 	return base(name) + "-" + digest(event, file, strconv.Itoa(document), name)
 }
@@ -38,7 +39,8 @@ func SecretName(runName string) string {
 	return gitAuthPrefix + digest(runName)
 }
 
-// PlanSecretName is the name of the Secret, beside the GitEvent, with what the markers in its plan stand for.
+// PlanSecretName is the name of the Secret, beside the GitEvent, with what the markers in its plan
+// stand for.
 func PlanSecretName(event string) string { return event + "-plan" }
 
 // base keeps of a name what a DNS-1123 label may start with.
@@ -58,7 +60,8 @@ func base(name string) string {
 	return kept
 }
 
-// digest hashes its parts, each preceded by its length so that no two lists of parts are hashed alike.
+// digest hashes its parts, each preceded by its length so that no two lists of parts are hashed
+// alike.
 func digest(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {
@@ -71,8 +74,8 @@ func digest(parts ...string) string {
 // notInLabels is what label values drop.
 var notInLabels = regexp.MustCompile(`[^A-Za-z0-9.\-_:/ \[\]]`)
 
-// labelValue makes a value that labels accept, the way PaC does, so that its users' selectors find our runs: the end of
-// a long value is kept.
+// labelValue makes a value that labels accept, the way PaC does, so that its users' selectors find
+// our runs: the end of a long value is kept.
 func labelValue(value string) string {
 	if len(validation.IsValidLabelValue(value)) == 0 {
 		return value

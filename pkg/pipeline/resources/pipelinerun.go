@@ -39,10 +39,11 @@ type RunInput struct {
 	Version string
 }
 
-// MakePipelineRun returns the PipelineRun exactly as it is created: everything known before creation is in it (D7), and
-// nothing needs to be written afterwards for the run to be found and told apart. Labels and annotations of the author
-// are kept unless they are ours to write; of the author's other metadata nothing is, so that a definition can choose
-// neither namespace nor owners nor finalizers.
+// MakePipelineRun returns the PipelineRun exactly as it is created: everything known before
+// creation is in it (D7), and nothing needs to be written afterwards for the run to be found and
+// told apart. Labels and annotations of the author are kept unless they are ours to write; of the
+// author's other metadata nothing is, so that a definition can choose neither namespace nor owners
+// nor finalizers.
 func MakePipelineRun(in RunInput) *pipelinev1.PipelineRun {
 	run := &pipelinev1.PipelineRun{
 		TypeMeta: metav1.TypeMeta{
@@ -63,7 +64,8 @@ func MakePipelineRun(in RunInput) *pipelinev1.PipelineRun {
 	return run
 }
 
-// authors returns a copy without the keys that are ours: an author's check-run-id would be taken for a real one.
+// authors returns a copy without the keys that are ours: an author's check-run-id would be taken
+// for a real one.
 func authors(written map[string]string) map[string]string {
 	kept := make(map[string]string, len(written))
 	for key, value := range written {
@@ -89,8 +91,9 @@ func ours(key string) bool {
 	return strings.HasPrefix(key, plumbline.GroupName+"/") || strings.HasPrefix(key, chains)
 }
 
-// chains begins what Tekton Chains writes on a run that it has signed, and what tells it how to. An author who could write
-// it would have a run taken for signed that nobody has looked at (https://tekton.dev/docs/chains/).
+// chains begins what Tekton Chains writes on a run that it has signed, and what tells it how to. An
+// author who could write it would have a run taken for signed that nobody has looked at
+// (https://tekton.dev/docs/chains/).
 const chains = "chains.tekton.dev/"
 
 // unsign takes Chains' keys out of the metadata that Tekton copies to the TaskRuns of a run.
@@ -124,7 +127,8 @@ func unsignAll(metadata *pipelinev1.PipelineTaskMetadata) {
 	}
 }
 
-// runLabels are the labels that PaC's users and tools read, and those that link the run to its event.
+// runLabels are the labels that PaC's users and tools read, and those that link the run to its
+// event.
 func runLabels(in RunInput) map[string]string {
 	spec := &in.Event.Spec
 	labels := map[string]string{

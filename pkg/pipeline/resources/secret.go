@@ -24,10 +24,12 @@ const (
 	keyGitConfig      = ".gitconfig"
 	keyGitCredentials = ".git-credentials"
 	keyProviderToken  = "git-provider-token"
-	// keyFormerTokens holds the tokens before, one a line: pods may be using them, and they are revoked with the last.
+	// keyFormerTokens holds the tokens before, one a line: pods may be using them, and they are
+	// revoked with the last.
 	keyFormerTokens = "former-tokens"
-	// maxFormerTokens is how many of them are kept. With a renewal at half of a token's life the last but one has expired;
-	// more than one works only after processes that were killed while they wrote the secret.
+	// maxFormerTokens is how many of them are kept. With a renewal at half of a token's life the
+	// last but one has expired; more than one works only after processes that were killed while
+	// they wrote the secret.
 	maxFormerTokens = 3
 	// defaultUser is who git says it is when the service looks at the token only.
 	defaultUser = "git"
@@ -52,8 +54,9 @@ type SecretInput struct {
 	User string
 }
 
-// MakeGitAuthSecret returns the secret with which the pods of a run clone their repository. It is created before the
-// run (D7), so that no pod waits for it. With two owners it goes when both are gone.
+// MakeGitAuthSecret returns the secret with which the pods of a run clone their repository. It is
+// created before the run (D7), so that no pod waits for it. With two owners it goes when both are
+// gone.
 func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 	project := in.Event.Spec.Project
 	remote := cloneURL(in.Event.Spec)
@@ -110,13 +113,15 @@ type ownersOf struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// AlsoOfRun returns a strategic merge patch with which a PipelineRun owns its git-auth secret beside whoever owns it.
+// AlsoOfRun returns a strategic merge patch with which a PipelineRun owns its git-auth secret
+// beside whoever owns it.
 func AlsoOfRun(run *v1alpha1.Run) []byte {
 	return []byte(mustJSON(map[string]ownersOf{"metadata": {[]metav1.OwnerReference{ownedBy(run)}}}))
 }
 
-// LeaveToRun returns a JSON merge patch that gives a git-auth secret to its PipelineRun alone: it goes when that is deleted. The tokens of a
-// revoked one are taken out. Its keys stay, so that whatever mounts them starts, and git asks without a token.
+// LeaveToRun returns a JSON merge patch that gives a git-auth secret to its PipelineRun alone: it
+// goes when that is deleted. The tokens of a revoked one are taken out. Its keys stay, so that
+// whatever mounts them starts, and git asks without a token.
 func LeaveToRun(run *v1alpha1.Run, revoked bool) []byte {
 	patch := struct {
 		Metadata ownersOf           `json:"metadata"`
@@ -140,7 +145,8 @@ func LeftToRun(secret *corev1.Secret, run *v1alpha1.Run) bool {
 	return run.UID != "" && len(owners) == 1 && owners[0].UID == run.UID
 }
 
-// OwnTokens returns the tokens of a git-auth secret that were minted for its run, the newest first; none if they were not.
+// OwnTokens returns the tokens of a git-auth secret that were minted for its run, the newest first;
+// none if they were not.
 func OwnTokens(secret *corev1.Secret) []string {
 	if secret.Annotations[plumbline.TokenAnnotation] != plumbline.TokenOwn {
 		return nil
@@ -158,8 +164,8 @@ func KeepTokens(secret, before *corev1.Secret) {
 	secret.Data[keyFormerTokens] = []byte(strings.Join(former[:min(len(former), maxFormerTokens)], "\n"))
 }
 
-// cloneURL is the URL the credential is for. One that names another host than the event's, or that cannot be read, is
-// not given a credential: the repository's web URL is taken instead.
+// cloneURL is the URL the credential is for. One that names another host than the event's, or that
+// cannot be read, is not given a credential: the repository's web URL is taken instead.
 func cloneURL(spec v1alpha1.GitEventSpec) url.URL {
 	for _, raw := range []string{spec.Project.CloneURL, spec.Project.URL} {
 		parsed, err := url.Parse(raw)

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A secret keeps the tokens that pods may still use, newest first and not more than a few, for as long as they are the run's own.
+// A secret keeps the tokens that pods may still use, newest first and not more than a few, for as
+// long as they are the run's own.
 func TestASecretKeepsTheTokensBefore(t *testing.T) {
 	made := func(token string, own bool) SecretInput {
 		in := secretInput(pushEvent(), "", token)

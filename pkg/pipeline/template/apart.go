@@ -9,9 +9,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Tekton and the kubelet read $(name) as a variable, wherever in a manifest it stands and whoever wrote it; Tekton has no way
-// to write it so that it stays as it is (https://github.com/tektoncd/pipeline/issues/4931). A commit's title or a branch's
-// name must not become one: values get a blank between the two characters.
+// Tekton and the kubelet read $(name) as a variable, wherever in a manifest it stands and whoever
+// wrote it; Tekton has no way to write it so that it stays as it is
+// (https://github.com/tektoncd/pipeline/issues/4931). A commit's title or a branch's name must not
+// become one: values get a blank between the two characters.
 const (
 	opening  = "$("
 	harmless = "$ ("
@@ -41,8 +42,8 @@ func allApart(value any) any {
 	return value
 }
 
-// joiner puts a text together from an author's text and values. What the author wrote in one piece stays as it is; no
-// variable begins where two pieces meet.
+// joiner puts a text together from an author's text and values. What the author wrote in one piece
+// stays as it is; no variable begins where two pieces meet.
 type joiner struct {
 	b      strings.Builder
 	apart  bool // false for texts that are no part of a manifest
@@ -63,7 +64,8 @@ func (j *joiner) add(piece string) {
 // wholeVariable is $(name).
 var wholeVariable = regexp.MustCompile(`\$\([^()\s]+\)`)
 
-// placeable refuses a secret that would be read as a variable: a password with a blank in it is another password.
+// placeable refuses a secret that would be read as a variable: a password with a blank in it is
+// another password.
 func placeable(name, value string) error {
 	if !wholeVariable.MatchString(value) {
 		return nil

@@ -59,7 +59,8 @@ func TestTextsThatDecideAreNotChanged(t *testing.T) {
 	}
 }
 
-// A password with a blank in it is another one: a secret that holds a variable is refused, without being told.
+// A password with a blank in it is another one: a secret that holds a variable is refused, without
+// being told.
 func TestASecretThatHoldsAVariableIsRefused(t *testing.T) {
 	for value, refused := range map[string]bool{"hunter$(PATH)2": true, "$(params.x)": true, "a$(b": false, "a$ (b)": false, "$( )": false} {
 		for _, text := range []string{"{{ password }}", "x {{ password }}", `{{ cel: "x" + password }}`} {

@@ -46,7 +46,8 @@ func (b *binding) payload(facts *Facts) {
 	}
 }
 
-// evaluate evaluates a program. The error is *Unknown if the outcome depends on what is not known, or Invalid.
+// evaluate evaluates a program. The error is *Unknown if the outcome depends on what is not known,
+// or Invalid.
 func (b *binding) evaluate(p *cel.Program) (cel.Outcome, error) {
 	if _, waits := b.pending[cel.PAC]; !waits {
 		b.values[cel.PAC] = b.pac
@@ -58,8 +59,8 @@ func (b *binding) evaluate(p *cel.Program) (cel.Outcome, error) {
 	return outcome, missing(p, outcome.Missing, b.pending)
 }
 
-// missing is the error of an expression that depends on variables without a value. One that does not exist for the event
-// is the author's only once nothing else could outweigh it.
+// missing is the error of an expression that depends on variables without a value. One that does
+// not exist for the event is the author's only once nothing else could outweigh it.
 func missing(p *cel.Program, names []string, pending map[string]Needs) error {
 	var needs Needs
 	for _, name := range names {
@@ -71,7 +72,8 @@ func missing(p *cel.Program, names []string, pending map[string]Needs) error {
 	return p.Undeclared(names[0])
 }
 
-// bind gives a template's expression its variables. Params are looked up only if the expression mentions them.
+// bind gives a template's expression its variables. Params are looked up only if the expression
+// mentions them.
 func (s *Scope) bind(p *cel.Program) (*binding, error) {
 	b := &binding{values: cel.Values{cel.Headers: s.headers}, pac: map[string]any{}, pending: map[string]Needs{}}
 	b.payload(&s.facts)
@@ -138,7 +140,8 @@ type Params struct{ scope *Scope }
 // Params returns the custom params of the event.
 func (s *Scope) Params() Params { return Params{s} }
 
-// Compile compiles the expression of an annotation. The error is a fault.Invalid that begins with line and column.
+// Compile compiles the expression of an annotation. The error is a fault.Invalid that begins with
+// line and column.
 func (p Params) Compile(text string) (*cel.Program, error) {
 	s := p.scope
 	if s == nil {
@@ -159,8 +162,8 @@ func (p Params) Compile(text string) (*cel.Program, error) {
 	return program, err
 }
 
-// Values are the params that an expression mentions and that are known. Missing tells of the others, once the expression
-// turns out to depend on them.
+// Values are the params that an expression mentions and that are known. Missing tells of the
+// others, once the expression turns out to depend on them.
 func (p Params) Values(program *cel.Program) (Values, error) {
 	b := binding{values: cel.Values{}, pac: map[string]any{}, pending: map[string]Needs{}}
 	if p.scope == nil {
@@ -179,8 +182,8 @@ type Values struct {
 // Put adds the values to others.
 func (v Values) Put(into cel.Values) { maps.Copy(into, v.binding.values) }
 
-// Missing is the error of an outcome that depends on variables without a value: *Unknown, or a fault.Invalid at the
-// place of one that does not exist for this event.
+// Missing is the error of an outcome that depends on variables without a value: *Unknown, or a
+// fault.Invalid at the place of one that does not exist for this event.
 func (v Values) Missing(names []string) error {
 	v.binding.pending[cel.Body], v.binding.pending[cel.Files] = Needs{Body: true}, Needs{Changed: true}
 	return missing(v.program, names, v.binding.pending)

@@ -21,8 +21,8 @@ type entry struct {
 	applies *bool
 }
 
-// declare reads the params. Those without a name, and those that are called like a part of the payload, can never be
-// meant.
+// declare reads the params. Those without a name, and those that are called like a part of the
+// payload, can never be meant.
 func (s *Scope) declare() error {
 	var filters *cel.Environment
 	for _, p := range s.facts.Params {
@@ -81,8 +81,8 @@ func (s *Scope) variable(name string) (variable, error) {
 	return s.mergedPull()
 }
 
-// param looks a custom param up: an entry without a filter replaces the ones before it, and of those with a filter only
-// the first that applies counts.
+// param looks a custom param up: an entry without a filter replaces the ones before it, and of
+// those with a filter only the first that applies counts.
 func (s *Scope) param(name string) (variable, error) {
 	entries := s.params[name]
 	if n := len(entries); n > 0 && entries[n-1].filter == nil {
@@ -123,7 +123,8 @@ func (s *Scope) value(e *entry) (variable, error) {
 	return variable{text: strings.ToValidUTF8(value, "\ufffd"), found: true, secret: true}, nil
 }
 
-// applies evaluates a filter. One that fails, for a field that this payload does not have, does not apply.
+// applies evaluates a filter. One that fails, for a field that this payload does not have, does not
+// apply.
 func (s *Scope) applies(e *entry) (bool, error) {
 	s.usedFiles = s.usedFiles || e.filter.Mentions(cel.Files)
 	if e.applies != nil {
@@ -145,13 +146,15 @@ func (s *Scope) applies(e *entry) (bool, error) {
 	return applies, nil
 }
 
-// overspent tells that an expression was not evaluated because the event's budget is used up: then nothing was learnt.
+// overspent tells that an expression was not evaluated because the event's budget is used up: then
+// nothing was learnt.
 func overspent(err error) bool {
 	return fault.Is(err, fault.Invalid) && fault.Of(err).Reason == cel.ReasonSteps
 }
 
-// Reserved tells whether a name is that of something that every event has, so that a comment may not give it another value:
-// a standard variable, of which resolve.Variables are known, or a part of the payload.
+// Reserved tells whether a name is that of something that every event has, so that a comment may
+// not give it another value: a standard variable, of which resolve.Variables are known, or a part
+// of the payload.
 func Reserved(name string, variables map[string]string) bool {
 	_, standard := variables[name]
 	return standard || slices.Contains(always(), name) || slices.Contains(parts(), name)

@@ -20,7 +20,8 @@ var placeholder = regexp.MustCompile(`{{([^}]{2,})}}`)
 const (
 	// celPrefix starts a placeholder that is an expression and nothing else.
 	celPrefix = "cel:"
-	// maxText bounds a text outside of a manifest, in bytes: an annotation, a reference. Kubernetes keeps 256 KiB of them.
+	// maxText bounds a text outside of a manifest, in bytes: an annotation, a reference. Kubernetes
+	// keeps 256 KiB of them.
 	maxText = 1 << 20
 	// maxShown is how many bytes of a placeholder a message repeats.
 	maxShown = 128
@@ -50,8 +51,9 @@ func Replace(text string, replace func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, replace)
 }
 
-// Text replaces the placeholders of a text by their values, secrets too. It is for what is not stored: annotations that
-// decide, references. What does not exist stays as it is. The error is *Unknown or Invalid.
+// Text replaces the placeholders of a text by their values, secrets too. It is for what is not
+// stored: annotations that decide, references. What does not exist stays as it is. The error is
+// *Unknown or Invalid.
 func (s *Scope) Text(text string) (string, error) {
 	left := maxText
 	replaced, err := s.expand(text, &left, false)
@@ -82,14 +84,14 @@ func (s *Scope) Written(text string, offset int) int {
 	return min(read+offset-placed, len(text))
 }
 
-// Place replaces the placeholders of a text of a manifest, secrets by markers, and takes the bytes of the values off left.
-// The error is *Unknown, Invalid, or ErrTooLong when nothing is left.
+// Place replaces the placeholders of a text of a manifest, secrets by markers, and takes the bytes
+// of the values off left. The error is *Unknown, Invalid, or ErrTooLong when nothing is left.
 func (s *Scope) Place(text string, left *int) (string, error) {
 	return s.expand(text, left, true)
 }
 
-// Known replaces the placeholders of a text for people as far as their values are known. What is not known, what does not
-// exist, and secrets stay as they are written.
+// Known replaces the placeholders of a text for people as far as their values are known. What is
+// not known, what does not exist, and secrets stay as they are written.
 func (s *Scope) Known(text string) string {
 	return Replace(text, func(original string) string {
 		r, err := s.read(original[2 : len(original)-2])
@@ -154,8 +156,8 @@ func (s *Scope) piece(r result, value string, conceal bool) (string, error) {
 	return marker, placeable(r.name, value)
 }
 
-// PlaceNode is Place for a text that is a whole plain scalar of YAML: if it is one placeholder, what that yields becomes
-// the node: a string, bool, float64, nil, []any or map[string]any.
+// PlaceNode is Place for a text that is a whole plain scalar of YAML: if it is one placeholder,
+// what that yields becomes the node: a string, bool, float64, nil, []any or map[string]any.
 func (s *Scope) PlaceNode(text string, left *int) (any, error) {
 	if !Whole(text) {
 		return s.Place(text, left)
@@ -187,8 +189,8 @@ type result struct {
 	name string
 	// value is what encoding/json would decode it to.
 	value any
-	// found is false when the placeholder stays as it is; secret when a secret is in the value; own when the value may be
-	// another one in each run.
+	// found is false when the placeholder stays as it is; secret when a secret is in the value; own
+	// when the value may be another one in each run.
 	found, secret, own bool
 }
 
@@ -244,7 +246,8 @@ func (s *Scope) compile(text string) (*cel.Program, error) {
 	return program, err
 }
 
-// evaluate returns the value of an expression. The error has reasonFailed when it has none for this event.
+// evaluate returns the value of an expression. The error has reasonFailed when it has none for this
+// event.
 func (s *Scope) evaluate(program *cel.Program) (value any, secret bool, err error) {
 	b, err := s.bind(program)
 	if err != nil {

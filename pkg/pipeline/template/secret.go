@@ -21,8 +21,9 @@ const (
 	markerPrefix = "plumbline-secret-"
 	// hidden stands for a secret in texts for people.
 	hidden = "***"
-	// minSecret is the shortest value that is taken out of texts, in bytes: shorter ones are no secrets and parts of many
-	// words. minLine is the same for one line, or the beginning, of a longer value.
+	// minSecret is the shortest value that is taken out of texts, in bytes: shorter ones are no
+	// secrets and parts of many words. minLine is the same for one line, or the beginning, of a
+	// longer value.
 	minSecret = 4
 	ellipsis  = "…"
 	minLine   = 8
@@ -32,8 +33,8 @@ const (
 
 var marker = regexp.MustCompile(markerPrefix + `[0-9a-f]{32}`)
 
-// conceal returns the marker of a secret text. path tells the texts of one value apart. Equal placeholders of an event
-// have equal markers, whatever the secret is.
+// conceal returns the marker of a secret text. path tells the texts of one value apart. Equal
+// placeholders of an event have equal markers, whatever the secret is.
 func (s *Scope) conceal(r result, text, path string) string {
 	identity := []string{s.facts.Key, r.name, path}
 	if r.own {
@@ -50,7 +51,8 @@ func (s *Scope) conceal(r result, text, path string) string {
 	return m
 }
 
-// hasText tells whether a value may hold a secret: numbers and booleans are none, and occur everywhere.
+// hasText tells whether a value may hold a secret: numbers and booleans are none, and occur
+// everywhere.
 func hasText(value any) bool {
 	switch value.(type) {
 	case nil, bool, float64:
@@ -94,7 +96,8 @@ func (s *Scope) fits() error {
 	return nil
 }
 
-// Fill puts the secrets into marshalled JSON, in place of their markers. Markers it does not know stay.
+// Fill puts the secrets into marshalled JSON, in place of their markers. Markers it does not know
+// stay.
 func Fill(data []byte, secrets map[string]string) []byte {
 	if len(secrets) == 0 {
 		return data
@@ -118,8 +121,9 @@ func Held(text string, secrets map[string]string) bool {
 	return false
 }
 
-// Mask takes secrets out of a text for people: markers, values as they are, quoted, in JSON and in URLs, and the lines of
-// values that have several. Values of less than four bytes stay: they cannot be told from words.
+// Mask takes secrets out of a text for people: markers, values as they are, quoted, in JSON and in
+// URLs, and the lines of values that have several. Values of less than four bytes stay: they cannot
+// be told from words.
 func Mask(text string, secrets map[string]string) string {
 	if len(secrets) == 0 {
 		return text
@@ -157,7 +161,8 @@ func mask(text string, markers, values []string) string {
 	return text
 }
 
-// maskCut takes out the beginning of a value where a text was cut within it, which an ellipsis shows.
+// maskCut takes out the beginning of a value where a text was cut within it, which an ellipsis
+// shows.
 func maskCut(text, value string) string {
 	if len(value) < minLine || !strings.Contains(text, ellipsis) {
 		return text

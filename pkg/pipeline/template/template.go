@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package template says what the placeholders of authors stand for: {{ revision }}, {{ body.number }}, {{ cel: … }} and the
-// custom params of a Repository. It is pure: facts are given to it, those that are not
-// known yet are asked for, and only if something depends on them. Values of secrets are placed as markers, so that what is
-// stored of a plan holds none.
+// Package template says what the placeholders of authors stand for: {{ revision }}, {{ body.number
+// }}, {{ cel: … }} and the custom params of a Repository. It is pure: facts are given to it, those
+// that are not known yet are asked for, and only if something depends on them. Values of secrets
+// are placed as markers, so that what is stored of a plan holds none.
 package template
 
 import (
@@ -25,7 +25,8 @@ type Param struct {
 	Name string
 	// Value goes before Secret. An entry with neither is the empty text.
 	Value string
-	// Filter is a CEL expression; the entry counts only for events for which it is true. Empty is always.
+	// Filter is a CEL expression; the entry counts only for events for which it is true. Empty is
+	// always.
 	Filter string
 	// Secret holds the value if Value is empty.
 	Secret *SecretRef
@@ -39,8 +40,9 @@ type Facts struct {
 	Key string
 	// Variables are the standard ones, as resolve.Variables returns them.
 	Variables map[string]string
-	// MergedPull is the number of the merged pull request that holds the commit of a push, 0 when there is none, nil when
-	// that is not known. It counts only if Variables have no pull_request_number.
+	// MergedPull is the number of the merged pull request that holds the commit of a push, 0 when
+	// there is none, nil when that is not known. It counts only if Variables have no
+	// pull_request_number.
 	MergedPull *int64
 	// Headers are the delivery's, names in any case.
 	Headers map[string]string
@@ -79,7 +81,8 @@ func (n *Needs) Add(more Needs) {
 	}
 }
 
-// Unknown is the error of whatever depends on facts that are not known. Once they are, it can be asked again.
+// Unknown is the error of whatever depends on facts that are not known. Once they are, it can be
+// asked again.
 type Unknown struct{ Needs Needs }
 
 // Error implements error.
@@ -96,8 +99,8 @@ func NeedsOf(err error) (Needs, bool) {
 	return unknown.Needs, true
 }
 
-// Scope is what placeholders stand for in one event, or in one run of it. It remembers what it has compiled and which
-// secrets it has placed, and is not safe for use by several goroutines.
+// Scope is what placeholders stand for in one event, or in one run of it. It remembers what it has
+// compiled and which secrets it has placed, and is not safe for use by several goroutines.
 type Scope struct {
 	// own are the variables of one run.
 	own map[string]string
@@ -128,7 +131,8 @@ type compiled struct {
 	err     error
 }
 
-// New returns the scope of an event. The error is a fault.Operator: a param that whoever owns the Repository must mend.
+// New returns the scope of an event. The error is a fault.Operator: a param that whoever owns the
+// Repository must mend.
 func New(facts Facts) (*Scope, error) {
 	if facts.Budget == nil {
 		facts.Budget = cel.NewBudget(cel.EventSteps)
@@ -145,7 +149,8 @@ func New(facts Facts) (*Scope, error) {
 	return s, nil
 }
 
-// With returns the scope with one more standard variable, for one run: git_auth_secret. Both learn from the same facts.
+// With returns the scope with one more standard variable, for one run: git_auth_secret. Both learn
+// from the same facts.
 func (s *Scope) With(name, value string) *Scope {
 	own := maps.Clone(s.own)
 	if own == nil {
@@ -179,7 +184,8 @@ func (s *Scope) UsedFiles() bool {
 	return used
 }
 
-// Conceal takes the values of secrets out of a fault's message. What it wrapped is lost. Any other error stays as it is.
+// Conceal takes the values of secrets out of a fault's message. What it wrapped is lost. Any other
+// error stays as it is.
 func (s *Scope) Conceal(err error) error {
 	if _, unknown := NeedsOf(err); err == nil || unknown {
 		return err

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// asText writes a value where a text stands: strings as they are, null as nothing, everything else as JSON. Whole numbers
-// have no exponent.
+// asText writes a value where a text stands: strings as they are, null as nothing, everything else
+// as JSON. Whole numbers have no exponent.
 func asText(value any) string {
 	switch value := value.(type) {
 	case nil:

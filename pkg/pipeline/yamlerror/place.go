@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package yamlerror finds mistakes in the YAML of authors: the line of a syntax error, the value that
-// its field does not accept, and the line and column of a value.
+// Package yamlerror finds mistakes in the YAML of authors: the line of a syntax error, the value
+// that its field does not accept, and the line and column of a value.
 package yamlerror
 
 import (

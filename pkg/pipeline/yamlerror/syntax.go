@@ -21,9 +21,9 @@ var (
 	parserWords = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
 	// unclosed matches messages about { } and [ ]. The parser names the line where these begin.
 	unclosed = regexp.MustCompile(`^did not find expected ',' or '([]}])'$`)
-	// cutOff matches messages that the parser also gives for the beginning of a correct text, so that
-	// no search can find their line. The line that the parser names is right for these. It counts from
-	// 0, unless the parser's scanner found the error (the group).
+	// cutOff matches messages that the parser also gives for the beginning of a correct text, so
+	// that no search can find their line. The line that the parser names is right for these. It
+	// counts from 0, unless the parser's scanner found the error (the group).
 	cutOff = regexp.MustCompile(`^(?:did not find expected (?:',' or|node content)|` +
 		`(found unexpected|could not find expected ':'|did not find the expected '>'))`)
 )
@@ -43,8 +43,8 @@ func Syntax(text string, reason error) (line int, words string) {
 	if line < 2 {
 		return line, words
 	}
-	// If something above was opened and not closed, the first line that does not fit into it has the
-	// error. Two texts side by side make the parser name the line where it was opened.
+	// If something above was opened and not closed, the first line that does not fit into it has
+	// the error. Two texts side by side make the parser name the line where it was opened.
 	begin, open := split(parse("\n" + strings.Join(lines[:line-1], "") + "\n\"x\" \"x\"\n"))
 	match := unclosed.FindStringSubmatch(open)
 	above := match != nil && begin > 0 && begin < line

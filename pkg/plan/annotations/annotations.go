@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotations reads what the author of a pipeline says of its other runs: how many that are over are kept, and whether a newer one ends
-// older ones.
+// Package annotations reads what the author of a pipeline says of its other runs: how many that are
+// over are kept, and whether a newer one ends older ones.
 package annotations
 
 import (
@@ -20,10 +20,12 @@ type Wishes struct {
 	Cancel CancelInProgress
 }
 
-// CancelInProgress is whether a run ends older ones of its pipeline, of the same pull request, branch or tag.
+// CancelInProgress is whether a run ends older ones of its pipeline, of the same pull request,
+// branch or tag.
 type CancelInProgress struct {
 	On bool
-	// Problem says why it does not although its author has written something, "" if that is understood.
+	// Problem says why it does not although its author has written something, "" if that is
+	// understood.
 	Problem string
 }
 
@@ -41,7 +43,8 @@ func Read(annotations map[string]string, o Options) Wishes {
 	return Wishes{Keep: o.keeps(annotations), Cancel: o.cancelsInProgress(annotations)}
 }
 
-// cancelsInProgress reads the annotation cancel-in-progress; where there is none the installation's setting counts.
+// cancelsInProgress reads the annotation cancel-in-progress; where there is none the installation's
+// setting counts.
 func (o Options) cancelsInProgress(annotations map[string]string) CancelInProgress {
 	written, found := annotations[pipelinesascode.CancelInProgress]
 	switch text := strings.TrimSpace(written); {

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
-// What an author writes counts, else what the installation says; what nobody understands keeps all runs, ends none, and is told.
+// What an author writes counts, else what the installation says; what nobody understands keeps all
+// runs, ends none, and is told.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	const cancel, keep = pipelinesascode.CancelInProgress, pipelinesascode.MaxKeepRuns

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references reads the Tasks and Pipelines that annotations refer to: files of the repository, web addresses and
-// packages of a hub.
+// Package references reads the Tasks and Pipelines that annotations refer to: files of the
+// repository, web addresses and packages of a hub.
 package references
 
 import (
@@ -31,7 +31,8 @@ type Files interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 }
 
-// Addresses reads what the Git service shows at a web address (provider.Addresses has the contract).
+// Addresses reads what the Git service shows at a web address (provider.Addresses has the
+// contract).
 type Addresses interface {
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
@@ -51,17 +52,19 @@ type Options struct {
 	SHA string
 	// Remote says which hubs there are and what may be fetched.
 	Remote config.Remote
-	// Service is the web URL of the Git service that configuration names. It may be fetched from wherever it is.
+	// Service is the web URL of the Git service that configuration names. It may be fetched from
+	// wherever it is.
 	Service string
-	// Missing is asked when the Git service shows nothing at a web address of its own: it returns how soon to look again, 0
-	// when it is to be believed that nothing is there. nil believes at once.
+	// Missing is asked when the Git service shows nothing at a web address of its own: it returns
+	// how soon to look again, 0 when it is to be believed that nothing is there. nil believes at
+	// once.
 	Missing func(address string) (again time.Duration)
 	// Known are files that were read at SHA already.
 	Known []git.File
 }
 
-// Reader implements resolve.References for one event: it reads each thing once, whichever pipelines refer to it. It is not
-// safe for use by several goroutines.
+// Reader implements resolve.References for one event: it reads each thing once, whichever pipelines
+// refer to it. It is not safe for use by several goroutines.
 type Reader struct {
 	Options
 	known   map[place]answer
@@ -167,7 +170,8 @@ func (r *Reader) policy() egress.Policy {
 	return egress.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
 }
 
-// readAddress reads a web address with the event's credentials if it is the Git service's, else as everybody does.
+// readAddress reads a web address with the event's credentials if it is the Git service's, else as
+// everybody does.
 func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error) {
 	data, why := r.Addresses.FileAt(ctx, address)
 	if !fault.Is(why, fault.Ignored) {
@@ -182,13 +186,15 @@ func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error
 	}
 	err = fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
 	if f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) {
-		// Whoever may not log in is never shown what is private, so that this rests on the first answer alone.
+		// Whoever may not log in is never shown what is private, so that this rests on the first
+		// answer alone.
 		return nil, r.unlessMissing(address, err)
 	}
 	return nil, err
 }
 
-// unlessMissing returns a wait in place of the author's failure until it is believed that nothing is at an address.
+// unlessMissing returns a wait in place of the author's failure until it is believed that nothing
+// is at an address.
 func (r *Reader) unlessMissing(address string, err error) error {
 	if r.Missing == nil {
 		return err

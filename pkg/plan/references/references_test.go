@@ -112,8 +112,8 @@ func TestEachThingIsReadOnceWhateverComesOfIt(t *testing.T) {
 	}
 }
 
-// What one event holds of its references is bounded together with its definitions, however few they are. The rest of them is
-// as if it were not there, and the others can still be read.
+// What one event holds of its references is bounded together with its definitions, however few they
+// are. The rest of them is as if it were not there, and the others can still be read.
 func TestReferencesShareABudgetOfBytesWithTheDefinitions(t *testing.T) {
 	t.Parallel()
 	w := &world{large: 1<<20 - 100}
@@ -158,8 +158,8 @@ func TestAReferenceThatLeadsNowhereIsItsAuthors(t *testing.T) {
 	}
 }
 
-// An outage of the Git service is no reason to read as everybody does, which would miss what is private; that the service
-// shows nothing there is.
+// An outage of the Git service is no reason to read as everybody does, which would miss what is
+// private; that the service shows nothing there is.
 func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

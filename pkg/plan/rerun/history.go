@@ -12,12 +12,13 @@ import (
 
 // History is what was recorded of the pipelines on one commit.
 type History struct {
-	// latest is the newest run of each pipeline, by the name of its check. One that is not over is newer than all that are: what is
-	// received first may be planned last.
+	// latest is the newest run of each pipeline, by the name of its check. One that is not over is
+	// newer than all that are: what is received first may be planned last.
 	latest map[string]*v1alpha1.Run
 	// over tells of each latest run whether the event that started it has ended.
 	over map[string]bool
-	// Begins is true while the event of the commit itself is not planned: it is about to start what never ran.
+	// Begins is true while the event of the commit itself is not planned: it is about to start what
+	// never ran.
 	Begins bool
 }
 
@@ -47,8 +48,8 @@ func (h *History) running(pipeline string) bool {
 	return run != nil && run.Refused == nil && run.Result == nil && !h.over[pipeline]
 }
 
-// Leaves says why a pipeline is not started again, "" if it is: its latest run has failed, was cancelled, refused or deleted, or there
-// is none.
+// Leaves says why a pipeline is not started again, "" if it is: its latest run has failed, was
+// cancelled, refused or deleted, or there is none.
 func (h *History) Leaves(pipeline string) string {
 	run := h.latest[pipeline]
 	switch {

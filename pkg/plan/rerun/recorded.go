@@ -25,7 +25,8 @@ type Found struct {
 	pull int64
 	// push is the event of the push, nil if it is not on record.
 	push *v1alpha1.GitEventSpec
-	// Pipelines are what runs again, by the names that their authors wrote; nil is whatever is for the event by its annotations.
+	// Pipelines are what runs again, by the names that their authors wrote; nil is whatever is for
+	// the event by its annotations.
 	Pipelines []string
 	// Running is the newest run of each pipeline that is not over: it is left alone.
 	Running map[string]string
@@ -35,8 +36,8 @@ type Found struct {
 	Unrecorded bool
 }
 
-// Describe completes an event's spec as far as records tell. The rest of a pull request is asked for. An Ignored fault says that nothing
-// tells what the check is of.
+// Describe completes an event's spec as far as records tell. The rest of a pull request is asked
+// for. An Ignored fault says that nothing tells what the check is of.
 func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 	switch {
 	case r.pull != 0:
@@ -51,7 +52,8 @@ func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 	return nil
 }
 
-// of are the records about a commit. A press that started nothing says nothing, nor does one that is not planned yet.
+// of are the records about a commit. A press that started nothing says nothing, nor does one that
+// is not planned yet.
 func of(list []history.Record, sha string) []history.Record {
 	return slices.DeleteFunc(slices.Clone(list), func(r history.Record) bool {
 		return r.SHA() != sha || r.Event.Spec.Rerun != nil && len(r.Event.Status.Runs) == 0
@@ -84,7 +86,8 @@ type last struct {
 	ref string
 }
 
-// running tells whether the run is not over. That of an event that gave up is, although nobody knows how it ended.
+// running tells whether the run is not over. That of an event that gave up is, although nobody
+// knows how it ended.
 func (l *last) running() bool {
 	return l.run.Refused == nil && l.run.Result == nil && !l.event.Settled()
 }
@@ -107,9 +110,9 @@ func (r *Found) run(list []history.Record) {
 	}
 }
 
-// findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever presses "Re-run all checks" on a green
-// commit wants them to run. What runs now is left alone, and nobody knows yet whether it is green. One event is of one ref: that of the
-// newest run counts.
+// findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever
+// presses "Re-run all checks" on a green commit wants them to run. What runs now is left alone, and
+// nobody knows yet whether it is green. One event is of one ref: that of the newest run counts.
 func findAll(list []history.Record) (again *Found, failed bool) {
 	newest := newestRuns(list)
 	if len(newest) == 0 {
@@ -133,7 +136,8 @@ func findAll(list []history.Record) (again *Found, failed bool) {
 	return found(list, lead.event, lead.name, names), failed
 }
 
-// findEvent takes the newest event that has a check and no runs: it was skipped, or waits for approval.
+// findEvent takes the newest event that has a check and no runs: it was skipped, or waits for
+// approval.
 func findEvent(list []history.Record) *Found {
 	for _, record := range slices.Backward(list) {
 		if d := record.Event.Status.Disposition; d == v1alpha1.DispositionSkipped || d == v1alpha1.DispositionPending {
@@ -143,8 +147,8 @@ func findEvent(list []history.Record) *Found {
 	return nil
 }
 
-// newestRuns are the newest run of each pipeline, in the order in which they were received. One that is not over is newer than all that
-// are: what is received first may be planned last.
+// newestRuns are the newest run of each pipeline, in the order in which they were received. One
+// that is not over is newer than all that are: what is received first may be planned last.
 func newestRuns(list []history.Record) []last {
 	var newest []last
 	for _, record := range list {
@@ -170,7 +174,8 @@ func newestRuns(list []history.Record) []last {
 	return newest
 }
 
-// found is the re-run of pipelines that a recorded event has started. What is wrong with the whole directory is looked at as a whole.
+// found is the re-run of pipelines that a recorded event has started. What is wrong with the whole
+// directory is looked at as a whole.
 func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Found {
 	again := &Found{push: pushOf(list, event, pipeline), Pipelines: pipelines}
 	if slices.Contains(pipelines, pipelinesascode.Definitions) {
@@ -182,7 +187,8 @@ func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pip
 	return again
 }
 
-// pushOf is the push whose pipeline an event has run: its own, or that of which it is a re-run. nil if none is on record.
+// pushOf is the push whose pipeline an event has run: its own, or that of which it is a re-run. nil
+// if none is on record.
 func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v1alpha1.GitEventSpec {
 	for range list { // a re-run may be one of a re-run
 		again := event.Spec.Rerun
@@ -212,7 +218,8 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 	return push
 }
 
-// written is what a pipeline is called in its file: a run is named after it with its placeholders replaced.
+// written is what a pipeline is called in its file: a run is named after it with its placeholders
+// replaced.
 func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	if plan := event.Status.Plan; plan != nil {
 		for _, d := range plan.Decisions {
@@ -224,8 +231,8 @@ func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	return run.Pipeline
 }
 
-// findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is false if it succeeded, so that
-// another subject's comes first.
+// findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is
+// false if it succeeded, so that another subject's comes first.
 func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Found, wanted bool) {
 	if asked.All {
 		return findAll(list)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rerun decides which pipelines of a commit run again, by what was recorded of that commit: what a press of a re-run button is about,
-// and what a command that names no pipelines leaves alone.
+// Package rerun decides which pipelines of a commit run again, by what was recorded of that commit:
+// what a press of a re-run button is about, and what a command that names no pipelines leaves
+// alone.
 package rerun
 
 import (
@@ -28,8 +29,9 @@ type Pulls interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 }
 
-// Find looks in the records of what GitHub names for the commit, then in those of the commit itself, and only then asks which other
-// pull requests have it: of a fork's GitHub names none. Application is what the names of all checks begin with.
+// Find looks in the records of what GitHub names for the commit, then in those of the commit
+// itself, and only then asks which other pull requests have it: of a fork's GitHub names none.
+// Application is what the names of all checks begin with.
 func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, application string) (*Found, error) {
 	numbers := append(slices.Clone(spec.Rerun.Pulls), 0)
 	found, err := s.findIn(ctx, spec, numbers)
@@ -54,7 +56,8 @@ func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, applicati
 	return unrecorded(spec.Rerun.Check, application, append(slices.Clone(spec.Rerun.Pulls), others...)), nil
 }
 
-// findIn looks in the records of pull requests, of which 0 is the commit. Of all checks those are taken first that did not succeed.
+// findIn looks in the records of pull requests, of which 0 is the commit. Of all checks those are
+// taken first that did not succeed.
 func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Found, error) {
 	var green *Found
 	for _, number := range numbers {
@@ -88,7 +91,8 @@ func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
 	return about.Subjects()
 }
 
-// unrecorded is what is known of a check whose record is gone: its name, and where the commit is now.
+// unrecorded is what is known of a check whose record is gone: its name, and where the commit is
+// now.
 func unrecorded(check, application string, pulls []int64) *Found {
 	found := &Found{Unrecorded: true}
 	if name, is := strings.CutPrefix(check, application+" / "); is {

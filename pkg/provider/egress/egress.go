@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress decides which addresses may be called that somebody else than the administrator named: the author of a
-// reference, or a tenant who names a Git service.
+// Package egress decides which addresses may be called that somebody else than the administrator
+// named: the author of a reference, or a tenant who names a Git service.
 package egress
 
 import (
@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Hosts is a list of host names ("git.example.com"), of all names below one ("*.example.com"), of IP addresses and of
-// networks ("10.20.0.0/16"), in lower case.
+// Hosts is a list of host names ("git.example.com"), of all names below one ("*.example.com"), of
+// IP addresses and of networks ("10.20.0.0/16"), in lower case.
 type Hosts []string
 
 // Parse reads a comma-separated list. The error names the entry that is wrong.
@@ -74,15 +74,16 @@ func address(host string) (netip.Addr, bool) {
 	return ip.WithZone("").Unmap(), err == nil
 }
 
-// numericLabel ends a host that some resolvers and proxies read as an IPv4 address: 2130706433, 0x7f.1, 127.1.
+// numericLabel ends a host that some resolvers and proxies read as an IPv4 address: 2130706433,
+// 0x7f.1, 127.1.
 var numericLabel = regexp.MustCompile(`^([0-9]+|0x[0-9a-f]*)$`)
 
 func numeric(host string) bool {
 	return numericLabel.MatchString(host[strings.LastIndex(host, ".")+1:])
 }
 
-// internal tells whether a name can only be one of the cluster or of its network. A name without a dot is judged by what
-// it resolves to, unless a proxy resolves it.
+// internal tells whether a name can only be one of the cluster or of its network. A name without a
+// dot is judged by what it resolves to, unless a proxy resolves it.
 func internal(host string, proxied bool) bool {
 	if proxied && !strings.Contains(host, ".") {
 		return true
@@ -95,8 +96,8 @@ func internal(host string, proxied bool) bool {
 	return strings.Contains(host, ".svc.")
 }
 
-// public tells whether an address belongs to the public internet. IPv6 addresses are public in 2000::/3 alone, and
-// those of NAT64 if the IPv4 address in them is.
+// public tells whether an address belongs to the public internet. IPv6 addresses are public in
+// 2000::/3 alone, and those of NAT64 if the IPv4 address in them is.
 func public(ip netip.Addr) bool {
 	if v4, is := translated(ip); is {
 		ip = v4
@@ -119,10 +120,12 @@ func translated(ip netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(bytes[12:])), true
 }
 
-// special are the networks that IANA's special-purpose registries (RFC 6890 and its successors) do not count as global
-// and the standard library does; and two of public numbers that clouds have inside of every cluster: the Services of GKE, the
-// API server among them (cloud.google.com/kubernetes-engine/docs/concepts/alias-ips), and Azure's host agent, which tells the
-// node's configuration (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
+// special are the networks that IANA's special-purpose registries (RFC 6890 and its successors) do
+// not count as global and the standard library does; and two of public numbers that clouds have
+// inside of every cluster: the Services of GKE, the API server among them
+// (cloud.google.com/kubernetes-engine/docs/concepts/alias-ips), and Azure's host agent, which tells
+// the node's configuration
+// (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 func special() []netip.Prefix {
 	var all []netip.Prefix
 	for _, prefix := range []string{

@@ -48,7 +48,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever a host looks like, one that is judged by its name alone is not an address that is not public.
+// Whatever a host looks like, one that is judged by its name alone is not an address that is not
+// public.
 func FuzzPolicyName(f *testing.F) {
 	for _, host := range []string{"example.com", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a.svc", "[fe80::1%25lo]", "١٢٧.0.0.1", "", "%31"} {
 		f.Add("http://" + host + ":80/x")

@@ -15,7 +15,8 @@ type Policy struct {
 	Allowed Hosts
 	// Refused may not be reached, whatever else is allowed.
 	Refused Hosts
-	// Trusted is the host and port of an address that an operator configured, and may be reached because of that.
+	// Trusted is the host and port of an address that an operator configured, and may be reached
+	// because of that.
 	Trusted string
 }
 
@@ -39,8 +40,8 @@ func (e *RefusedError) Error() string { return e.Host + " is not called: " + e.W
 
 func refused(host, why string) error { return &RefusedError{Host: host, Why: why} }
 
-// Name judges a host by its name, and tells whether configuration allows whatever it resolves to. This is all that can
-// be judged when a proxy resolves the name.
+// Name judges a host by its name, and tells whether configuration allows whatever it resolves to.
+// This is all that can be judged when a proxy resolves the name.
 func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	ip, isIP := address(host)
@@ -61,7 +62,8 @@ func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 	return false, nil
 }
 
-// number judges an address that is written in place of a name; the zero address is none and is let through.
+// number judges an address that is written in place of a name; the zero address is none and is let
+// through.
 func (p Policy) number(u *url.URL, ip netip.Addr, allowed bool) error {
 	switch {
 	case !ip.IsValid():
@@ -74,8 +76,8 @@ func (p Policy) number(u *url.URL, ip netip.Addr, allowed bool) error {
 	return nil
 }
 
-// Dial judges the address that is about to be connected to, after the name was resolved: what a name resolves to may
-// change between two look-ups.
+// Dial judges the address that is about to be connected to, after the name was resolved: what a
+// name resolves to may change between two look-ups.
 func (p Policy) Dial(hostport string, allowed bool) error {
 	at, err := netip.ParseAddrPort(hostport)
 	if err != nil {

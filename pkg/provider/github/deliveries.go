@@ -20,15 +20,16 @@ import (
 // attemptsPerPage is the most that GitHub gives at once.
 const attemptsPerPage = 100
 
-// deliveryLog is what GitHub remembers of an App's deliveries: three days, on an Enterprise Server seven
-// (https://docs.github.com/en/rest/apps/webhooks).
+// deliveryLog is what GitHub remembers of an App's deliveries: three days, on an Enterprise Server
+// seven (https://docs.github.com/en/rest/apps/webhooks).
 type deliveryLog struct {
 	client *gh.Client
 	pace   *provider.Pace
 	from   string // where the App's key is kept
 }
 
-// deliveries returns the log of the App's deliveries; it makes no call. Calls of the App itself have their own limits at GitHub.
+// deliveries returns the log of the App's deliveries; it makes no call. Calls of the App itself
+// have their own limits at GitHub.
 func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.DeliveryLog, error) {
 	api, _, err := apiOf(baseURL)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // maxTrees is the directories walked when GitHub does not list them at once.
 const maxTrees = 1000
 
-// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
+// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is,
+// whatever it is.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -70,8 +71,9 @@ func (r *repository) subtree(ctx context.Context, sha, dir string) (string, erro
 	return found.GetSHA(), nil
 }
 
-// entry returns what is at a path of the commit, nil if nothing is. Both are certain with one read: a tree is named by the
-// digest of what it lists, so that a replica that lags has it whole or not at all.
+// entry returns what is at a path of the commit, nil if nothing is. Both are certain with one read:
+// a tree is named by the digest of what it lists, so that a replica that lags has it whole or not
+// at all.
 func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry, error) {
 	segments := strings.Split(name, "/")
 	for i, id := 0, sha; ; i++ {
@@ -97,7 +99,8 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry
 	}
 }
 
-// list returns all entries below a tree. GitHub cuts long recursive lists; those are walked directory by directory.
+// list returns all entries below a tree. GitHub cuts long recursive lists; those are walked
+// directory by directory.
 func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry, error) {
 	tree, err := r.tree(ctx, what, id, true)
 	if err != nil {
@@ -135,8 +138,8 @@ func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry
 	return out, nil
 }
 
-// RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else is named by its digest, so that
-// it is of the same commit.
+// RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else
+// is named by its digest, so that it is of the same commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, sizes, err := r.root(ctx, "reading the root directory of the default branch", "HEAD")
 	if err != nil {
@@ -188,7 +191,8 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	return tree, nil
 }
 
-// isTree tells whether an answer lists a directory. Any other JSON object would be read as one without files.
+// isTree tells whether an answer lists a directory. Any other JSON object would be read as one
+// without files.
 func isTree(tree *gh.Tree) bool {
 	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil && !slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {
 		return e.GetPath() == "" || e.GetType() == "" || !provider.IsSHA(e.GetSHA())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package github is the provider for GitHub and GitHub Enterprise Server through a GitHub App. It is the only
-// importer of go-github and ghinstallation.
+// Package github is the provider for GitHub and GitHub Enterprise Server through a GitHub App. It
+// is the only importer of go-github and ghinstallation.
 package github
 
 import (
@@ -81,7 +81,8 @@ type limitKey struct {
 	app int64
 }
 
-// minterKey is what a token is good for. The digest makes a rotated key another minter at once (I4).
+// minterKey is what a token is good for. The digest makes a rotated key another minter at once
+// (I4).
 type minterKey struct {
 	api                      string
 	app, installation, scope int64
@@ -150,8 +151,8 @@ func (r *repository) RevokeToken(ctx context.Context, token string) error {
 	return r.runs.revoke(ctx, token)
 }
 
-// apiURL derives where the API is from configuration alone, and refuses a project that lives elsewhere: a payload must
-// not choose where credentials are sent.
+// apiURL derives where the API is from configuration alone, and refuses a project that lives
+// elsewhere: a payload must not choose where credentials are sent.
 func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	api, base, err := apiOf(baseURL)
 	if err != nil {
@@ -182,7 +183,8 @@ var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	switch {
 	case !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0:
-		// A token is never minted without the repository's id: it would reach the whole installation.
+		// A token is never minted without the repository's id: it would reach the whole
+		// installation.
 		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:
 		return fault.Operatorf(fault.ReasonCredentialsMissing,

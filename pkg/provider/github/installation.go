@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// successor interprets a 404 in answer to a mint (G8): it returns the installation that the repository has now, if the App
-// was installed again since the delivery. Else it returns a fault.
+// successor interprets a 404 in answer to a mint (G8): it returns the installation that the
+// repository has now, if the App was installed again since the delivery. Else it returns a fault.
 func (m *minter) successor(ctx context.Context) (int64, error) {
 	app, err := m.asApp()
 	if err != nil {
@@ -34,8 +34,8 @@ func (m *minter) successor(ctx context.Context) (int64, error) {
 	return now.GetID(), nil
 }
 
-// uninstalled is InstallationGone when that is certain, because GitHub finds the App itself and not its installation. What
-// the answers leave open is waited for.
+// uninstalled is InstallationGone when that is certain, because GitHub finds the App itself and not
+// its installation. What the answers leave open is waited for.
 func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
 	_, _, err := app.Apps.GetInstallation(ctx, m.installation)
 	switch {

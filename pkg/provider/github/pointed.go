@@ -17,8 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// pointed asks which commit a ref points to, of a comment on a commit: that of the default branch if the event has none. GitHub takes
-// heads/NAME and tags/NAME for a commit, and follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
+// pointed asks which commit a ref points to, of a comment on a commit: that of the default branch
+// if the event has none. GitHub takes heads/NAME and tags/NAME for a commit, and follows an
+// annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
 func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	ref, err := r.named(ctx, event)
 	if err != nil {

@@ -40,8 +40,9 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 	return err
 }
 
-// ownComment returns the oldest comment on the pull request that begins with the mark and that the App wrote, nil if there is none.
-// GitHub lists the oldest first. What others have written may be large, so that no page is kept.
+// ownComment returns the oldest comment on the pull request that begins with the mark and that the
+// App wrote, nil if there is none. GitHub lists the oldest first. What others have written may be
+// large, so that no page is kept.
 func (r *repository) ownComment(ctx context.Context, number int64, mark string) (*gh.IssueComment, error) {
 	const what = "looking the reply up"
 	login, err := r.botLogin(ctx)
@@ -70,7 +71,8 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 	return nil, fault.Operatorf("TooMany", "%s: GitHub lists more than %d comments", what, maxPages*perPage)
 }
 
-// botLogin is the account in whose name the App writes. It is asked for each time: an App may be renamed.
+// botLogin is the account in whose name the App writes. It is asked for each time: an App may be
+// renamed.
 func (r *repository) botLogin(ctx context.Context) (string, error) {
 	app, err := r.runs.minter.asApp()
 	if err != nil {

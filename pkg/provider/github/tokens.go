@@ -21,12 +21,14 @@ import (
 )
 
 const (
-	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks differ.
+	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks
+	// differ.
 	callLife = 2 * time.Minute
 )
 
-// minter mints and keeps the installation token of one repository. ghinstallation signs and asks; it is used for one
-// mint at a time because its own cache waits under a lock that no context interrupts.
+// minter mints and keeps the installation token of one repository. ghinstallation signs and asks;
+// it is used for one mint at a time because its own cache waits under a lock that no context
+// interrupts.
 type minter struct {
 	base                          http.RoundTripper
 	api                           string
@@ -52,8 +54,8 @@ type minting struct {
 	caught panics.Catcher
 }
 
-// token returns a token that lives as long as asked for; concurrent callers share one mint. The mint itself is not
-// interrupted with ctx: others wait for it, and its token serves the next call.
+// token returns a token that lives as long as asked for; concurrent callers share one mint. The
+// mint itself is not interrupted with ctx: others wait for it, and its token serves the next call.
 func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token, error) {
 	m.mu.Lock()
 	if m.kept.Value != "" && m.kept.ExpiresAt.Sub(m.now()) > life {
@@ -114,7 +116,8 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 		}
 	}
 	if err != nil && permissions != nil && provider.StatusCode(err) == http.StatusUnprocessableEntity {
-		// The same answer for a repository that the installation does not cover: then our own token cannot be had either.
+		// The same answer for a repository that the installation does not cover: then our own token
+		// cannot be had either.
 		if _, own := m.token(ctx, callLife); own != nil {
 			return provider.Token{}, own
 		}
@@ -161,7 +164,8 @@ func (m *minter) note(t *ghinstallation.Transport, since time.Time) {
 	}
 }
 
-// mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.
+// mintFault classifies a failed mint. It hides the answer's status from callers, who would take a
+// 404 for their own.
 func (m *minter) mintFault(err error) *fault.Error {
 	var own *fault.Error
 	if errors.As(err, &own) && provider.StatusCode(err) == 0 && own.Class == fault.Operator {
@@ -187,8 +191,8 @@ func (m *minter) mintFault(err error) *fault.Error {
 	}
 }
 
-// tokenAnswers refuses successful answers that hold no token: ghinstallation v2.10.0 dereferences a null pointer on
-// "null" and takes an empty token for a good one.
+// tokenAnswers refuses successful answers that hold no token: ghinstallation v2.10.0 dereferences a
+// null pointer on "null" and takes an empty token for a good one.
 type tokenAnswers struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

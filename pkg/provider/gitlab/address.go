@@ -17,9 +17,9 @@ import (
 // address is what a page of GitLab shows a file of.
 type address struct{ project, ref, path string }
 
-// FileAt reads the file through the API with the event's own token. Which other projects that one reaches is the choice
-// of whoever configured it for the Repository. A token that other tenants use too reads the event's own project only: who
-// may write there must not read a stranger's.
+// FileAt reads the file through the API with the event's own token. Which other projects that one
+// reaches is the choice of whoever configured it for the Repository. A token that other tenants use
+// too reads the event's own project only: who may write there must not read a stranger's.
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.base, text)
 	if !ok {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitlab is the provider for gitlab.com and self-managed GitLab, through the token of a user or a bot. It is the
-// only importer of go-gitlab.
+// Package gitlab is the provider for gitlab.com and self-managed GitLab, through the token of a
+// user or a bot. It is the only importer of go-gitlab.
 package gitlab
 
 import (
@@ -57,9 +57,9 @@ func New(o Options) provider.Provider {
 		Reopens: true} // a status that lands after one that has ended is another, newer one
 }
 
-// BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with
-// or without the API's path; else what its own url has in front of the project; else gitlab.com. Both are settings of the
-// Repository. A payload has no part in it.
+// BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with or
+// without the API's path; else what its own url has in front of the project; else gitlab.com. Both
+// are settings of the Repository. A payload has no part in it.
 func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {
 	if configured = strings.TrimRight(strings.TrimSpace(configured), "/"); configured != "" {
 		return strings.TrimSuffix(configured, "/api/v4")
@@ -151,8 +151,9 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	return client, user, nil
 }
 
-// repository is one project seen with one token. It is called by its path, which the payload's URL was checked against,
-// never by the payload's id: that could be any project's which the token reaches.
+// repository is one project seen with one token. It is called by its path, which the payload's URL
+// was checked against, never by the payload's id: that could be any project's which the token
+// reaches.
 type repository struct {
 	api.Project
 	token  provider.Token
@@ -169,9 +170,9 @@ type readerKey struct {
 	project int64
 }
 
-// CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from it. Whoever configures
-// it chooses what the pods of a run may do; a project access token with read_repository and api reaches least.
-// When it expires is theirs to know as well.
+// CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from
+// it. Whoever configures it chooses what the pods of a run may do; a project access token with
+// read_repository and api reaches least. When it expires is theirs to know as well.
 func (r *repository) CloneToken(context.Context, map[string]string) (provider.Token, error) {
 	return r.token, nil
 }
@@ -179,8 +180,8 @@ func (r *repository) CloneToken(context.Context, map[string]string) (provider.To
 // RevokeToken does nothing: no token is a run's own, and the configured one is needed further.
 func (r *repository) RevokeToken(context.Context, string) error { return nil }
 
-// baseOf reads where GitLab is from configuration alone, and refuses a project that lives elsewhere: a payload must not
-// choose where credentials are sent.
+// baseOf reads where GitLab is from configuration alone, and refuses a project that lives
+// elsewhere: a payload must not choose where credentials are sent.
 func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	base, err := provider.BaseURL("git_provider.url", cmp.Or(baseURL, publicURL))
 	if err != nil {

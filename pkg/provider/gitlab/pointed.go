@@ -18,8 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// pointed confirms a comment on a commit, and asks which commit its ref points to: that of the default branch if the event has none.
-// GitLab's answer for a tag has the commit, also if the tag is annotated (https://docs.gitlab.com/api/tags/).
+// pointed confirms a comment on a commit, and asks which commit its ref points to: that of the
+// default branch if the event has none. GitLab's answer for a tag has the commit, also if the tag
+// is annotated (https://docs.gitlab.com/api/tags/).
 func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, defaultBranch string) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
@@ -54,8 +55,9 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 	return out, nil
 }
 
-// commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless it is asked for discussions, of which
-// each comment that answers none is one (https://docs.gitlab.com/api/discussions/).
+// commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless
+// it is asked for discussions, of which each comment that answers none is one
+// (https://docs.gitlab.com/api/discussions/).
 func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.Note, error) {
 	all, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
 		return r.Client.Discussions.ListCommitDiscussions(r.Path, event.SHA, nil, page...)

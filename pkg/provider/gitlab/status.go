@@ -24,7 +24,8 @@ import (
 // (https://docs.gitlab.com/api/commits/#set-the-pipeline-status-of-a-commit).
 const maxField = 255
 
-// maxExternalID is the characters of a run's name that a description ends with; longer ones are replaced by a digest.
+// maxExternalID is the characters of a run's name that a description ends with; longer ones are
+// replaced by a digest.
 const maxExternalID = 128
 
 // wanted is a check in GitLab's terms and limits.
@@ -67,7 +68,8 @@ func markOf(externalID string) string {
 	return " (" + id + ")"
 }
 
-// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure has failed.
+// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure
+// has failed.
 func stateOf(c status.Check) gl.BuildStateValue {
 	switch {
 	case c.State == status.Queued:
@@ -136,8 +138,8 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 	return nil
 }
 
-// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit into one
-// pipeline, whatever their refs: that ref's would be open for ever.
+// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit
+// into one pipeline, whatever their refs: that ref's would be open for ever.
 func (r *repository) leaveOther(ctx context.Context, at place, sha string, want wanted) error {
 	at.ref = ""
 	known, err := r.statuses(ctx, at, sha, want.name)
@@ -190,8 +192,8 @@ func (r *repository) list(
 // would post a second one. The ref is what was asked for unless the entry names another one.
 func undecided(s *gl.CommitStatus) bool { return s == nil || s.ID <= 0 || s.Name == "" }
 
-// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides: never is it assumed that
-// the refused state is the shown one (L6, E12).
+// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides:
+// never is it assumed that the refused state is the shown one (L6, E12).
 func (r *repository) set(ctx context.Context, at place, sha string, want wanted, in int) (string, error) {
 	const what = "setting the status"
 	opts := &gl.SetCommitStatusOptions{

@@ -28,7 +28,8 @@ const (
 	testSecret  = "correct horse"
 )
 
-// fake is the forge as the suite wants it, with one project and the token of a bot that is a Developer there.
+// fake is the forge as the suite wants it, with one project and the token of a bot that is a
+// Developer there.
 type fake struct {
 	*forgelab.GitLab
 	t       *testing.T
@@ -183,7 +184,8 @@ func (f *fake) Checks(sha string) []providertest.Check {
 	return out
 }
 
-// asCheck reads a status as people do: the run's name is what stands in brackets at the description's end.
+// asCheck reads a status as people do: the run's name is what stands in brackets at the
+// description's end.
 func asCheck(s forgelab.CommitStatus) providertest.Check {
 	c := providertest.Check{
 		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Name: s.Name, Title: s.Description, DetailsURL: s.TargetURL, Updates: s.Updates,

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testDiffer: what two commits do not have alike is told by what they have, however they came about; what can be told by no later attempt
-// either is Invalid, and everything else a wait.
+// testDiffer: what two commits do not have alike is told by what they have, however they came
+// about; what can be told by no later attempt either is Invalid, and everything else a wait.
 func testDiffer(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	client := connect(t, w)

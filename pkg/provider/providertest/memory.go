@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// testMemory: the memory of large answers is asked for, and what there is none for now is no fault of the service's.
+// testMemory: the memory of large answers is asked for, and what there is none for now is no fault
+// of the service's.
 func testMemory(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	sha := w.Service.Commit("main", map[string]string{"large.txt": strings.Repeat("x", 900<<10)})

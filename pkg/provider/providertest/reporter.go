@@ -147,7 +147,8 @@ func testLateReport(t *testing.T, w World) {
 			t.Errorf("late report with id %q: %s, want %s", known, again, id)
 		}
 	}
-	// Of two processes that both believe for some seconds to lead, one believes still that every post was its own.
+	// Of two processes that both believe for some seconds to lead, one believes still that every
+	// post was its own.
 	if _, err := r.client.Put(t.Context(), r.head, id, running(), true); err != nil {
 		t.Error(err)
 	}
@@ -169,8 +170,8 @@ func testOtherRun(t *testing.T, w World) {
 	}
 }
 
-// testNewestRun: a run that is started again on the same commit is seen with its own link from then on, whatever the run
-// before still reports.
+// testNewestRun: a run that is started again on the same commit is seen with its own link from then
+// on, whatever the run before still reports.
 func testNewestRun(t *testing.T, w World) {
 	r := report(t, w)
 	first := r.put(t, "", running())
@@ -205,7 +206,8 @@ func testManyChecks(t *testing.T, w World) {
 	}
 }
 
-// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and closes what is open.
+// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and
+// closes what is open.
 func testOnlyOpen(t *testing.T, w World) {
 	r := report(t, w)
 	closing := ended(status.Cancelled)

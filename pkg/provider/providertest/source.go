@@ -40,8 +40,8 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 	testRunToken(t, w)
 }
 
-// testRunToken: where the service mints, each run has a token of its own, which may be revoked twice; elsewhere revoking
-// changes nothing.
+// testRunToken: where the service mints, each run has a token of its own, which may be revoked
+// twice; elsewhere revoking changes nothing.
 func testRunToken(t *testing.T, w World) {
 	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
 	var tokens []provider.Token
@@ -153,8 +153,9 @@ func testFile(t *testing.T, w World) {
 	}
 }
 
-// testLag: a replica that has not seen the commit answers 404 for what is there. That decides nothing (G7, L4): only a
-// directory of the commit that was read tells what the commit does not hold.
+// testLag: a replica that has not seen the commit answers 404 for what is there. That decides
+// nothing (G7, L4): only a directory of the commit that was read tells what the commit does not
+// hold.
 func testLag(t *testing.T, open func(*testing.T) World) {
 	for sentence, c := range map[string]struct {
 		lags Operation

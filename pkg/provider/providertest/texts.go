@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// testTexts: no text keeps a check from being accepted, and what is cut is cut between characters, and says so.
+// testTexts: no text keeps a check from being accepted, and what is cut is cut between characters,
+// and says so.
 func testTexts(t *testing.T, open func(*testing.T) World) {
 	texts := map[string]string{
 		"ASCII": "x", "two bytes": "ü", "three bytes": "世", "four bytes": "🚀", "not UTF-8": "\xff\xfe", "NUL": "\x00",

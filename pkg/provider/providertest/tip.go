@@ -9,7 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testTip: the newest commit of a pull request or branch is what Git has now, whatever the event's is.
+// testTip: the newest commit of a pull request or branch is what Git has now, whatever the event's
+// is.
 func testTip(t *testing.T, open func(*testing.T) World) {
 	const branch = "feature/a"
 	pushed := func(w World, ref string) *v1alpha1.GitEventSpec {

@@ -31,8 +31,8 @@ type Recorded struct {
 	Ignored string
 }
 
-// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a panic and without
-// asking for a repetition.
+// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a
+// panic and without asking for a repetition.
 func testWebhook(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	hook := w.Provider.Webhook

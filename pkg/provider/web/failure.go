@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// refusal classifies an answer by its status; nil is a 2xx. Its text is of the status alone: the answer is a stranger's.
+// refusal classifies an answer by its status; nil is a 2xx. Its text is of the status alone: the
+// answer is a stranger's.
 func refusal(response *http.Response) error {
 	code, host := response.StatusCode, response.Request.URL.Host
 	status := http.StatusText(code)
@@ -37,8 +38,8 @@ func refusal(response *http.Response) error {
 
 const reasonNotPublic = "ReferenceNotPublic"
 
-// unanswered classifies a fetch that got no answer, or not all of it. Its text names no port of ours, so that it is the
-// same each time.
+// unanswered classifies a fetch that got no answer, or not all of it. Its text names no port of
+// ours, so that it is the same each time.
 func unanswered(host string, err error) error {
 	var own *fault.Error
 	if errors.As(err, &own) {

@@ -19,8 +19,8 @@ type guard struct {
 	policy  egress.Policy
 }
 
-// RoundTrip implements http.RoundTripper. Each request has a transport and a connection of its own: a connection that
-// another policy allowed is never used again.
+// RoundTrip implements http.RoundTripper. Each request has a transport and a connection of its own:
+// a connection that another policy allowed is never used again.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	u := request.URL
 	if _, err := parseAddress(u.String()); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/dns"
 )
 
-// Every way to write an address that is not public is refused, with the policy alone deciding otherwise.
+// Every way to write an address that is not public is refused, with the policy alone deciding
+// otherwise.
 func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
 	var called atomic.Int32
 	s := serve(t, func(http.ResponseWriter, *http.Request) { called.Add(1) })
@@ -37,7 +38,8 @@ func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when the connection is made, whatever it resolved to before.
+// A name is judged by what it resolves to when the connection is made, whatever it resolved to
+// before.
 func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 	var called atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +124,8 @@ func TestPolicyAllowsAndRefuses(t *testing.T) {
 	}
 }
 
-// Through a proxy names count and addresses are the proxy's business; the proxy itself may be anywhere.
+// Through a proxy names count and addresses are the proxy's business; the proxy itself may be
+// anywhere.
 func TestProxy(t *testing.T) {
 	var asked atomic.Value
 	asked.Store("")

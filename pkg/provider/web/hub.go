@@ -13,14 +13,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// maxPackage is the most bytes that are read of a hub's answer: the definition, its readme and its versions.
+// maxPackage is the most bytes that are read of a hub's answer: the definition, its readme and its
+// versions.
 const maxPackage = 8 << 20
 
 // Hub is an Artifact Hub.
 type Hub struct {
 	// URL is where it is, with or without /api/v1.
 	URL string
-	// Catalog is the repository of packages on it; empty or "default" is the public catalog of the kind asked for.
+	// Catalog is the repository of packages on it; empty or "default" is the public catalog of the
+	// kind asked for.
 	Catalog string
 }
 
@@ -54,8 +56,9 @@ func (h Hub) Address(kind, reference string) (string, error) {
 	return address, nil
 }
 
-// Package returns the definition of a package at an Address of the hub. An operator chose the hub, so it may be anywhere
-// that is not refused, and what only its operator can mend is an Operator fault.
+// Package returns the definition of a package at an Address of the hub. An operator chose the hub,
+// so it may be anywhere that is not refused, and what only its operator can mend is an Operator
+// fault.
 func (c *Client) Package(ctx context.Context, hub Hub, address string, policy egress.Policy) ([]byte, error) {
 	policy.Trusted = egress.HostPort(hub.URL)
 	answer, err := c.Get(ctx, address, policy, maxPackage)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web fetches what authors refer to by web address, without credentials, from an installation that stands
-// inside somebody's network: an author chooses the address, so it decides what may be reached, at dial time.
+// Package web fetches what authors refer to by web address, without credentials, from an
+// installation that stands inside somebody's network: an author chooses the address, so it decides
+// what may be reached, at dial time.
 package web
 
 import (
@@ -29,15 +30,18 @@ const (
 type Options struct {
 	// UserAgent is sent with every request; empty is "plumbline".
 	UserAgent string
-	// Limits are those of one fetch, redirects included; zero fields are X1 of docs/errors.md. Answer is not read.
+	// Limits are those of one fetch, redirects included; zero fields are X1 of docs/errors.md.
+	// Answer is not read.
 	Limits provider.Limits
-	// Proxy says which proxy a request goes through; nil takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy says which proxy a request goes through; nil takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY
+	// of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Resolver looks names up for direct connections; nil is the machine's.
 	Resolver *net.Resolver
 }
 
-// Client fetches. It keeps no connection and no answer, so that each dial is guarded by the policy of its fetch.
+// Client fetches. It keeps no connection and no answer, so that each dial is guarded by the policy
+// of its fetch.
 type Client struct{ options Options }
 
 // New returns a Client.
@@ -52,9 +56,10 @@ func New(o Options) *Client {
 	return &Client{options: o}
 }
 
-// Get returns at most limit bytes of what is at an http or https address, following redirects. Only what the author can
-// mend is Invalid: an address that is malformed, refused by the policy, not there, not public or too large. No answer,
-// 408 and 5xx are Transient, 429 is Throttled. Messages name hosts and statuses; never a query, a user or the answer.
+// Get returns at most limit bytes of what is at an http or https address, following redirects. Only
+// what the author can mend is Invalid: an address that is malformed, refused by the policy, not
+// there, not public or too large. No answer, 408 and 5xx are Transient, 429 is Throttled. Messages
+// name hosts and statuses; never a query, a user or the answer.
 func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
 	u, err := parseAddress(address)
 	if err != nil {
@@ -90,14 +95,16 @@ func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, 
 	return data, nil
 }
 
-// isPage tells whether text is HTML or XML, whatever its Content-Type says: no definition starts like that. A page in the
-// place of a definition is most often a log-in form or an outage, and says nothing of what the author wrote.
+// isPage tells whether text is HTML or XML, whatever its Content-Type says: no definition starts
+// like that. A page in the place of a definition is most often a log-in form or an outage, and says
+// nothing of what the author wrote.
 func isPage(data []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<<")) // << is YAML's merge key
 }
 
-// Show is an address for people: without user, password, query and fragment, any of which may be a secret.
+// Show is an address for people: without user, password, query and fragment, any of which may be a
+// secret.
 func Show(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -123,7 +130,8 @@ func malformed() error {
 	return fault.Invalidf("BadAddress", "this is not an address that starts with http:// or https:// and names a host")
 }
 
-// checkRedirect also keeps the address, whose query may be secret, from the host that is redirected to.
+// checkRedirect also keeps the address, whose query may be secret, from the host that is redirected
+// to.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	next.Header.Del("Referer")
 	if len(via) > maxRedirects {

@@ -187,7 +187,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// A page in the place of a definition is waited for: it says nothing of what the author wrote (finding 18).
+// A page in the place of a definition is waited for: it says nothing of what the author wrote
+// (finding 18).
 func TestAPageIsNoDefinition(t *testing.T) {
 	for body, page := range map[string]bool{
 		"<html>Log in</html>": true, "\n <!DOCTYPE html>\n<title>x": true, "\xef\xbb\xbf<?xml version='1.0'?>": true,

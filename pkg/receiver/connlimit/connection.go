@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// ErrDisplaced ends the reading of a body whose room somebody else needed, or for which there is none.
+// ErrDisplaced ends the reading of a body whose room somebody else needed, or for which there is
+// none.
 var ErrDisplaced = errors.New("too many deliveries at once: this one arrives the slowest")
 
 // Connection is one of a set. Its methods may be called on nil, where nothing is bounded.
@@ -21,8 +22,9 @@ type Connection struct {
 	// gone is closed when the connection has to give way.
 	gone chan struct{}
 
-	// What follows is guarded by all.mu. list is where the connection is in place: with the unverified ones of its source, with
-	// the idle ones, or, while its delivery is handled, nowhere.
+	// What follows is guarded by all.mu. list is where the connection is in place: with the
+	// unverified ones of its source, with the idle ones, or, while its delivery is handled,
+	// nowhere.
 	list  *list.List
 	place *list.Element
 	// since is when it became unverified.
@@ -32,7 +34,8 @@ type Connection struct {
 	// large is since when its body has a slot for large ones, and received what arrived since then.
 	large    time.Time
 	received int
-	// requested tells whether a request with whole headers has come, told that the body may not be read any further.
+	// requested tells whether a request with whole headers has come, told that the body may not be
+	// read any further.
 	requested, told, closed bool
 }
 
@@ -83,8 +86,8 @@ func (c *Connection) forget() {
 	c.all.metrics.Connected(-1)
 }
 
-// cut closes the connection, without an answer: it has not even sent a request, or there are too many of them to be
-// answered. It is called with the lock.
+// cut closes the connection, without an answer: it has not even sent a request, or there are too
+// many of them to be answered. It is called with the lock.
 func (c *Connection) cut(bound string) {
 	c.all.metrics.Bounded(bound)
 	if !c.told {
@@ -117,7 +120,8 @@ func (c *Connection) Close() error {
 	return c.Conn.Close()
 }
 
-// SetReadDeadline implements net.Conn. A connection that was told to end keeps the deadline that tells it.
+// SetReadDeadline implements net.Conn. A connection that was told to end keeps the deadline that
+// tells it.
 func (c *Connection) SetReadDeadline(t time.Time) error {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -138,8 +142,9 @@ func (c *Connection) Begin() time.Time {
 	return c.since
 }
 
-// Reserve makes room for a body that takes so many bytes and has no slot. Of the source whose bodies take the most the
-// unverified connection with the largest one gives way, the longest of these; ErrDisplaced when that is this one, or there is none.
+// Reserve makes room for a body that takes so many bytes and has no slot. Of the source whose
+// bodies take the most the unverified connection with the largest one gives way, the longest of
+// these; ErrDisplaced when that is this one, or there is none.
 func (c *Connection) Reserve(bytes int) error {
 	if c == nil {
 		return nil
@@ -178,7 +183,8 @@ func (all *Set) heaviest() *Connection {
 	return most
 }
 
-// Enlarged says that the body has a slot for large ones, and so takes nothing without a slot any more.
+// Enlarged says that the body has a slot for large ones, and so takes nothing without a slot any
+// more.
 func (c *Connection) Enlarged() {
 	if c == nil {
 		return
@@ -222,8 +228,8 @@ func (c *Connection) Displace() {
 	}
 }
 
-// Handled says that the whole body is there: the connection is not closed for another one's sake any more. It is false when
-// it was, just before.
+// Handled says that the whole body is there: the connection is not closed for another one's sake
+// any more. It is false when it was, just before.
 func (c *Connection) Handled() bool {
 	if c == nil {
 		return true
@@ -248,7 +254,8 @@ func (c *Connection) Slotted() {
 	c.hold(0)
 }
 
-// Distrusted says that the request was one that nobody vouches for. It is closed when the connection has to give way.
+// Distrusted says that the request was one that nobody vouches for. It is closed when the
+// connection has to give way.
 func (c *Connection) Distrusted() (gone <-chan struct{}) {
 	if c == nil {
 		return nil

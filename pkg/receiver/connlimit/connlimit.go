@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connlimit knows the connections of a server, and which of them has to give way when there are too many or what
-// they send takes too much room.
+// Package connlimit knows the connections of a server, and which of them has to give way when there
+// are too many or what they send takes too much room.
 package connlimit
 
 import (
@@ -25,13 +25,15 @@ const (
 	boundLarge   = "large"   // Limits.Rate
 )
 
-// fewOf makes of Limits.Unverified how many connections a source may have and still counts as one that floods nobody. What a
-// proxy has under way at once, each for some milliseconds, is less than that.
+// fewOf makes of Limits.Unverified how many connections a source may have and still counts as one
+// that floods nobody. What a proxy has under way at once, each for some milliseconds, is less than
+// that.
 const fewOf = 8
 
 // Limits are the bounds.
 type Limits struct {
-	// Total is how many connections there may be, and Unverified how many of one source address that have proved nothing.
+	// Total is how many connections there may be, and Unverified how many of one source address
+	// that have proved nothing.
 	Total, Unverified int
 	// Bytes is what the bodies that have no slot may take together.
 	Bytes int
@@ -39,7 +41,8 @@ type Limits struct {
 	Patience time.Duration
 	// Headers is how long the server waits for headers.
 	Headers time.Duration
-	// Rate is what a large body has to have arrived at, in bytes a second, to keep its slot while another one waits.
+	// Rate is what a large body has to have arrived at, in bytes a second, to keep its slot while
+	// another one waits.
 	Rate int
 }
 
@@ -47,17 +50,18 @@ type Limits struct {
 type Metrics interface {
 	// Connected counts connections that were accepted, or, below 0, closed.
 	Connected(n int64)
-	// Bounded counts a connection or request that was ended for one of the bounds: headers, source, total, idle, refused, bytes
-	// or large.
+	// Bounded counts a connection or request that was ended for one of the bounds: headers, source,
+	// total, idle, refused, bytes or large.
 	Bounded(bound string)
 }
 
-// Set is the connections of one server. Each is in one of three states: unverified (it has sent no whole request since it was
-// accepted or idle, or waits for an answer that says nothing), handled, or idle. When there is no room for one more, the
-// longest unverified one of the source that has most of them gives way: strangers take room from strangers (but see unproved).
+// Set is the connections of one server. Each is in one of three states: unverified (it has sent no
+// whole request since it was accepted or idle, or waits for an answer that says nothing), handled,
+// or idle. When there is no room for one more, the longest unverified one of the source that has
+// most of them gives way: strangers take room from strangers (but see unproved).
 //
-// net/http's own timeouts say nothing of how many there are, and netutil.LimitListener lets the next one wait behind those
-// that send nothing.
+// net/http's own timeouts say nothing of how many there are, and netutil.LimitListener lets the
+// next one wait behind those that send nothing.
 type Set struct {
 	limits  Limits
 	metrics Metrics
@@ -70,7 +74,8 @@ type Set struct {
 	bytes   int // of all connections
 }
 
-// source is a client's address: of IPv6 the first 64 bits, because whoever has one address has all of them.
+// source is a client's address: of IPv6 the first 64 bits, because whoever has one address has all
+// of them.
 type source struct {
 	unverified *list.List // of *Connection, the longest first
 	bytes      int        // of those
@@ -84,7 +89,8 @@ func New(limits Limits, metrics Metrics) *Set {
 	}
 }
 
-// Open returns how many connections there are, how many of them send a large body, and what bodies take without a slot.
+// Open returns how many connections there are, how many of them send a large body, and what bodies
+// take without a slot.
 func (all *Set) Open() (connections, large, bytes int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -141,9 +147,10 @@ func (all *Set) admit(raw net.Conn) *Connection {
 	return c
 }
 
-// unproved returns the unverified connection that gives way, nil when there is none: the longest of the source that has most of
-// them. Where every source has few, it is one that has had Limits.Patience, if there is any: many sources with a connection each,
-// as whoever has a network of IPv6 has them, do not end what a proxy has just begun.
+// unproved returns the unverified connection that gives way, nil when there is none: the longest of
+// the source that has most of them. Where every source has few, it is one that has had
+// Limits.Patience, if there is any: many sources with a connection each, as whoever has a network
+// of IPv6 has them, do not end what a proxy has just begun.
 func (all *Set) unproved() *Connection {
 	fullest := all.fullest(func(s *source) int { return s.unverified.Len() })
 	if fullest == nil {
@@ -198,8 +205,8 @@ func sourceOf(addr net.Addr) netip.Prefix {
 	return prefix
 }
 
-// Changed follows net/http: it is the server's ConnState. Between two requests a connection is idle until the headers of
-// the next one are there, for which it has Limits.Headers.
+// Changed follows net/http: it is the server's ConnState. Between two requests a connection is idle
+// until the headers of the next one are there, for which it has Limits.Headers.
 func (all *Set) Changed(conn net.Conn, state http.ConnState) {
 	c, ok := conn.(*Connection)
 	if !ok {

@@ -31,7 +31,8 @@ func (f *from) RemoteAddr() net.Addr {
 
 const total = 64
 
-// flood makes a Set full of connections, each of another source, which have been there for long, and of three of one proxy.
+// flood makes a Set full of connections, each of another source, which have been there for long,
+// and of three of one proxy.
 func flood() (all *Set, strangers, proxied []*from) {
 	all = New(Limits{Total: total, Unverified: total, Bytes: 1 << 20, Patience: time.Hour}, none{})
 	for n := range total - 3 {
@@ -56,8 +57,8 @@ func closed(connections []*from) (n int) {
 	return n
 }
 
-// Many sources with one silent connection each, e.g. one network of IPv6, do not close what a proxy with several true deliveries
-// has just begun, but those that have had their time.
+// Many sources with one silent connection each, e.g. one network of IPv6, do not close what a proxy
+// with several true deliveries has just begun, but those that have had their time.
 func TestManySourcesEndNothingThatHasJustBegun(t *testing.T) {
 	all, strangers, proxied := flood()
 	for n := range total / 2 {

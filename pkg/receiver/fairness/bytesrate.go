@@ -11,31 +11,40 @@ import (
 )
 
 const (
-	// payloadRate is how many bytes of bodies a receiver has the API server write in a second for one namespace, when it has done so for a
-	// while: with four times as many, others waited four times as long at p99 (make hostile, finding 6). A push of 300 files takes
-	// 20 KiB and no EventPayload.
+	// payloadRate is how many bytes of bodies a receiver has the API server write in a second for
+	// one namespace, when it has done so for a while: with four times as many, others waited four
+	// times as long at p99 (make hostile, finding 6). A push of 300 files takes 20 KiB and no
+	// EventPayload.
 	payloadRate = 256 << 10
-	// payloadBurst is what it writes at once before that counts. What is begun is written, so that the largest body is taken.
+	// payloadBurst is what it writes at once before that counts. What is begun is written, so that
+	// the largest body is taken.
 	payloadBurst = 512 << 10
-	// SurelyLarge is a body that is neither decoded nor compressed while its namespace has used that up: few of that size fit into their
-	// event. A copy of what is recorded is refused as well, because only a decoded body tells which record that would be. Nothing is lost
-	// by that, and when it comes again later it is recognised. Of smaller bodies the record is looked for first.
+	// SurelyLarge is a body that is neither decoded nor compressed while its namespace has used
+	// that up: few of that size fit into their event. A copy of what is recorded is refused as
+	// well, because only a decoded body tells which record that would be. Nothing is lost by that,
+	// and when it comes again later it is recognised. Of smaller bodies the record is looked for
+	// first.
 	SurelyLarge = 512 << 10
-	// UsuallyPacked is by how much a body is smaller at least once it is compressed: so much of one counts until that is known, and
-	// those that come together and take little are not refused because of each other.
+	// UsuallyPacked is by how much a body is smaller at least once it is compressed: so much of one
+	// counts until that is known, and those that come together and take little are not refused
+	// because of each other.
 	UsuallyPacked = 4
-	// usualInEvent is how much of a body in its GitEvent does not count, in JSON. Nearly all bodies take less, and the rest of the event takes as
-	// much. Of a larger one the rest counts: with all of it a bot that opens ten merge requests with long descriptions met the rate.
+	// usualInEvent is how much of a body in its GitEvent does not count, in JSON. Nearly all bodies
+	// take less, and the rest of the event takes as much. Of a larger one the rest counts: with all
+	// of it a bot that opens ten merge requests with long descriptions met the rate.
 	usualInEvent = 10 << 10
-	// inEventWrites is how often a body in its GitEvent is written: with the event, and with each status until the body is removed (docs/adr/0027).
+	// inEventWrites is how often a body in its GitEvent is written: with the event, and with each
+	// status until the body is removed (docs/adr/0027).
 	inEventWrites = 4
 	// ReasonRate is the reason of a delivery that is not recorded because of that.
 	ReasonRate = "NamespaceRate"
-	// maxRates bounds the namespaces that are remembered. To forget them costs the API server a burst of each.
+	// maxRates bounds the namespaces that are remembered. To forget them costs the API server a
+	// burst of each.
 	maxRates = 10_000
 )
 
-// Rate names one of the two rates of a namespace. What strangers may cause leaves the one of its pushes alone.
+// Rate names one of the two rates of a namespace. What strangers may cause leaves the one of its
+// pushes alone.
 type Rate struct {
 	Namespace string
 	Push      bool
@@ -51,7 +60,8 @@ func InEvent(bytes int64) int64 {
 	return inEventWrites * max(0, bytes-usualInEvent)
 }
 
-// Rates count what was written for namespaces. Each count falls by payloadRate a second. The zero value is ready.
+// Rates count what was written for namespaces. Each count falls by payloadRate a second. The zero
+// value is ready.
 type Rates struct {
 	mu sync.Mutex
 	of map[Rate]count

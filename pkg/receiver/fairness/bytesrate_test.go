@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The largest body of a namespace is taken, what comes right after it is not, and others are not concerned.
+// The largest body of a namespace is taken, what comes right after it is not, and others are not
+// concerned.
 func TestLargeDeliveriesOfANamespaceHaveARate(t *testing.T) {
 	t.Parallel()
 	var all Rates

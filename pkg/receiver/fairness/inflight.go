@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// MaxInFlight is how many deliveries are handled at once: with the slots of large bodies it bounds the memory. Who has not sent the
-	// whole body yet is none of them.
+	// MaxInFlight is how many deliveries are handled at once: with the slots of large bodies it
+	// bounds the memory. Who has not sent the whole body yet is none of them.
 	MaxInFlight = 160
-	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their namespace, beside those of
-	// laneBytes. They hold none of the others and are of at most 1 MiB each.
+	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their
+	// namespace, beside those of laneBytes. They hold none of the others and are of at most 1 MiB
+	// each.
 	maxQueued = 64
 	// PlaceWait is how long a delivery waits for room before it is answered 503.
 	PlaceWait = 2 * time.Second
@@ -23,9 +24,10 @@ const (
 	lookEvery = 100 * time.Millisecond
 )
 
-// Places are shared for deliveries by the namespaces of their Repositories: while the API server is slow, one whose
-// deliveries are many would hold all of them. A namespace may hold as many as are free, so alone it gets half of them, a second
-// one a quarter, and there is always room for one that has none. The zero value is ready.
+// Places are shared for deliveries by the namespaces of their Repositories: while the API server is
+// slow, one whose deliveries are many would hold all of them. A namespace may hold as many as are
+// free, so alone it gets half of them, a second one a quarter, and there is always room for one
+// that has none. The zero value is ready.
 type Places struct {
 	mu    sync.Mutex
 	of    map[string]int // deliveries that are there, by namespace
@@ -34,8 +36,9 @@ type Places struct {
 	waiting int
 }
 
-// Await is Enter for a delivery that it has refused: a burst of pushes is over in a moment. It waits for at most PlaceWait, and
-// not at all when maxQueued do. Those that have waited for a lane come many at once, and are counted there.
+// Await is Enter for a delivery that it has refused: a burst of pushes is over in a moment. It
+// waits for at most PlaceWait, and not at all when maxQueued do. Those that have waited for a lane
+// come many at once, and are counted there.
 func (p *Places) Await(ctx context.Context, namespace string, counted bool) (leave func(), err error) {
 	queue := p.queue
 	if counted {
@@ -73,8 +76,8 @@ func (p *Places) queue(n int) bool {
 	return true
 }
 
-// Enter takes a place for a verified delivery. Without an error, leave must be called once. The error is Transient: the
-// namespace has too many deliveries at once.
+// Enter takes a place for a verified delivery. Without an error, leave must be called once. The
+// error is Transient: the namespace has too many deliveries at once.
 func (p *Places) Enter(namespace string) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

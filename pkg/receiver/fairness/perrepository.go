@@ -11,12 +11,15 @@ import (
 )
 
 const (
-	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how many of its pull requests, which
-	// strangers may cause, and largeLane how many over heavyBytes of one namespace, and as many of its pull requests. An API server that
-	// takes 10 ms for each records 100 pull requests in a second. Who has waited for laneWait but lateWait is one of lateLane, and who has
-	// waited for all of it goes on all the same. Nobody waits for a lane when only PlaceWait and recordTime are left of its time: a
-	// create that is slow needs them. Whoever waits holds no place that others need; all who wait, or have waited, together
-	// hold laneBytes at most, and who comes then does not wait. Nor does a delivery that has a slot for its large body.
+	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how
+	// many of its pull requests, which strangers may cause, and largeLane how many over heavyBytes
+	// of one namespace, and as many of its pull requests. An API server that takes 10 ms for each
+	// records 100 pull requests in a second. Who has waited for laneWait but lateWait is one of
+	// lateLane, and who has waited for all of it goes on all the same. Nobody waits for a lane when
+	// only PlaceWait and recordTime are left of its time: a create that is slow needs them. Whoever
+	// waits holds no place that others need; all who wait, or have waited, together hold laneBytes
+	// at most, and who comes then does not wait. Nor does a delivery that has a slot for its large
+	// body.
 	repositoryLane = 4
 	pullsLane      = 1
 	largeLane      = 1
@@ -27,8 +30,9 @@ const (
 	laneBytes      = 32 << 20
 )
 
-// Lanes keep the deliveries of one Repository that arrive together from being recorded all at once: the API server needs as long for
-// all of them, and whatever else it is asked meanwhile takes as long as they do. The zero value is ready.
+// Lanes keep the deliveries of one Repository that arrive together from being recorded all at once:
+// the API server needs as long for all of them, and whatever else it is asked meanwhile takes as
+// long as they do. The zero value is ready.
 type Lanes struct {
 	mu   sync.Mutex
 	of   map[Lane]*lane
@@ -60,9 +64,10 @@ func LaneOf(spec *v1alpha1.GitEventSpec, body []byte) Lane {
 	return Lane{repository, repositoryLane}
 }
 
-// Enter takes one of a lane's places. When there is none it calls waits, and waits for one of them and then for one of those for
-// whoever is late, for at most laneWait in all: then the API server is slow, and more at once do no more harm. leave must be called
-// once. Size is of what the delivery holds; of one that waited it counts until then.
+// Enter takes one of a lane's places. When there is none it calls waits, and waits for one of them
+// and then for one of those for whoever is late, for at most laneWait in all: then the API server
+// is slow, and more at once do no more harm. leave must be called once. Size is of what the
+// delivery holds; of one that waited it counts until then.
 func (l *Lanes) Enter(ctx context.Context, key Lane, size int, waits func()) (leave func()) {
 	if leave = l.wait(key, 0); leave != nil {
 		return leave

@@ -22,8 +22,9 @@ func (l *Lanes) enterAs(t *testing.T, repository string, trigger v1alpha1.Trigge
 	return l.Enter(t.Context(), LaneOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
 }
 
-// 40 pull requests of a Repository that arrive together are recorded one after the other, and nobody beside them waits: neither a push
-// to it, nor a pull request of another one, nor a large body.
+// 40 pull requests of a Repository that arrive together are recorded one after the other, and
+// nobody beside them waits: neither a push to it, nor a pull request of another one, nor a large
+// body.
 func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,8 +63,8 @@ func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T)
 	})
 }
 
-// Who has waited for long goes on with few others, and who has waited for longer goes on in any case. Neither takes a place from
-// those who have one.
+// Who has waited for long goes on with few others, and who has waited for longer goes on in any
+// case. Neither takes a place from those who have one.
 func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,12 +20,14 @@ import (
 )
 
 const (
-	// askEvery is the least time between two asks of a receiver, whatever is delivered: one small write a second.
+	// askEvery is the least time between two asks of a receiver, whatever is delivered: one small
+	// write a second.
 	askEvery = time.Second
-	// usedEvery is how soon a secret that goes on being used is asked for again. With askEvery and what the controller takes
-	// a value that was taken away is refused within the 30 s of S31.
+	// usedEvery is how soon a secret that goes on being used is asked for again. With askEvery and
+	// what the controller takes a value that was taken away is refused within the 30 s of S31.
 	usedEvery = 20 * time.Second
-	// wantedEvery is how soon a secret is asked for again that deliveries do not fit (S4: at most once a second).
+	// wantedEvery is how soon a secret is asked for again that deliveries do not fit (S4: at most
+	// once a second).
 	wantedEvery = time.Second
 	// askTime bounds an ask whose answer does not come.
 	askTime = 3 * time.Second
@@ -37,7 +39,8 @@ type configMapPatcher interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
 }
 
-// Asks asks controllers to make copies of webhook secrets anew. It is the one thing that a receiver can cause there.
+// Asks asks controllers to make copies of webhook secrets anew. It is the one thing that a receiver
+// can cause there.
 type Asks struct {
 	client configMapPatcher
 	clock  clock.PassiveClock
@@ -115,7 +118,8 @@ func (a *Asks) Run(stop <-chan struct{}) {
 	}
 }
 
-// send asks for as much as fits, what deliveries do not fit first. What could not be sent is sent the next time.
+// send asks for as much as fits, what deliveries do not fit first. What could not be sent is sent
+// the next time.
 func (a *Asks) send() {
 	ids := a.take()
 	if len(ids) == 0 {

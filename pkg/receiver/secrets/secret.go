@@ -25,8 +25,9 @@ func (s Secret) PreviousKey() string {
 	return fmt.Sprintf("%s/%s %s%s", s.Key.Namespace, s.Key.Name, s.Key.Key, webhooksecret.PreviousSuffix)
 }
 
-// Newer asks for a newer copy, when a delivery does not fit this one, and waits for it if told to. A Secret without Current is that none
-// came. The error is Transient when nobody could be asked: that says nothing of the delivery.
+// Newer asks for a newer copy, when a delivery does not fit this one, and waits for it if told to.
+// A Secret without Current is that none came. The error is Transient when nobody could be asked:
+// that says nothing of the delivery.
 func (s Secret) Newer(wait bool) (Secret, error) {
 	if s.newer == nil {
 		return Secret{}, nil

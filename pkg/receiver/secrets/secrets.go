@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secrets has the webhook secrets as controllers have copied them for the receivers, and asks for newer copies.
+// Package secrets has the webhook secrets as controllers have copied them for the receivers, and
+// asks for newer copies.
 package secrets
 
 import (
@@ -18,20 +19,24 @@ import (
 )
 
 const (
-	// newerWait is Copies.Wait as shipped: the controller needs some 100 ms for a copy, and the delivery has 7 s in all.
+	// newerWait is Copies.Wait as shipped: the controller needs some 100 ms for a copy, and the
+	// delivery has 7 s in all.
 	newerWait = 2 * time.Second
-	// maxWaiting and maxWaitingForOne bound the deliveries that wait: nobody has verified them, and each holds one of the
-	// places for deliveries. As many as wait for one are kept for a newer copy, which only the App's deliveries wait for: whoever
-	// names Secrets that are missing does not take the room of a rotation.
+	// maxWaiting and maxWaitingForOne bound the deliveries that wait: nobody has verified them, and
+	// each holds one of the places for deliveries. As many as wait for one are kept for a newer
+	// copy, which only the App's deliveries wait for: whoever names Secrets that are missing does
+	// not take the room of a rotation.
 	maxWaiting       = 16
 	maxWaitingForOne = 4
-	// vainFor is how long nobody waits for a secret after somebody has waited in vain. Who guesses secrets waits once in
-	// that time; a rotated secret is copied meanwhile, because each guess asks for that, too.
+	// vainFor is how long nobody waits for a secret after somebody has waited in vain. Who guesses
+	// secrets waits once in that time; a rotated secret is copied meanwhile, because each guess
+	// asks for that, too.
 	vainFor = 30 * time.Second
 )
 
-// Copies are the webhook secrets as controllers have copied them. To look one up costs no call, and works while neither
-// the API server nor a controller does. A copy that is used, or that a delivery does not fit, is asked to be made anew.
+// Copies are the webhook secrets as controllers have copied them. To look one up costs no call, and
+// works while neither the API server nor a controller does. A copy that is used, or that a delivery
+// does not fit, is asked to be made anew.
 type Copies struct {
 	// Wait is how long a delivery that fits no copy waits for a newer one.
 	Wait time.Duration
@@ -53,8 +58,8 @@ func New(asks *Asks, c clock.PassiveClock) *Copies {
 	return &Copies{Wait: newerWait, clock: c, asks: asks, changed: make(chan struct{}), waiting: map[string]int{}, vain: map[string]time.Time{}}
 }
 
-// Set takes a shard as it is now. A shard that is deleted is kept as it was until it is complete again: somebody's mistake, which
-// a controller undoes within its budget of reads.
+// Set takes a shard as it is now. A shard that is deleted is kept as it was until it is complete
+// again: somebody's mistake, which a controller undoes within its budget of reads.
 func (c *Copies) Set(shard *corev1.Secret) {
 	number, ours := webhooksecret.ShardNumber(shard.Name)
 	if !ours {
@@ -82,16 +87,17 @@ func (c *Copies) allComplete() bool {
 	return true
 }
 
-// Complete tells whether everything that is to be copied was, once: a receiver that knows less does not replace one that
-// knows more. It stays true.
+// Complete tells whether everything that is to be copied was, once: a receiver that knows less does
+// not replace one that knows more. It stays true.
 func (c *Copies) Complete() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.complete
 }
 
-// Secret returns the copy of a webhook's secret. Without one it waits for it shortly. That there is none says nothing of the
-// delivery: it is an Operator fault once everything was copied, and a Transient one before.
+// Secret returns the copy of a webhook's secret. Without one it waits for it shortly. That there is
+// none says nothing of the delivery: it is an Operator fault once everything was copied, and a
+// Transient one before.
 func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret, error) {
 	id := webhooksecret.ID(key)
 	value, found, _ := c.find(id)

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
 )
 
-// pull makes the world's event one of a pull request, which happened some seconds after the world began.
+// pull makes the world's event one of a pull request, which happened some seconds after the world
+// began.
 func (w *world) pull(action string, after time.Duration) {
 	w.t.Helper()
 	w.edit(func(e *v1alpha1.GitEvent) { asPull(e, action, w.clock.Now().Add(after), w.clock.Now()) })
@@ -40,8 +41,9 @@ func (w *world) other(name, action string, after time.Duration, change ...func(*
 	w.must(w.own.Tracker().Add(e))
 }
 
-// A closed pull request ends what happened before, and starts nothing: it reads no .tekton, leaves no check, and looks once more for
-// what is recorded late before it settles. Refused patches are tried again; nothing else is touched.
+// A closed pull request ends what happened before, and starts nothing: it reads no .tekton, leaves
+// no check, and looks once more for what is recorded late before it settles. Refused patches are
+// tried again; nothing else is touched.
 func TestAClosedPullRequestCancelsWhatCameBefore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -115,7 +117,8 @@ func (w *world) cancelledOnes() (names []string) {
 	return names
 }
 
-// B10: whatever call of an event that closes fails, or is the last one of its process: the others are told, and it settles.
+// B10: whatever call of an event that closes fails, or is the last one of its process: the others
+// are told, and it settles.
 func TestEveryCallOfACloseMayFail(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *world {
@@ -132,8 +135,9 @@ func TestEveryCallOfACloseMayFail(t *testing.T) {
 	})
 }
 
-// An event that is planned after its pull request was closed, although it happened before, starts nothing: it finds the close in its
-// cache, or, if it was recorded late, in what was recorded. A reopening runs.
+// An event that is planned after its pull request was closed, although it happened before, starts
+// nothing: it finds the close in its cache, or, if it was recorded late, in what was recorded. A
+// reopening runs.
 func TestWhatIsPlannedAfterTheCloseStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -25,8 +25,8 @@ func (w *world) add(name, host string) {
 	w.must(w.own.Tracker().Add(e))
 }
 
-// A login that fails takes one slot of its Git host for the time of its reconcile, however many steps need the service,
-// and leaves every slot free afterwards.
+// A login that fails takes one slot of its Git host for the time of its reconcile, however many
+// steps need the service, and leaves every slot free afterwards.
 func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 	t.Parallel()
 	removed := func(w *world) {
@@ -85,7 +85,8 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 	}
 }
 
-// An event that is not planned has its turn at its own Git host before it is read. A planned one takes it when it needs it.
+// An event that is not planned has its turn at its own Git host before it is read. A planned one
+// takes it when it needs it.
 func TestAnEventWaitsForItsOwnHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("a"))

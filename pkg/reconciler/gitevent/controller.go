@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent connects the reconciler of GitEvents with knative's clients, informers and workqueue.
+// Package gitevent connects the reconciler of GitEvents with knative's clients, informers and
+// workqueue.
 package gitevent
 
 import (
@@ -36,8 +37,8 @@ import (
 // queueName names the workqueue, its metrics and its leases.
 const queueName = "gitevents"
 
-// NewController returns the constructor that sharedmain calls. The watches of open events, of claims and of PipelineRuns are shared
-// with the other reconcilers.
+// NewController returns the constructor that sharedmain calls. The watches of open events, of
+// claims and of PipelineRuns are shared with the other reconcilers.
 func NewController(o clients.Options, events *gitevents.Watch, claims *claim.Claims, pipelineRuns *pipelineruns.Runs) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent carries each GitEvent through its steps, and may be killed between any two calls: what was done is in the
-// status, what is repeated has a deterministic name. Here is their order; each step is a package of its own.
+// Package gitevent carries each GitEvent through its steps, and may be killed between any two
+// calls: what was done is in the status, what is repeated has a deterministic name. Here is their
+// order; each step is a package of its own.
 package gitevent
 
 import (
@@ -26,15 +27,18 @@ import (
 )
 
 const (
-	// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
-	// may take and shorter than the pod's grace period, so that a call in flight at SIGTERM ends by itself.
+	// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one
+	// call to a Git service may take and shorter than the pod's grace period, so that a call in
+	// flight at SIGTERM ends by itself.
 	reconcileDeadline = 50 * time.Second
-	// afterReport is what plan, create, observe and report leave of that deadline, however many of their calls hang: a token
-	// must not expire because of them. The renewal may take 10 s (renew.Limit).
+	// afterReport is what plan, create, observe and report leave of that deadline, however many of
+	// their calls hang: a token must not expire because of them. The renewal may take 10 s
+	// (renew.Limit).
 	afterReport = 15 * time.Second
 )
 
-// Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see docs/adr/0002.
+// Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see
+// docs/adr/0002.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
 	cluster clients.Cluster
@@ -77,8 +81,8 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 	return r
 }
 
-// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease: holds tells whether it is this
-// process's. Without it every lease is.
+// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease:
+// holds tells whether it is this process's. Without it every lease is.
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.
@@ -122,7 +126,8 @@ func (r *Reconciler) unsettled(name string) (*v1alpha1.GitEvent, error) {
 	return r.cluster.Open.GitEvents(r.options.Namespace).Get(name)
 }
 
-// Reconcile does what can be done for one event now. The error it returns is logged and requeued by knative.
+// Reconcile does what can be done for one event now. The error it returns is logged and requeued by
+// knative.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	err := r.reconcileKey(ctx, key)
 	_, event, _ := cache.SplitMetaNamespaceKey(key) // one that cannot be split does not fail
@@ -172,8 +177,9 @@ func (r *Reconciler) leave(event string) {
 	r.store.Room.Leave(event)
 }
 
-// guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones
-// of other goroutines are not caught: whoever starts one below has to hand its panic over.
+// guarded turns a panic into a long wait: one poisonous event must not take the others' controller
+// down (B16). The ones of other goroutines are not caught: whoever starts one below has to hand its
+// panic over.
 func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error) {
 	defer a.End()
 	defer func() {
@@ -184,8 +190,9 @@ func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error
 	return r.reconcile(ctx, a)
 }
 
-// reconcile is the order of the steps. One that fails does not stop those that do not need it. The status is written here
-// at the end; the steps before write it earlier where something must be recorded before the next call.
+// reconcile is the order of the steps. One that fails does not stop those that do not need it. The
+// status is written here at the end; the steps before write it earlier where something must be
+// recorded before the next call.
 func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Waits.Clear(v1alpha1.StepReconcile)
 	a.Record.Announce = func() func() { return r.steps.Report.Announce(a) }

@@ -26,9 +26,10 @@ import (
 
 var errLater = apierrors.NewTooManyRequests("the server is too busy", int(limit/time.Second))
 
-// hour is an outage in which every step waits for something else: patches are denied, a second run for a time that the API server named, one
-// host's reports and tokens for a slot, the other's reports for a rate limit, a renewal for the API server, and one event
-// for the recheck of its check.
+// hour is an outage in which every step waits for something else: patches are denied, a second run
+// for a time that the API server named, one host's reports and tokens for a slot, the other's
+// reports for a rate limit, a renewal for the API server, and one event for the recheck of its
+// check.
 type hour struct {
 	*world
 	queue *queue
@@ -233,8 +234,8 @@ func (h *hour) name(event, pipeline string) string {
 	return ""
 }
 
-// An outage of an hour in which all steps of several events wait at once, each for something else: none delays another,
-// and none is hurried by another's time.
+// An outage of an hour in which all steps of several events wait at once, each for something else:
+// none delays another, and none is hurried by another's time.
 func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 	t.Parallel()
 	h := newHour(t)

@@ -120,8 +120,9 @@ func TestTooManyStopNothingThatRuns(t *testing.T) {
 	}
 }
 
-// As many runs as one event may have, each refused in a text of 40 KiB, or ended with one: every status write fits into an
-// object, every run is reported, none is adopted again, and the event settles.
+// As many runs as one event may have, each refused in a text of 40 KiB, or ended with one: every
+// status write fits into an object, every run is reported, none is adopted again, and the event
+// settles.
 func TestHugeTextsAreStoredAndReported(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("<no> ", 8<<10)

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// An event whose payload was deleted ends so that its delivery may be processed again, and its Repository is told.
+// An event whose payload was deleted ends so that its delivery may be processed again, and its
+// Repository is told.
 func TestAMissingPayloadEndsTheEvent(t *testing.T) {
 	t.Parallel()
 	cel := annotated("cel", `on-cel-expression: 'body.a == "b"'`)
@@ -75,7 +76,8 @@ func TestAPayloadThatCannotBeReadIsNotMissing(t *testing.T) {
 	}
 }
 
-// A plan whose PipelineRuns were deleted before they were created ends them as cancelled: their author did nothing wrong.
+// A plan whose PipelineRuns were deleted before they were created ends them as cancelled: their
+// author did nothing wrong.
 func TestAMissingPlanCancelsWhatWasNotCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noisy(helloFile("hello")))

@@ -131,7 +131,8 @@ func (w *world) store() *config.Store {
 	return settings
 }
 
-// process is the one that is alive, with caches that are up to date; a new one if the last was killed.
+// process is the one that is alive, with caches that are up to date; a new one if the last was
+// killed.
 func (w *world) process() *Reconciler {
 	if w.alive == nil {
 		w.caches = newCaches()
@@ -147,7 +148,8 @@ func (w *world) process() *Reconciler {
 // kill ends the process: the next one remembers nothing.
 func (w *world) kill() { w.alive = nil }
 
-// reconcile runs one reconcile of the event and returns its error; killed tells that the process ended in it.
+// reconcile runs one reconcile of the event and returns its error; killed tells that the process
+// ended in it.
 func (w *world) reconcile() (killed bool, err error) { return w.reconcileEvent("push-1") }
 
 func (w *world) reconcileEvent(name string) (killed bool, err error) {

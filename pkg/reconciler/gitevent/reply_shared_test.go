@@ -44,8 +44,8 @@ func (w *world) second(after time.Duration, change func(*v1alpha1.GitEvent)) str
 	return name
 }
 
-// Two commands of one pull request share one comment, whichever is processed first and whichever process begins while another one is
-// writing. The newer one is on top.
+// Two commands of one pull request share one comment, whichever is processed first and whichever
+// process begins while another one is writing. The newer one is on top.
 func TestTwoCommandsShareOneComment(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"the second one is newer": time.Second, "it is older": -time.Second} {
@@ -99,8 +99,8 @@ func TestAnEventThatNeverEndsItsReply(t *testing.T) {
 	}
 }
 
-// What was sent and not answered may still take effect, also if the status that says so cannot be written: nothing is sent before that
-// is over.
+// What was sent and not answered may still take effect, also if the status that says so cannot be
+// written: nothing is sent before that is over.
 func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
@@ -132,7 +132,8 @@ func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	}
 }
 
-// Anybody may make a conversation larger than what is read of it. It is read once for each command, and ends nothing but the reply.
+// Anybody may make a conversation larger than what is read of it. It is read once for each command,
+// and ends nothing but the reply.
 func TestAConversationThatIsTooLargeIsReadOnce(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test", pullFile("hello"))
@@ -149,7 +150,8 @@ func TestAConversationThatIsTooLargeIsReadOnce(t *testing.T) {
 	}
 }
 
-// Anybody may write /cancel on their own pull request, as often as they like. What is not in the comment any more waits for nobody.
+// Anybody may write /cancel on their own pull request, as often as they like. What is not in the
+// comment any more waits for nobody.
 func TestOfManyCommandsTheOldOnesAreNotWritten(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))

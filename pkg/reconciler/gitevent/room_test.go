@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// S5: a plan of which the open events of its Repository leave no room is not stored; the event waits, says for what, and plans no
-// more until there is room. Then it runs.
+// S5: a plan of which the open events of its Repository leave no room is not stored; the event
+// waits, says for what, and plans no more until there is room. Then it runs.
 func TestAPlanWithoutRoomWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noisy(helloFile("hello")))
@@ -51,8 +51,8 @@ func TestAPlanWithoutRoomWaits(t *testing.T) {
 	}
 }
 
-// B15: what a Git service sends, as slowly as it likes, is of the memory that all events share: an event whose answers find no room
-// waits for others to end, and gives all of it back.
+// B15: what a Git service sends, as slowly as it likes, is of the memory that all events share: an
+// event whose answers find no room waits for others to end, and gives all of it back.
 func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

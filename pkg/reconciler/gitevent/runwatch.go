@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent tells which events a change of a PipelineRun wakes. Anybody who may write PipelineRuns may label one with the
-// name of an event, or with any other: a run counts only if the event that it names records it (S9).
+// Package gitevent tells which events a change of a PipelineRun wakes. Anybody who may write
+// PipelineRuns may label one with the name of an event, or with any other: a run counts only if the
+// event that it names records it (S9).
 package gitevent
 
 import (
@@ -20,19 +21,22 @@ type Queue interface {
 	Enqueue(obj any)
 }
 
-// Watch joins the caches of two informers, which tell of changes in no order: of what one tells before the other knows of it, the
-// other tells.
+// Watch joins the caches of two informers, which tell of changes in no order: of what one tells
+// before the other knows of it, the other tells.
 type Watch struct {
 	// Open is the cache of the open events.
 	Open listers.GitEventNamespaceLister
 	// Runs is the cache of PipelineRuns.
 	Runs cache.KeyListerGetter
-	// Deleted is told of each run of an open event that was deleted, or that is not watched any more, as it was last.
+	// Deleted is told of each run of an open event that was deleted, or that is not watched any
+	// more, as it was last.
 	Deleted func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun)
 }
 
-// OnEvent enqueues open events. Updates of a GitEvent come from its reconciler and are not enqueued: a status write would
-// otherwise defeat the backoff. Resyncs are, and that another event has cancelled this one, and so is what its runs may have told before the cache knew that they are its runs.
+// OnEvent enqueues open events. Updates of a GitEvent come from its reconciler and are not
+// enqueued: a status write would otherwise defeat the backoff. Resyncs are, and that another event
+// has cancelled this one, and so is what its runs may have told before the cache knew that they are
+// its runs.
 func (w *Watch) OnEvent(queue Queue) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: queue.Enqueue,
@@ -63,7 +67,8 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			// Every replica takes note: the one that created it may have ended before it could record that.
+			// Every replica takes note: the one that created it may have ended before it could
+			// record that.
 			if event, run := w.eventOf(obj); event != nil {
 				w.Deleted(event, run)
 			}
@@ -90,13 +95,14 @@ func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
 	return nil, nil
 }
 
-// expects tells whether an object with the name of a run is the one that the event records, or may be: the event is planned,
-// and which object was created is not recorded yet.
+// expects tells whether an object with the name of a run is the one that the event records, or may
+// be: the event is planned, and which object was created is not recorded yet.
 func expects(run *v1alpha1.Run, uid types.UID) bool {
 	return run.UID == uid || run.UID == "" && run.Refused == nil && run.Result == nil
 }
 
-// missed tells whether a run that the event before did not know has something to tell: it has begun or ended, or is gone.
+// missed tells whether a run that the event before did not know has something to tell: it has begun
+// or ended, or is gone.
 func (w *Watch) missed(before, after any) bool {
 	a, okA := before.(*v1alpha1.GitEvent)
 	b, okB := after.(*v1alpha1.GitEvent)
@@ -123,8 +129,8 @@ func cancelled(before, after any) bool {
 	return okA && okB && !a.Knows(b)
 }
 
-// tells tells whether the cache says of a run that it has begun, ended or is gone. A run without a UID that the cache does not
-// have was not created yet.
+// tells tells whether the cache says of a run that it has begun, ended or is gone. A run without a
+// UID that the cache does not have was not created yet.
 func (w *Watch) tells(run *v1alpha1.Run) bool {
 	obj, exists, err := w.Runs.GetByKey(run.Namespace + "/" + run.Name)
 	cached, ok := obj.(*pipelinev1.PipelineRun)
@@ -137,7 +143,8 @@ func (w *Watch) tells(run *v1alpha1.Run) bool {
 	return cached.IsDone() || cached.HasStarted() || !cached.DeletionTimestamp.IsZero()
 }
 
-// moved tells whether a run's change means something to its event: its conditions, its start, its deletion, its event's name.
+// moved tells whether a run's change means something to its event: its conditions, its start, its
+// deletion, its event's name.
 func moved(before, after any) bool {
 	a, okA := before.(*pipelinev1.PipelineRun)
 	b, okB := after.(*pipelinev1.PipelineRun)

@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// An event is woken when another one cancels it, once for each that does, and not by its own writes after that.
+// An event is woken when another one cancels it, once for each that does, and not by its own writes
+// after that.
 func TestACancellationWakesAnEvent(t *testing.T) {
 	t.Parallel()
 	d := newDesk()

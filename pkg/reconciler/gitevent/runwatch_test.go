@@ -104,8 +104,8 @@ func recorded(name, uid string) v1alpha1.Run {
 	return v1alpha1.Run{Namespace: "team", Name: name, UID: types.UID(uid)}
 }
 
-// S9: whoever may write PipelineRuns writes any label. It wakes nothing, also when it is the name of an open event or of
-// something else of Plumbline's, and nobody takes note of what is deleted.
+// S9: whoever may write PipelineRuns writes any label. It wakes nothing, also when it is the name
+// of an open event or of something else of Plumbline's, and nobody takes note of what is deleted.
 func TestForeignRunsWakeNothing(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -158,7 +158,8 @@ func TestARecordedRunWakesItsEvent(t *testing.T) {
 	}
 }
 
-// Between the create of a run and the record of its UID its planned name counts: its creator may have ended there.
+// Between the create of a run and the record of its UID its planned name counts: its creator may
+// have ended there.
 func TestAPlannedNameCountsUntilTheRunIsRecorded(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -171,8 +172,9 @@ func TestAPlannedNameCountsUntilTheRunIsRecorded(t *testing.T) {
 	}
 }
 
-// The two informers tell in no order. Whatever a run tells before the cache knows that it is an event's, the event's own update
-// tells; an update that brings nothing of that kind wakes nobody, because it is the reconciler's own.
+// The two informers tell in no order. Whatever a run tells before the cache knows that it is an
+// event's, the event's own update tells; an update that brings nothing of that kind wakes nobody,
+// because it is the reconciler's own.
 func TestWhatARunToldTooEarlyIsNotLost(t *testing.T) {
 	t.Parallel()
 	run := func(change ...func(*pipelinev1.PipelineRun)) func(*desk) {

@@ -17,8 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// A status write whose answer was lost has landed, and while patches are denied the event is never forgotten. A write that
-// fails once much later is an outage of its own: it is tried again at once, not after as long as the first is ago.
+// A status write whose answer was lost has landed, and while patches are denied the event is never
+// forgotten. A write that fails once much later is an outage of its own: it is tried again at once,
+// not after as long as the first is ago.
 func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -61,8 +62,9 @@ func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	}
 }
 
-// D1 and a single read that fails: patches are denied for the whole life of a run, and when it ends the API server does not
-// answer once. That is an outage of its own, and the verdict does not wait as long as the patches have failed.
+// D1 and a single read that fails: patches are denied for the whole life of a run, and when it ends
+// the API server does not answer once. That is an outage of its own, and the verdict does not wait
+// as long as the patches have failed.
 func TestAReadThatFailsOnceDelaysNoVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

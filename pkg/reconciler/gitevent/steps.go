@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent makes the steps of an event from what the reconciler is given. Their order is gitevent's.
+// Package gitevent makes the steps of an event from what the reconciler is given. Their order is
+// gitevent's.
 package gitevent
 
 import (

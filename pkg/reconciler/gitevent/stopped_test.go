@@ -23,7 +23,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// successor is another process on the same cluster, with clients of its own: it can work while a call of the first one is answered.
+// successor is another process on the same cluster, with clients of its own: it can work while a
+// call of the first one is answered.
 func (w *world) successor() (reconcile func()) { return w.successorOf("push-1") }
 
 // successorOf is one that works on an event.
@@ -57,8 +58,8 @@ type stop struct {
 	reconciles      int           // so many of them; the run ends after the first
 }
 
-// stopped has a process begin the event, stops it, and lets it go on for some reconciles. Then the other one ends the event. It tells
-// whether the process came to where it was to be stopped.
+// stopped has a process begin the event, stops it, and lets it go on for some reconciles. Then the
+// other one ends the event. It tells whether the process came to where it was to be stopped.
 func (w *world) stopped(at stop) (came bool) {
 	first, successor := w.quietly(w.process), w.successor()
 	calls, armed := 0, false
@@ -108,9 +109,10 @@ func (w *world) stopped(at stop) (came bool) {
 	return came
 }
 
-// H6, H3: a process is stopped before any of its calls, for a minute, or for seconds after it has released its lease, and another
-// one works meanwhile: it begins with the run, or ends the event. Whatever the first one does when it goes on, there is one run, its
-// newest check says how it ended, and its secret is there until then.
+// H6, H3: a process is stopped before any of its calls, for a minute, or for seconds after it has
+// released its lease, and another one works meanwhile: it begins with the run, or ends the event.
+// Whatever the first one does when it goes on, there is one run, its newest check says how it
+// ended, and its secret is there until then.
 func TestAProcessThatIsStoppedAnywhereBreaksNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]stop{

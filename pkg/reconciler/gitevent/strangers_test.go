@@ -18,7 +18,8 @@ import (
 
 const laterSHA = "9999999999999999999999999999999999999999"
 
-// pushed is a world in which a stranger has pushed to a pull request, which shows that it waits, and has just pushed again.
+// pushed is a world in which a stranger has pushed to a pull request, which shows that it waits,
+// and has just pushed again.
 func pushed(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -45,7 +46,8 @@ func (w *world) named(name string) *v1alpha1.GitEvent {
 	return nil
 }
 
-// S7: a second report for a pull request waits for its minute, which costs neither a status write nor a call, and then it is made.
+// S7: a second report for a pull request waits for its minute, which costs neither a status write
+// nor a call, and then it is made.
 func TestALaterPushOfAStrangerIsReportedAMinuteLater(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -69,7 +71,8 @@ func TestALaterPushOfAStrangerIsReportedAMinuteLater(t *testing.T) {
 	}
 }
 
-// What the Git service says to be no head any more is not reported, and its delivery may be sent again.
+// What the Git service says to be no head any more is not reported, and its delivery may be sent
+// again.
 func TestAPushThatIsNotTheHeadAnyMoreIsNotReported(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -103,8 +106,8 @@ func TestAHeadThatCannotBeReadDropsNoReport(t *testing.T) {
 	}
 }
 
-// A process that is killed while it reports goes on with that: the report may be there. One that knows nothing makes a report
-// once more, and drops none.
+// A process that is killed while it reports goes on with that: the report may be there. One that
+// knows nothing makes a report once more, and drops none.
 func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -123,7 +126,8 @@ func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
 	}
 }
 
-// What a newer push has replaced does not wait for its minute: it would take the Repository's budget of open events from others.
+// What a newer push has replaced does not wait for its minute: it would take the Repository's
+// budget of open events from others.
 func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -148,7 +152,8 @@ func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
 	}
 }
 
-// A commit that somebody who may has started meanwhile does not show afterwards that it waits for approval.
+// A commit that somebody who may has started meanwhile does not show afterwards that it waits for
+// approval.
 func TestACommitThatRunsIsNotReportedAsWaiting(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -173,8 +178,8 @@ func TestACommitThatRunsIsNotReportedAsWaiting(t *testing.T) {
 	}
 }
 
-// A commit that another event has started while this one's report was late does not stay waiting for approval: the report itself is taken
-// back, and the event says who has started it.
+// A commit that another event has started while this one's report was late does not stay waiting
+// for approval: the report itself is taken back, and the event says who has started it.
 func TestALateReportThatACommitWaitsIsEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -34,8 +34,9 @@ func blobOf(name string) v1alpha1.BlobReference {
 	return v1alpha1.BlobReference{Name: name + "-a1b2c3", Digest: blob.Digest([]byte(name)), Chunks: 1, Size: 8192}
 }
 
-// What is kept of a settled event is bounded whatever its texts are: etcd holds settled-cap of them. The figures are in
-// docs/operations.md; what the API server notes of who wrote which field comes on top (test/e2e).
+// What is kept of a settled event is bounded whatever its texts are: etcd holds settled-cap of
+// them. The figures are in docs/operations.md; what the API server notes of who wrote which field
+// comes on top (test/e2e).
 func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("what was said <because> of it. ", 1000)

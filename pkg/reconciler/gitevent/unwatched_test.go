@@ -40,8 +40,8 @@ func (w *world) change(change func(*pipelinev1.PipelineRun)) {
 	})
 }
 
-// Somebody gives a run that goes on the label of one that is done and reported: it leaves the watch. It was not deleted,
-// and it is looked at again until it is over.
+// Somebody gives a run that goes on the label of one that is done and reported: it leaves the
+// watch. It was not deleted, and it is looked at again until it is over.
 func TestALabelSetByHandHidesNoRun(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -64,7 +64,8 @@ func TestALabelSetByHandHidesNoRun(t *testing.T) {
 	w.wantSuccess()
 }
 
-// Somebody takes the event's name from a run, or writes another one: the watch wakes another event when it ends, or none.
+// Somebody takes the event's name from a run, or writes another one: the watch wakes another event
+// when it ends, or none.
 func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "push-2"} {
@@ -95,8 +96,8 @@ func TestAWatchedRunIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// The cache keeps few tasks of a run, and those only of one that has ended; the report has all of them, and the run is read only
-// for those that the cache does not have.
+// The cache keeps few tasks of a run, and those only of one that has ended; the report has all of
+// them, and the run is read only for those that the cache does not have.
 func TestTheReportNamesTasksThatTheCacheDoesNotKeep(t *testing.T) {
 	t.Parallel()
 	for skipped, reads := range map[int]bool{2: false, 50: true} {
@@ -119,7 +120,8 @@ func TestTheReportNamesTasksThatTheCacheDoesNotKeep(t *testing.T) {
 	}
 }
 
-// A run that ended and is pruned before it is read has ended as the cache says, and was not deleted while it ran.
+// A run that ended and is pruned before it is read has ended as the cache says, and was not deleted
+// while it ran.
 func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -130,7 +132,8 @@ func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
 	w.wantSuccess()
 }
 
-// A verdict does not wait for ever for TaskRuns that cannot be listed, but for those that can be a moment later.
+// A verdict does not wait for ever for TaskRuns that cannot be listed, but for those that can be a
+// moment later.
 func TestAVerdictGoesOutWithoutItsTable(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]time.Duration{"for ever": 10 * time.Minute, "for a moment": time.Minute} {

@@ -21,7 +21,8 @@ func (r *Reconciler) RunWatch() *Watch {
 	}}
 }
 
-// Appeared is told of each open event that the watch brings, whole. One that is new has its first reconcile without a read.
+// Appeared is told of each open event that the watch brings, whole. One that is new has its first
+// reconcile without a read.
 func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
 		return
@@ -43,7 +44,8 @@ func (r *Reconciler) OnGone() cache.ResourceEventHandler {
 	}}
 }
 
-// OnRepository wakes the events that wait for an operator, who may have changed the Repository for that.
+// OnRepository wakes the events that wait for an operator, who may have changed the Repository for
+// that.
 func (r *Reconciler) OnRepository() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, known bool) {
@@ -80,5 +82,6 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 	return events
 }
 
-// Waiting returns how many events stand in lines, by the share of the workers of which each found no turn.
+// Waiting returns how many events stand in lines, by the share of the workers of which each found
+// no turn.
 func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }

@@ -40,7 +40,8 @@ const (
 	keyPrivateKey = "github-private-key"
 )
 
-// world is a cluster of fakes with one event in it, and the process that leads it. It outlives the processes that a test kills.
+// world is a cluster of fakes with one event in it, and the process that leads it. It outlives the
+// processes that a test kills.
 type world struct {
 	t      *testing.T
 	own    *fake.Clientset
@@ -90,7 +91,8 @@ func newWorld(t *testing.T, files ...git.File) *world {
 	return w
 }
 
-// identify gives a new PipelineRun the UID that a real API server would, and stores none of a dry run.
+// identify gives a new PipelineRun the UID that a real API server would, and stores none of a dry
+// run.
 func (w *world) identify(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 	create, _ := action.(clienttesting.CreateAction)
 	if impl, ok := action.(clienttesting.CreateActionImpl); ok && len(impl.GetCreateOptions().DryRun) > 0 {
@@ -192,7 +194,8 @@ func (w *world) quietly(f func() *Reconciler) *Reconciler {
 	return r
 }
 
-// settle reconciles until the event is settled, ending each PipelineRun as told as soon as it exists.
+// settle reconciles until the event is settled, ending each PipelineRun as told as soon as it
+// exists.
 func (w *world) settle(outcome corev1.ConditionStatus) {
 	w.t.Helper()
 	for range 60 {

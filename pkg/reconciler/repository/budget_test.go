@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// S5: a Repository says that its deliveries are refused, and that they no longer are. Its status is written once each,
-// however many events come and go.
+// S5: a Repository says that its deliveries are refused, and that they no longer are. Its status is
+// written once each, however many events come and go.
 func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	key := types.NamespacedName{Namespace: "one", Name: "app"}

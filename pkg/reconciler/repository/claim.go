@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it, or if it is to
-// be taken over. The first create wins.
+// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it, or if
+// it is to be taken over. The first create wins.
 func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
 	name := v1alpha1.ClaimName(canonical)
 	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
@@ -70,7 +70,8 @@ func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
 	return claim
 }
 
-// hasClaim tells whether the claim of a URL is the owner's, and not released, as far as the cache knows.
+// hasClaim tells whether the claim of a URL is the owner's, and not released, as far as the cache
+// knows.
 func (r *Reconciler) hasClaim(owner types.NamespacedName, canonical string) bool {
 	return owned(r.cachedClaim(v1alpha1.ClaimName(canonical)), owner)
 }
@@ -99,7 +100,8 @@ func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Re
 		return claim, true, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be talked to by an operator.
+		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be
+		// talked to by an operator.
 		refused := fault.FromKube(fault.VerbCreate, err)
 		if refused.Class == fault.Invalid {
 			refused.Class = fault.Operator

@@ -20,7 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 )
 
-// The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has those of events.
+// The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has
+// those of events.
 const (
 	reasonOwned      = "Owned"
 	reasonGlobal     = "Global"
@@ -80,8 +81,8 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name)
 }
 
-// markSettings names the fields that are set and not acted on, the one that denies first. Repositories without such a field
-// have no such condition, unless they had one before.
+// markSettings names the fields that are set and not acted on, the one that denies first.
+// Repositories without such a field have no such condition, unless they had one before.
 func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
 	message := ""
@@ -103,7 +104,8 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	}
 }
 
-// wrongSettings returns what all settings mean that cannot be acted on as they are written, and the first of them, nil if there is none.
+// wrongSettings returns what all settings mean that cannot be acted on as they are written, and the
+// first of them, nil if there is none.
 func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message string, invalid error) {
 	settings := repository.Spec.Settings
 	if settings == nil {
@@ -134,9 +136,9 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	return strings.Join(all, " "), invalid
 }
 
-// markBudget tells that deliveries are refused because open events have used up a budget. The message has no number that changes
-// with every event, and the ledger calls a budget free when a quarter of it is: the status is written twice, however many
-// deliveries come.
+// markBudget tells that deliveries are refused because open events have used up a budget. The
+// message has no number that changes with every event, and the ledger calls a budget free when a
+// quarter of it is: the status is written twice, however many deliveries come.
 func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	if !r.eventsSynced() {
 		return // markCredentials says so
@@ -171,8 +173,8 @@ func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 	return nil
 }
 
-// newest returns the problem that arose last, nil if there is none. Ties are broken by names, so that replicas and
-// retries agree.
+// newest returns the problem that arose last, nil if there is none. Ties are broken by names, so
+// that replicas and retries agree.
 func newest(events ...*v1alpha1.GitEvent) *problem {
 	var all []problem
 	for _, event := range events {
@@ -201,7 +203,8 @@ func sameProblem(a, b *problem) bool {
 	return a.Reason == b.Reason && a.Message == b.Message && a.Since.Equal(&b.Since)
 }
 
-// tell makes one Kubernetes Event for each condition whose reason changed. That all is well from the start is no news.
+// tell makes one Kubernetes Event for each condition whose reason changed. That all is well from
+// the start is no news.
 func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
 	for _, condition := range []apis.ConditionType{
 		pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget, pacv1alpha1.RepositorySlots,

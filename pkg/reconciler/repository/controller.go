@@ -30,7 +30,8 @@ import (
 
 const (
 	queueName = "repositories"
-	// A new Repository costs two writes, one after the other, and five thousand of them may be there at the first start.
+	// A new Repository costs two writes, one after the other, and five thousand of them may be
+	// there at the first start.
 	workers = 16
 )
 
@@ -41,15 +42,18 @@ type EventInformer interface {
 
 // Options are what the repository controller shares with others in the process.
 type Options struct {
-	// OpenEvents returns the GitEvents of a Repository that are not settled, from the cache of EventInformer.
+	// OpenEvents returns the GitEvents of a Repository that are not settled, from the cache of
+	// EventInformer.
 	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
 	// EventInformer is started and waited for by whoever made it.
 	EventInformer EventInformer
 	// Claims are those in Plumbline's own namespace.
 	Claims *claim.Claims
-	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not over.
+	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not
+	// over.
 	Runs cache.KeyListerGetter
-	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is that of all that have none; "" for none.
+	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is
+	// that of all that have none; "" for none.
 	GlobalRepository string
 	// Clock tells when a claim ends; nil is the real one.
 	Clock clock.PassiveClock
@@ -91,7 +95,8 @@ func NewController(options Options) injection.ControllerConstructor {
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
 		}
-		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
+		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes
+		// its owner.
 		options.Claims.Start(ctx)
 		return impl
 	}
@@ -105,7 +110,8 @@ func newReconciler(options Options) *Reconciler {
 	return r
 }
 
-// promote enqueues every key that may have work: Repositories, and owners of claims whether they exist or not.
+// promote enqueues every key that may have work: Repositories, and owners of claims whether they
+// exist or not.
 func promote(repositories, claims cache.Indexer) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
 	return func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 		for _, obj := range repositories.List() {

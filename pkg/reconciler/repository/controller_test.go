@@ -37,7 +37,8 @@ func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEvent
 }
 func (noEvents) HasSynced() bool { return true }
 
-// The controller as sharedmain builds it: deletions, claims and the end of a claim's day wake the right Repositories.
+// The controller as sharedmain builds it: deletions, claims and the end of a claim's day wake the
+// right Repositories.
 func TestControllerHandsAURLOver(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, systemNS)
 	ctx, cancel, informers := rtesting.SetupFakeContextWithCancel(t)

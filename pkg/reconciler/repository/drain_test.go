@@ -39,8 +39,8 @@ func (w *world) holders() []string {
 	return all
 }
 
-// Issue 15: with fifty that wait the limit is raised, lowered, removed and set again. They get slots in order, no slot is taken from a run
-// that has not ended, and urgent ones come first.
+// Issue 15: with fifty that wait the limit is raised, lowered, removed and set again. They get
+// slots in order, no slot is taken from a run that has not ended, and urgent ones come first.
 func TestFiftyThatWaitDrainInOrder(t *testing.T) {
 	const events = 51
 	w := line(t, 1, events)
@@ -104,8 +104,8 @@ func (w *world) installation(namespace string) *Reconciler {
 	return other
 }
 
-// Two installations on one cluster give the slots of one limit, each to its own runs, from what they saw of the Repository at some time.
-// Together they never give more, and each gets its turn.
+// Two installations on one cluster give the slots of one limit, each to its own runs, from what
+// they saw of the Repository at some time. Together they never give more, and each gets its turn.
 func TestTwoInstallationsGiveSlotsAtOnce(t *testing.T) {
 	const events, limit = 12, 2
 	for seed := range uint64(20) {

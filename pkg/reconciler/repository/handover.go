@@ -19,9 +19,10 @@ import (
 // reasonBadOwners says that nobody's ownership can be proven at the moment.
 const reasonBadOwners = "BadURLOwners"
 
-// takeOver deletes the claim of another Repository if the owner is to have the URL in its place, and tells whether it did. That
-// is so only where the administrator asks for proofs: the URL is listed for the owner's namespace and not for the other's; or it
-// is in no list, no event has proven it, and it is the owner's turn.
+// takeOver deletes the claim of another Repository if the owner is to have the URL in its place,
+// and tells whether it did. That is so only where the administrator asks for proofs: the URL is
+// listed for the owner's namespace and not for the other's; or it is in no list, no event has
+// proven it, and it is the owner's turn.
 func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, live *v1alpha1.RepositoryClaim) (bool, error) {
 	owners, holder := r.settings.Load().Owners, ownerOf(live)
 	if holder == owner || !owners.Asked || owners.Broken != "" {
@@ -48,9 +49,10 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 	return true, r.deleteClaim(ctx, live) // a released one, too: who proves nothing is kept nothing for
 }
 
-// move gives a claim to the Repository if its owner is of the same namespace and has given up the URL, e.g. because it was renamed: deleted
-// and created with another name. The API server confirms that it is gone or names another URL. The claim is changed, not made anew, so that no
-// other namespace can be first in between (docs/adr/0053).
+// move gives a claim to the Repository if its owner is of the same namespace and has given up the
+// URL, e.g. because it was renamed: deleted and created with another name. The API server confirms
+// that it is gone or names another URL. The claim is changed, not made anew, so that no other
+// namespace can be first in between (docs/adr/0053).
 func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live *v1alpha1.RepositoryClaim) (*v1alpha1.RepositoryClaim, error) {
 	holder := ownerOf(live)
 	if holder.Namespace != to.Namespace || holder == keyOf(to) || live.Status.ReleasedAt == nil && slices.Contains(r.rivals(live.Name), holder) {
@@ -72,7 +74,8 @@ func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live 
 	return moved, nil
 }
 
-// endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one again, it has another hour.
+// endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one
+// again, it has another hour.
 func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
 	owners := r.settings.Load().Owners
 	if claim.Status.UnprovenSince == nil || owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {

@@ -104,7 +104,8 @@ func TestAURLThatIsListedTwiceStaysWithTheFirst(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, falseClaimed)
 }
 
-// Nobody keeps a URL for ever that has no proof of it, however many Repositories name it; and nobody loses one who has.
+// Nobody keeps a URL for ever that has no proof of it, however many Repositories name it; and
+// nobody loses one who has.
 func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w := newWorld(t, repo("one", "a", appURL), repo("one", "b", appURL), repo("two", "app", appURL))
 	w.configure(map[string]string{"url-owners": "{}"})
@@ -134,8 +135,8 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 }
 
-// A URL that a team has had for long is not lost in the moment in which a proof is asked for, nor when one event lacks it: its hour
-// begins then. That of what is listed, or proven again, is over.
+// A URL that a team has had for long is not lost in the moment in which a proof is asked for, nor
+// when one event lacks it: its hour begins then. That of what is listed, or proven again, is over.
 func TestALongHeldURLHasItsHour(t *testing.T) {
 	for name, begins := range map[string]struct{ before, then func(w *world) }{
 		"the setting is new": {func(*world) {}, func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) }},

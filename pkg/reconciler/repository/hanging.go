@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// tookLong is what no reconcile takes where the API server answers: a team's admission webhook may hang at each status of its
-	// Repositories, and slots and claims of all teams wait for the same workers.
+	// tookLong is what no reconcile takes where the API server answers: a team's admission webhook
+	// may hang at each status of its Repositories, and slots and claims of all teams wait for the
+	// same workers.
 	tookLong = 3 * time.Second
-	// hangsFor is how long a namespace in which one took so long has no more than hangingWorkers. Whoever finds none is woken when one is
-	// free, and after hangRetry if that is lost.
+	// hangsFor is how long a namespace in which one took so long has no more than hangingWorkers.
+	// Whoever finds none is woken when one is free, and after hangRetry if that is lost.
 	hangsFor       = 5 * time.Minute
 	hangingWorkers = 2
 	hangRetry      = time.Minute

@@ -23,11 +23,13 @@ const (
 	maxHeld = 5
 
 	reasonHeld = "Held"
-	// reasonNotStored is that of the fault and the Event of a Repository whose slots the API server does not keep.
+	// reasonNotStored is that of the fault and the Event of a Repository whose slots the API server
+	// does not keep.
 	reasonNotStored = "SlotsNotStored"
 )
 
-// stamp notes of slots without a time that they are held from now on, and of those that a process has given whose clock was ahead.
+// stamp notes of slots without a time that they are held from now on, and of those that a process
+// has given whose clock was ahead.
 func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
 	for i := range slots {
@@ -37,8 +39,9 @@ func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	}
 }
 
-// markHeld names the runs that have had a slot for long. The message has no times: it changes when a run comes or goes. The error is the time
-// of the next look, because nothing else tells that an hour is over.
+// markHeld names the runs that have had a slot for long. The message has no times: it changes when
+// a run comes or goes. The error is the time of the next look, because nothing else tells that an
+// hour is over.
 func (r *Reconciler) markHeld(repository *pacv1alpha1.Repository) error {
 	if !r.eventsSynced() {
 		return nil // markCredentials says so

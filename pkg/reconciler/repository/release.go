@@ -16,15 +16,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// claimKept is how long a claim outlives its Repository, so that a delete and re-create does not hand a team's events
-// and tokens to another namespace (design/architecture.md, "Ownership of a URL").
+// claimKept is how long a claim outlives its Repository, so that a delete and re-create does not
+// hand a team's events and tokens to another namespace (design/architecture.md, "Ownership of a
+// URL").
 const claimKept = 24 * time.Hour
 
-// openEventsLook is how often a claim is looked at that is kept for the open events of a namespace that was left.
+// openEventsLook is how often a claim is looked at that is kept for the open events of a namespace
+// that was left.
 const openEventsLook = 10 * time.Minute
 
-// release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has just read live
-// that the owner is gone or names another URL: a cache that lags never costs a team its URL.
+// release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has
+// just read live that the owner is gone or names another URL: a cache that lags never costs a team
+// its URL.
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
 	var errs []error
 	for _, claim := range r.others(owner, canonical) {

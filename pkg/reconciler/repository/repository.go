@@ -30,7 +30,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends within seconds.
+// reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends
+// within seconds.
 const reconcileTimeout = 30 * time.Second
 
 // Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware.
@@ -41,7 +42,8 @@ type Reconciler struct {
 	tekton tektonv1.PipelineRunsGetter
 	// namespace is Plumbline's own: claims live there.
 	namespace string
-	// repositories and claims are caches; nothing is denied and nothing is ended on their word alone.
+	// repositories and claims are caches; nothing is denied and nothing is ended on their word
+	// alone.
 	repositories, claims cache.Indexer
 	replaced             replaced
 	priorities           priorities
@@ -74,8 +76,8 @@ const (
 	stepStatus  = "status"
 )
 
-// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date. Each of its steps has its
-// own time: see docs/adr/0012.
+// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date.
+// Each of its steps has its own time: see docs/adr/0012.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -158,7 +160,8 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
 }
 
-// writeStatus writes what was read live at the start of this reconcile: its resource version makes a lost race a conflict.
+// writeStatus writes what was read live at the start of this reconcile: its resource version makes
+// a lost race a conflict.
 func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
 	written, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
@@ -176,8 +179,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Re
 	return nil
 }
 
-// notStored tells of slots that the API server has dropped without a word, because the CustomResourceDefinition does not have their fields:
-// it is Pipelines-as-Code's, or of an older version. No run of such a Repository is created, and its status may not keep a condition.
+// notStored tells of slots that the API server has dropped without a word, because the
+// CustomResourceDefinition does not have their fields: it is Pipelines-as-Code's, or of an older
+// version. No run of such a Repository is created, and its status may not keep a condition.
 func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repository) error {
 	err := fault.Operatorf(reasonNotStored, "the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
 		"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml", pipelinesascode.GroupName, repository.Namespace, repository.Name)

@@ -133,7 +133,8 @@ func (w *world) configure(data map[string]string) {
 	w.r.settings = store
 }
 
-// reconcile runs keys in order, with a cache that is up to date before each, and fails on errors that are not timers.
+// reconcile runs keys in order, with a cache that is up to date before each, and fails on errors
+// that are not timers.
 func (w *world) reconcile(keys ...string) time.Duration {
 	w.Helper()
 	var after time.Duration

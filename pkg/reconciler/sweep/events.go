@@ -17,16 +17,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// evictBatch is how many events are evicted together: those of one page of tombstones follow each other, and share its
-// write.
+// evictBatch is how many events are evicted together: those of one page of tombstones follow each
+// other, and share its write.
 const evictBatch = 25
 
-// youngest is how long ago the end of an event must be before its stub is deleted, however many there are. Until then receivers
-// need not look for the tombstone of an event that has just happened (recentTime there).
+// youngest is how long ago the end of an event must be before its stub is deleted, however many
+// there are. Until then receivers need not look for the tombstone of an event that has just
+// happened (recentTime there).
 const youngest = 30 * time.Minute
 
-// maxSpared is how many events stay although they are due to be deleted, because what they have given up to report is tried again, and
-// maxSparedOf how many of one namespace: whoever makes and deletes Repositories can make thousands of them.
+// maxSpared is how many events stay although they are due to be deleted, because what they have
+// given up to report is tried again, and maxSparedOf how many of one namespace: whoever makes and
+// deletes Repositories can make thousands of them.
 const (
 	maxSpared   = 1000
 	maxSparedOf = maxSpared / 10
@@ -82,8 +84,8 @@ func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjec
 	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting GitEvent %s: %w", event.Name, err))
 }
 
-// evict deletes the oldest settled events above the cap. A tombstone is written before its event is deleted, so that a
-// redelivery finds one or the other at any time.
+// evict deletes the oldest settled events above the cap. A tombstone is written before its event is
+// deleted, so that a redelivery finds one or the other at any time.
 func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMetadata) error {
 	oldest, rest := above(&r.ages, events, func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time })
 	entries := map[string][]tombstone.Entry{}
@@ -118,9 +120,10 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	return nil
 }
 
-// spare tells whether an event stays because what it has given up to report is tried again: nothing else knows how its checks end. It may
-// have waited for days until it gave up, so what counts is its end, not its delivery. One that is too old and above the cap as well is asked
-// for twice in a pass.
+// spare tells whether an event stays because what it has given up to report is tried again: nothing
+// else knows how its checks end. It may have waited for days until it gave up, so what counts is
+// its end, not its delivery. One that is too old and above the cap as well is asked for twice in a
+// pass.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
 		return false
@@ -192,7 +195,8 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	return nil
 }
 
-// tidy counts the tombstones of a page, and takes out those that count no more when they are the most of it.
+// tidy counts the tombstones of a page, and takes out those that count no more when they are the
+// most of it.
 func (r *Reconciler) tidy(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return r.unless(ctx, object.Name, r.tidyPage(ctx, object.Name))
 }

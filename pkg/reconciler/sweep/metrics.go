@@ -47,7 +47,8 @@ func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of the sweep: %w", err)
 	}
-	// A series that begins at its first event hides that event from increase(), and one that is not there hides that nothing happens.
+	// A series that begins at its first event hides that event from increase(), and one that is not
+	// there hides that nothing happens.
 	m.losses.Add(context.Background(), 0)
 	m.passes.Add(context.Background(), 0)
 	return m, nil

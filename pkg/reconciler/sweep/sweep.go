@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep removes what is no longer needed: settled events, payloads without an open event, secrets that came late. It also has
-// the checks closed of PipelineRuns without an event.
+// Package sweep removes what is no longer needed: settled events, payloads without an open event,
+// secrets that came late. It also has the checks closed of PipelineRuns without an event.
 package sweep
 
 import (
@@ -34,13 +34,14 @@ const (
 	turn = 10 * time.Second
 	// soon is the pause between two reconciles of a pass.
 	soon = 100 * time.Millisecond
-	// rest is the pause after a page. One of 500 events costs the API server 170 ms of CPU, which events need at the same time; a pass
-	// over 100,000 of them takes ten minutes then.
+	// rest is the pause after a page. One of 500 events costs the API server 170 ms of CPU, which
+	// events need at the same time; a pass over 100,000 of them takes ten minutes then.
 	rest = time.Second
 )
 
-// Reconciler carries one pass after the other through its phases. Its key is always the same, so there is one of it at a
-// time in a process; two processes may overlap, and every write is guarded by a UID or a resource version.
+// Reconciler carries one pass after the other through its phases. Its key is always the same, so
+// there is one of it at a time in a process; two processes may overlap, and every write is guarded
+// by a UID or a resource version.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
 
@@ -69,13 +70,15 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // counts are what a pass has found.
 type counts struct {
 	stubs, tombstones int
-	// asked is for how many runs without an event a Git service was asked, askedOf for how many of a namespace.
+	// asked is for how many runs without an event a Git service was asked, askedOf for how many of
+	// a namespace.
 	asked   int
 	askedOf map[string]int
 	// told is for how many settled events one was asked, toldOf for how many of a namespace.
 	told   int
 	toldOf map[string]int
-	// spared are the events that were not deleted because of what they have to report, sparedOf how many of a namespace.
+	// spared are the events that were not deleted because of what they have to report, sparedOf how
+	// many of a namespace.
 	spared   map[types.UID]bool
 	sparedOf map[string]int
 	// hangs are the namespaces whose Secrets take long and cannot be deleted.

@@ -39,7 +39,8 @@ const (
 	concurrency = copies.Shards
 	// batch is how long a change of a Repository waits for others, so that many cost one write.
 	batch = 100 * time.Millisecond
-	// clientQPS is for the reads within their budgets, and as many calls again to read and write shards.
+	// clientQPS is for the reads within their budgets, and as many calls again to read and write
+	// shards.
 	clientQPS = 2 * (asksPerSecond + firstsPerSecond + looksPerSecond)
 	userAgent = "plumbline-controller/webhook-secrets"
 	meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
@@ -51,7 +52,8 @@ type Options struct {
 	Namespace string
 	// AppSecret is the name of the Secret with the GitHub App's credentials, there.
 	AppSecret string
-	// GlobalRepository is the name of the Repository, there, whose settings complete those of all others.
+	// GlobalRepository is the name of the Repository, there, whose settings complete those of all
+	// others.
 	GlobalRepository string
 }
 
@@ -114,15 +116,16 @@ func (r *Reconciler) serve(all cache.Indexer, settings repositories.Settings) {
 	r.names.unread = func() bool { return settings.Load().Namespaces.Broken != "" }
 }
 
-// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent tells its reads of Secrets
-// from those that events need.
+// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent
+// tells its reads of Secrets from those that events need.
 func ownClient(ctx context.Context) kubernetes.Interface {
 	own := rest.CopyConfig(injection.GetConfig(ctx))
 	own.UserAgent, own.QPS, own.Burst = userAgent, clientQPS, clientQPS
 	return kubernetes.NewForConfigOrDie(own)
 }
 
-// watchAsks answers receivers. It is not waited for: what is missing is copied without being asked for.
+// watchAsks answers receivers. It is not waited for: what is missing is copied without being asked
+// for.
 func (r *Reconciler) watchAsks(ctx context.Context, kube kubernetes.Interface) error {
 	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", copies.Asks))
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)

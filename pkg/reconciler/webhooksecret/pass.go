@@ -82,7 +82,8 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	return !p.tell(ctx) || more, nil
 }
 
-// begin drops the copies that nobody names any more, as far as that is known, and takes over what is known of the others.
+// begin drops the copies that nobody names any more, as far as that is known, and takes over what
+// is known of the others.
 func (p *pass) begin() {
 	for id := range p.data {
 		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.incomplete {
@@ -104,7 +105,8 @@ func (p *pass) begin() {
 	}
 }
 
-// lost tells whether a copy that was made is not there any more: somebody has deleted or changed the shard.
+// lost tells whether a copy that was made is not there any more: somebody has deleted or changed
+// the shard.
 func (p *pass) lost(id string) bool {
 	_, there := copies.Copy(p.data, id)
 	return !there && p.next.states[id] == copied
@@ -184,8 +186,8 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 	return copied, nil
 }
 
-// room tells whether a copy fits into the shard, and into what its namespace may take of it. As much is kept for our own
-// namespace, which has the App's secret.
+// room tells whether a copy fits into the shard, and into what its namespace may take of it. As
+// much is kept for our own namespace, which has the App's secret.
 func (p *pass) room(n named, value copies.Value) bool {
 	all, own := value.Bytes(), value.Bytes()
 	for id, other := range p.wanted {
@@ -215,7 +217,8 @@ func (p *pass) complete() bool {
 	return true
 }
 
-// write creates or changes the shard. Whoever else changed it since it was read makes this a conflict.
+// write creates or changes the shard. Whoever else changed it since it was read makes this a
+// conflict.
 func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, complete bool) error {
 	annotations := map[string]string{}
 	if complete {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apicalls counts the API server's refusals of this process's calls. knative's own client metrics name no
-// status but 200.
+// Package apicalls counts the API server's refusals of this process's calls. knative's own client
+// metrics name no status but 200.
 package apicalls
 
 import (
@@ -134,8 +134,8 @@ func verb(req *http.Request) fault.Verb {
 	return fault.VerbRead
 }
 
-// resource is the plural of a call's kind: what follows the version, and the namespace if there is one. Our code names
-// it, so it has few values.
+// resource is the plural of a call's kind: what follows the version, and the namespace if there is
+// one. Our code names it, so it has few values.
 func resource(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	version := map[string]int{"api": 1, "apis": 2}[parts[0]]

@@ -21,7 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A call that the API server refuses is counted by what it was and why it failed, and its caller sees the answer whole.
+// A call that the API server refuses is counted by what it was and why it failed, and its caller
+// sees the answer whole.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	const runs = "/apis/tekton.dev/v1/namespaces/ci/pipelineruns"

@@ -4,8 +4,8 @@ package apicalls
 
 import "sync"
 
-// maxNames is the most names of admission webhooks and policies that become labels. A cluster has a few; the bound is
-// for what a proxy or a broken webhook makes of the text they are taken from.
+// maxNames is the most names of admission webhooks and policies that become labels. A cluster has a
+// few; the bound is for what a proxy or a broken webhook makes of the text they are taken from.
 const maxNames = 50
 
 // names are those met so far.

@@ -18,8 +18,8 @@ import (
 // source is what Kubernetes Events name as their source.
 const source = "plumbline"
 
-// Recorder returns the recorder in ctx, which tests put there, or one that writes with the client in ctx until ctx is
-// done. Events are best effort: what must not be lost is a condition.
+// Recorder returns the recorder in ctx, which tests put there, or one that writes with the client
+// in ctx until ctx is done. Events are best effort: what must not be lost is a condition.
 func Recorder(ctx context.Context) record.EventRecorder {
 	if recorder := controller.GetEventRecorder(ctx); recorder != nil {
 		return recorder

@@ -20,13 +20,15 @@ import (
 	"knative.dev/pkg/leaderelection"
 )
 
-// Drain is how long a process that was told to end keeps a lease because it still works on a key of it. What hangs for longer
-// goes on without the lease and begins no other call for its event (attempt.Record.Confirm). It is below the 50 s of a reconcile,
-// so that a Git service that hangs does not keep the next process waiting for as long.
+// Drain is how long a process that was told to end keeps a lease because it still works on a key of
+// it. What hangs for longer goes on without the lease and begins no other call for its event
+// (attempt.Record.Confirm). It is below the 50 s of a reconcile, so that a Git service that hangs
+// does not keep the next process waiting for as long.
 const Drain = 10 * time.Second
 
-// Election is this process's part in the election of who holds which lease. It has what knative's standard elector has not: a
-// lease is given back after the work under it has ended, and a lease that was given back is taken at once.
+// Election is this process's part in the election of who holds which lease. It has what knative's
+// standard elector has not: a lease is given back after the work under it has ended, and a lease
+// that was given back is taken at once.
 type Election struct {
 	client    kubernetes.Interface
 	namespace string
@@ -39,8 +41,9 @@ type Election struct {
 	running sync.WaitGroup
 }
 
-// New returns an election in which nobody takes part yet. When stop is closed every lease is given back. The identity in the
-// configuration has to be this process's alone; client is used for leases only.
+// New returns an election in which nobody takes part yet. When stop is closed every lease is given
+// back. The identity in the configuration has to be this process's alone; client is used for leases
+// only.
 func New(stop <-chan struct{}, client kubernetes.Interface, namespace string, config leaderelection.ComponentConfig) (*Election, error) {
 	e := &Election{client: client, namespace: namespace, config: config, drain: Drain, stop: stop, terms: map[string]*term{}}
 	return e, e.watch()
@@ -54,8 +57,8 @@ type key struct{}
 // With adds an election to the context of controllers' constructors.
 func With(ctx context.Context, e *Election) context.Context { return context.WithValue(ctx, key{}, e) }
 
-// run takes part in the election for the queue's leases until stop is closed. They have the names that knative gives them, e.g.
-// "plumbline-controller.gitevents.03-of-10".
+// run takes part in the election for the queue's leases until stop is closed. They have the names
+// that knative gives them, e.g. "plumbline-controller.gitevents.03-of-10".
 func (e *Election) run(q *Queue) error {
 	prefix := e.config.Component + "." + q.name
 	prefix = cmp.Or(e.config.LeaseNamesPrefixMapping[prefix], prefix)
@@ -96,8 +99,9 @@ func (e *Election) elector(t *term) (*clientelection.LeaderElector, error) {
 	})
 }
 
-// apart is how often a lease is renewed: a time of its own, up to a fifth less than what is configured. Fifty leases that were all
-// renewed together kept the API server from everybody else for a quarter of a second each time.
+// apart is how often a lease is renewed: a time of its own, up to a fifth less than what is
+// configured. Fifty leases that were all renewed together kept the API server from everybody else
+// for a quarter of a second each time.
 func apart(lease string, period time.Duration) time.Duration {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(lease)) // a hash never fails
@@ -114,8 +118,9 @@ type lock struct {
 	ours  bool          // the record that was last read names this process
 }
 
-// Get implements resourcelock.Interface. The elector goes on renewing until its deadline when it reads another one's name, e.g. after a
-// pause, or reads that the lease is nobody's, and then takes it as if nobody had had it meanwhile: the term is ended at once.
+// Get implements resourcelock.Interface. The elector goes on renewing until its deadline when it
+// reads another one's name, e.g. after a pause, or reads that the lease is nobody's, and then takes
+// it as if nobody had had it meanwhile: the term is ended at once.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	l.ours = err == nil && record.HolderIdentity == l.Identity()
@@ -135,9 +140,9 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write gives the lease up before it is given back: nothing may be begun after another process can have it. A write is not
-// cancelled before its deadline: it might land after the lease was read to give it back, which then fails with a conflict, and
-// everybody waits until the lease is over.
+// write gives the lease up before it is given back: nothing may be begun after another process can
+// have it. A write is not cancelled before its deadline: it might land after the lease was read to
+// give it back, which then fails with a conflict, and everybody waits until the lease is over.
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	if record.HolderIdentity == "" {
 		l.term.lost()

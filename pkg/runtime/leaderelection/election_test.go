@@ -21,7 +21,8 @@ import (
 const (
 	// late is when a test gives up; everything takes milliseconds.
 	late = 20 * time.Second
-	// lease is longer than that, as are the times between attempts: nobody gets a lease because it ran out or was asked for again.
+	// lease is longer than that, as are the times between attempts: nobody gets a lease because it
+	// ran out or was asked for again.
 	lease = 10 * time.Minute
 )
 
@@ -90,7 +91,8 @@ func pair(t *testing.T, drain time.Duration) (leader, other *process, client kub
 	return leader, other, client
 }
 
-// Whoever is told to end begins nothing, keeps the lease until what it works on is over, and then another process has it at once.
+// Whoever is told to end begins nothing, keeps the lease until what it works on is over, and then
+// another process has it at once.
 func TestALeaseIsKeptUntilTheWorkIsOver(t *testing.T) {
 	leader, other, client := pair(t, lease)
 	leader.stop()
@@ -120,7 +122,8 @@ func TestALeaseIsGivenBackBesideWorkThatHangs(t *testing.T) {
 	close(leader.letGo)
 }
 
-// A lease that somebody deleted is stood for at once, too: it is the operator's way to end a dead process's.
+// A lease that somebody deleted is stood for at once, too: it is the operator's way to end a dead
+// process's.
 func TestADeletedLease(t *testing.T) {
 	client := fake.NewClientset()
 	if err := resourceLock(client).Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "dead", LeaseDurationSeconds: int(lease.Seconds())}); err != nil {
@@ -137,8 +140,8 @@ func TestADeletedLease(t *testing.T) {
 	await(t, p.promoted, "it leads")
 }
 
-// A renewal that is under way when the process is told to end is answered first: if it landed after the lease was read, that
-// could not be given back.
+// A renewal that is under way when the process is told to end is answered first: if it landed after
+// the lease was read, that could not be given back.
 func TestARenewalIsNotCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), lease)
 	cancel()
@@ -155,7 +158,8 @@ func TestARenewalIsNotCancelled(t *testing.T) {
 	}
 }
 
-// A process that was paused reads that another one has got the lease: it holds nothing, and does not end the other one's lease.
+// A process that was paused reads that another one has got the lease: it holds nothing, and does
+// not end the other one's lease.
 func TestTheLeaseOfAnotherProcessIsNotGivenBack(t *testing.T) {
 	client := fake.NewClientset()
 	p := start(t, client, "paused", lease)
@@ -179,7 +183,8 @@ func TestALeaseIsNotHeldForLongerThanItLasts(t *testing.T) {
 	eventually(t, "a lease that is over is not held", func() bool { return !term.holds() })
 }
 
-// A process that reads that its lease is another one's, or was, begins nothing more, and stands again.
+// A process that reads that its lease is another one's, or was, begins nothing more, and stands
+// again.
 func TestALeaseThatWasTakenIsLostAtOnce(t *testing.T) {
 	for _, holder := range []string{"other", ""} {
 		inner := &recorded{identity: "we", record: resourcelock.LeaderElectionRecord{HolderIdentity: holder}}

@@ -10,7 +10,8 @@ import (
 	"knative.dev/pkg/reconciler"
 )
 
-// term is what this process has of one lease: it stands for it, it leads, it only ends what it had begun, or none of it.
+// term is what this process has of one lease: it stands for it, it leads, it only ends what it had
+// begun, or none of it.
 type term struct {
 	queue  *Queue
 	bucket reconciler.Bucket
@@ -27,8 +28,9 @@ type term struct {
 	retry   context.CancelFunc // ends the wait for the next attempt to get the lease
 }
 
-// run stands for the lease, whenever it was lost again, until stop is closed; then it waits for at most the time drain until
-// nothing is worked on, and gives the lease back. It is renewed meanwhile.
+// run stands for the lease, whenever it was lost again, until stop is closed; then it waits for at
+// most the time drain until nothing is worked on, and gives the lease back. It is renewed
+// meanwhile.
 func (t *term) run(stand func(context.Context), stop <-chan struct{}, drain time.Duration) {
 	standing, giveBack := context.WithCancel(context.Background())
 	defer giveBack()
@@ -78,7 +80,8 @@ func (t *term) demote() {
 	}
 }
 
-// writes is called before this process asks for the lease, or renews it; wrote when that was answered.
+// writes is called before this process asks for the lease, or renews it; wrote when that was
+// answered.
 func (t *term) writes() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,8 +125,8 @@ func (t *term) taken() {
 	}
 }
 
-// free is called when somebody has given the lease back. A write that is under way is not disturbed: it would get the lease and give it
-// back, which is told again.
+// free is called when somebody has given the lease back. A write that is under way is not
+// disturbed: it would get the lease and give it back, which is told again.
 func (t *term) free() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

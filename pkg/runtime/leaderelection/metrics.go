@@ -16,8 +16,8 @@ import (
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 
-// wanted records the gauge plumbline.leases (queue): how many leases a queue has. Over all processes plumbline.leases.held adds up to
-// it, except during a takeover.
+// wanted records the gauge plumbline.leases (queue): how many leases a queue has. Over all
+// processes plumbline.leases.held adds up to it, except during a takeover.
 func wanted(queue string, leases int) error {
 	gauge, err := otel.Meter(meterName).Int64Gauge("plumbline.leases", metric.WithUnit("{lease}"),
 		metric.WithDescription("Leases that a queue is divided into, by queue"))
@@ -28,8 +28,9 @@ func wanted(queue string, leases int) error {
 	return nil
 }
 
-// Count records the gauge plumbline.leases.held (queue): the leases of a queue that this process holds. It wraps
-// whatever functions are set, so call it after they are, after the meter provider is, and before the controller runs.
+// Count records the gauge plumbline.leases.held (queue): the leases of a queue that this process
+// holds. It wraps whatever functions are set, so call it after they are, after the meter provider
+// is, and before the controller runs.
 func Count(funcs *reconciler.LeaderAwareFuncs, queue string) error {
 	gauge, err := otel.Meter(meterName).Int64Gauge("plumbline.leases.held", metric.WithUnit("{lease}"),
 		metric.WithDescription("Leases that this process holds, by queue"))

@@ -19,8 +19,8 @@ type bucket struct {
 
 func (b bucket) Name() string { return b.name }
 
-// The gauge follows what is promoted and demoted, keeps the reconciler's own functions, and is not misled by the end of
-// an election that was never won.
+// The gauge follows what is promoted and demoted, keeps the reconciler's own functions, and is not
+// misled by the end of an election that was never won.
 func TestCount(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))

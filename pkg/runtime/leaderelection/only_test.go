@@ -13,7 +13,8 @@ import (
 	"knative.dev/pkg/reconciler"
 )
 
-// Of a queue whose keys are known only the leases with a key are stood for: its two keys are led, and there are no others.
+// Of a queue whose keys are known only the leases with a key are stood for: its two keys are led,
+// and there are no others.
 func TestNobodyStandsForALeaseWithoutAKey(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, stop := context.WithCancel(t.Context())

@@ -21,10 +21,12 @@ type Led interface {
 	reconciler.LeaderAware
 }
 
-// Queue is the reconciler to give to knative instead of one that works under leases. Knative then knows of no election, and runs it as
-// if it led everything: it promotes it once for all keys, as soon as the caches are filled.
+// Queue is the reconciler to give to knative instead of one that works under leases. Knative then
+// knows of no election, and runs it as if it led everything: it promotes it once for all keys, as
+// soon as the caches are filled.
 type Queue struct {
-	// Enqueue enqueues a key if it is one of the bucket's, e.g. controller.Impl.MaybeEnqueueBucketKey. It is needed.
+	// Enqueue enqueues a key if it is one of the bucket's, e.g.
+	// controller.Impl.MaybeEnqueueBucketKey. It is needed.
 	Enqueue func(reconciler.Bucket, types.NamespacedName)
 
 	reconciler Led
@@ -40,9 +42,10 @@ type Queue struct {
 
 var _ Led = (*Queue)(nil)
 
-// NewQueue returns the queue of a reconciler in the election of the context; without one the reconciler leads everything. The
-// name is part of the names of its leases. Only are all the keys that it ever has, if that is known: nobody stands for a lease without
-// a key, each of which would cost the API server a write every two seconds.
+// NewQueue returns the queue of a reconciler in the election of the context; without one the
+// reconciler leads everything. The name is part of the names of its leases. Only are all the keys
+// that it ever has, if that is known: nobody stands for a lease without a key, each of which would
+// cost the API server a write every two seconds.
 func NewQueue(ctx context.Context, r Led, name string, only ...types.NamespacedName) *Queue {
 	election, _ := ctx.Value(key{}).(*Election)
 	return &Queue{reconciler: r, name: name, only: only, election: election, log: logging.FromContext(ctx)}
@@ -87,8 +90,8 @@ func (q *Queue) Reconcile(ctx context.Context, key string) error {
 	return q.reconciler.Reconcile(ctx, key)
 }
 
-// Holds tells whether the lease of a key is this process's: also while it ends, until it gives the lease back, and not after a pause
-// in which another one may have got it.
+// Holds tells whether the lease of a key is this process's: also while it ends, until it gives the
+// lease back, and not after a pause in which another one may have got it.
 func (q *Queue) Holds(key types.NamespacedName) bool {
 	if q.election == nil {
 		return true

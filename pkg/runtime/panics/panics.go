@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package panics hands the panic of a goroutine over to the one that waits for it. Go ends the process for a panic that
-// nothing catches in its own goroutine, and the reconciler catches those of its own alone.
+// Package panics hands the panic of a goroutine over to the one that waits for it. Go ends the
+// process for a panic that nothing catches in its own goroutine, and the reconciler catches those
+// of its own alone.
 package panics
 
 import (
@@ -10,7 +11,8 @@ import (
 	"sync"
 )
 
-// Catcher keeps the first panic of the functions it runs. The zero value is ready to use, by several goroutines.
+// Catcher keeps the first panic of the functions it runs. The zero value is ready to use, by
+// several goroutines.
 type Catcher struct {
 	mu     sync.Mutex
 	caught string

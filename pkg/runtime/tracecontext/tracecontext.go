@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracecontext carries a trace from the process that accepted a delivery to those that act on it: the W3C
-// traceparent is an annotation of the GitEvent. What senders of deliveries put in their headers is not carried.
+// Package tracecontext carries a trace from the process that accepted a delivery to those that act
+// on it: the W3C traceparent is an annotation of the GitEvent. What senders of deliveries put in
+// their headers is not carried.
 package tracecontext
 
 import (
@@ -16,7 +17,8 @@ import (
 // header is the W3C header whose value the annotation holds.
 const header = "traceparent"
 
-// Annotations returns the annotation that names the span in ctx, nil when there is none (tracing is off).
+// Annotations returns the annotation that names the span in ctx, nil when there is none (tracing is
+// off).
 func Annotations(ctx context.Context) map[string]string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -26,12 +28,14 @@ func Annotations(ctx context.Context) map[string]string {
 	return map[string]string{plumbline.TraceparentAnnotation: carrier[header]}
 }
 
-// With returns ctx with the span that the annotations name as the parent of spans to come; ctx itself if they name none.
+// With returns ctx with the span that the annotations name as the parent of spans to come; ctx
+// itself if they name none.
 func With(ctx context.Context, annotations map[string]string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{header: annotations[plumbline.TraceparentAnnotation]})
 }
 
-// Tekton returns the same span as Tekton reads it from a PipelineRun's annotation, "" if there is none.
+// Tekton returns the same span as Tekton reads it from a PipelineRun's annotation, "" if there is
+// none.
 func Tekton(annotations map[string]string) string {
 	parent := annotations[plumbline.TraceparentAnnotation]
 	if parent == "" {

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// What one process stores is the parent in another; without tracing, or with an annotation that is none, there is no
-// parent and nothing is stored.
+// What one process stores is the parent in another; without tracing, or with an annotation that is
+// none, there is no parent and nothing is stored.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	ctx, span := sdktrace.NewTracerProvider().Tracer("test").Start(t.Context(), "accept")

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob compresses immutable byte strings, the raw bodies of deliveries and the PipelineRuns of plans, and keeps those in
-// EventPayload objects that are too big for their GitEvent. A blob is written before the object that refers to it, so a
-// reference is never to something that was not there.
+// Package blob compresses immutable byte strings, the raw bodies of deliveries and the PipelineRuns
+// of plans, and keeps those in EventPayload objects that are too big for their GitEvent. A blob is
+// written before the object that refers to it, so a reference is never to something that was not
+// there.
 package blob
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// MaxBytes is the most a blob may have, uncompressed. The largest delivery has 25 MiB (GitHub's cap); a plan is made
-// from text that fits GitHub's 1 MiB a file.
+// MaxBytes is the most a blob may have, uncompressed. The largest delivery has 25 MiB (GitHub's
+// cap); a plan is made from text that fits GitHub's 1 MiB a file.
 const MaxBytes = 32 << 20
 
 // maxChunks is what MaxBytes of incompressible data need, and one for gzip's own bytes.
@@ -39,7 +40,8 @@ type Packed struct {
 	Size   int64
 }
 
-// Pack compresses data, which may come in parts: they are not copied into one. More than MaxBytes is an Invalid fault.
+// Pack compresses data, which may come in parts: they are not copied into one. More than MaxBytes
+// is an Invalid fault.
 func Pack(data ...[]byte) (Packed, error) {
 	size := 0
 	for _, part := range data {
@@ -60,8 +62,8 @@ func (p Packed) Whole() v1alpha1.BlobReference {
 	return v1alpha1.BlobReference{Digest: p.Digest, Size: p.Size}
 }
 
-// Chunks cuts the stream into chunks of at most v1alpha1.MaxChunkBytes, named <name>-0, <name>-1, … and labelled with the event
-// they belong to.
+// Chunks cuts the stream into chunks of at most v1alpha1.MaxChunkBytes, named <name>-0, <name>-1, …
+// and labelled with the event they belong to.
 func (p Packed) Chunks(namespace, name, event string) (v1alpha1.BlobReference, []*v1alpha1.EventPayload) {
 	var payloads []*v1alpha1.EventPayload
 	for stream := p.Stream; len(stream) > 0; {
@@ -94,7 +96,8 @@ func Digest(data ...[]byte) string {
 
 func chunkName(name string, index int) string { return fmt.Sprintf("%s-%d", name, index) }
 
-// compressors are used again: a new one takes 800 KB, which costs more than to compress a delivery of 10.
+// compressors are used again: a new one takes 800 KB, which costs more than to compress a delivery
+// of 10.
 var compressors sync.Pool //nolint:gochecknoglobals // memory without a state
 
 // compress returns a gzip stream without name and time, so that equal data gives equal bytes.
@@ -120,7 +123,8 @@ func compress(data [][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Size is how many bytes a gzip stream of Pack stands for, as its last four bytes say; 0 of what is none.
+// Size is how many bytes a gzip stream of Pack stands for, as its last four bytes say; 0 of what is
+// none.
 func Size(stream []byte) int {
 	if len(stream) < 4 {
 		return 0

@@ -122,8 +122,8 @@ func TestAStreamThatIsHeldWhole(t *testing.T) {
 			t.Errorf("%s: %v, want the fault CorruptPayload", name, err)
 		}
 	}
-	// A reader that looks for chunks, as the version before does, finds that this is none of its blobs. It must not take it for
-	// one that was deleted.
+	// A reader that looks for chunks, as the version before does, finds that this is none of its
+	// blobs. It must not take it for one that was deleted.
 	if _, err := blob.Read(t.Context(), shelf{}, ref); fault.Of(err) == nil || fault.Of(err).Reason != "CorruptPayload" {
 		t.Errorf("%v, want the fault CorruptPayload", err)
 	}

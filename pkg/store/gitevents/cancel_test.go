@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// The cache keeps where the runs of an event stand in the line, whether it cancels others or not; an informer trims a streamed list twice.
+// The cache keeps where the runs of an event stand in the line, whether it cancels others or not;
+// an informer trims a streamed list twice.
 func TestTheCacheKeepsPriorities(t *testing.T) {
 	t.Parallel()
 	urgent := int32(7)
@@ -30,8 +31,9 @@ func TestTheCacheKeepsPriorities(t *testing.T) {
 	}
 }
 
-// Of an event that is cancelled the cache keeps by which others, and each pipeline that ends once; of one that cancels what and by what; of every
-// other neither. An informer trims a streamed list twice.
+// Of an event that is cancelled the cache keeps by which others, and each pipeline that ends once;
+// of one that cancels what and by what; of every other neither. An informer trims a streamed list
+// twice.
 func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {
 	t.Parallel()
 	const name = plumbline.CancelAnnotation + "comment-1"
@@ -55,7 +57,8 @@ func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {
 	}
 }
 
-// What tells which of several events is newest stays: commits, branch or pull request, times, and whose runs end whose.
+// What tells which of several events is newest stays: commits, branch or pull request, times, and
+// whose runs end whose.
 func TestTheCacheKeepsWhatIsNewest(t *testing.T) {
 	t.Parallel()
 	e := open("comment", "north/app")

@@ -25,8 +25,9 @@ const (
 	byOrigin     = "origin"
 )
 
-// Watch is one informer shared by the controllers of a process. Settled events, which are most of them, are neither
-// watched nor kept in memory, and of the open ones only what Trim keeps: an event is read live before it is acted on.
+// Watch is one informer shared by the controllers of a process. Settled events, which are most of
+// them, are neither watched nor kept in memory, and of the open ones only what Trim keeps: an event
+// is read live before it is acted on.
 type Watch struct {
 	namespace string
 	once      sync.Once
@@ -39,8 +40,8 @@ func New(namespace string) *Watch {
 	return &Watch{namespace: namespace}
 }
 
-// Informer returns the informer, made on the first call with the client in ctx. What it holds and hands to handlers is
-// trimmed.
+// Informer returns the informer, made on the first call with the client in ctx. What it holds and
+// hands to handlers is trimmed.
 func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	w.once.Do(func() {
 		factory := externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx), controller.GetResyncPeriod(ctx),
@@ -68,8 +69,8 @@ func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	return w.informer
 }
 
-// BeforeTrim hands each object that the watch brings to a function before the cache has it, whole. It is not to be kept or changed:
-// the cache may have parts of it.
+// BeforeTrim hands each object that the watch brings to a function before the cache has it, whole.
+// It is not to be kept or changed: the cache may have parts of it.
 func (w *Watch) BeforeTrim(see func(*v1alpha1.GitEvent)) { w.whole.Store(&see) }
 
 // trim is Trim for an informer, which also hands over what it has missed the deletion of.
@@ -78,14 +79,16 @@ func (w *Watch) trim(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	// client-go trims what a streamed list brings once more before the cache has it. A whole event names its provider.
+	// client-go trims what a streamed list brings once more before the cache has it. A whole event
+	// names its provider.
 	if see := w.whole.Load(); see != nil && event.Spec.Provider != "" {
 		(*see)(event)
 	}
 	return Trim(event), nil
 }
 
-// Start runs the informer until ctx is done and waits for its first list. It may be called once a controller.
+// Start runs the informer until ctx is done and waits for its first list. It may be called once a
+// controller.
 func (w *Watch) Start(ctx context.Context) error {
 	informer := w.Informer(ctx).Informer()
 	if err := controller.StartInformers(ctx.Done(), informer); err != nil {
@@ -94,8 +97,8 @@ func (w *Watch) Start(ctx context.Context) error {
 	return nil
 }
 
-// Of returns the open events of a Repository, trimmed and in no order; none before the first call of Informer. They are
-// shared: do not change them.
+// Of returns the open events of a Repository, trimmed and in no order; none before the first call
+// of Informer. They are shared: do not change them.
 func (w *Watch) Of(namespace, name string) []*v1alpha1.GitEvent {
 	return w.by(byRepository, namespace+"/"+name)
 }

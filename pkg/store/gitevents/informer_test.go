@@ -27,7 +27,8 @@ import (
 
 const namespace = "plumbline"
 
-// server is an API server that honours the field selector of GitEvents, which the fake clientset does not.
+// server is an API server that honours the field selector of GitEvents, which the fake clientset
+// does not.
 type server struct {
 	ctx     context.Context
 	changes *watch.RaceFreeFakeWatcher
@@ -195,7 +196,8 @@ func TestNothingIsKnownBeforeTheInformerIsMade(t *testing.T) {
 	}
 }
 
-// What a replica keeps of an event is a fraction of the event, and does not grow with what people write.
+// What a replica keeps of an event is a fraction of the event, and does not grow with what people
+// write.
 func TestTheCacheKeepsLittleOfAnEvent(t *testing.T) {
 	t.Parallel()
 	event := large(2)

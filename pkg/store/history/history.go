@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history finds what was recorded of one pull request or commit: the GitEvents with the same subject, open and settled.
+// Package history finds what was recorded of one pull request or commit: the GitEvents with the
+// same subject, open and settled.
 package history
 
 import (
@@ -17,10 +18,11 @@ import (
 )
 
 const (
-	// pageSize is how many events one read brings: an open one has at most some hundred kilobytes of status.
+	// pageSize is how many events one read brings: an open one has at most some hundred kilobytes
+	// of status.
 	pageSize = 100
-	// perEvent and perRun are more than what List keeps of an event, and of each of its runs, takes in
-	// memory.
+	// perEvent and perRun are more than what List keeps of an event, and of each of its runs, takes
+	// in memory.
 	perEvent, perRun = 2 << 10, 1 << 10
 	// maxRecords bounds what List keeps: with two runs each it takes the most that one event may
 	// hold (pkg/flowcontrol/memory). With the default settings fewer settled events are kept of all
@@ -36,10 +38,12 @@ type Lister interface {
 	List(ctx context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error)
 }
 
-// Record is one event. A settled one is a stub, which keeps its spec, its plan and its runs with their results.
+// Record is one event. A settled one is a stub, which keeps its spec, its plan and its runs with
+// their results.
 type Record struct{ Event *v1alpha1.GitEvent }
 
-// SHA is the commit that the event ran, or would have run; empty for a comment that has no plan yet.
+// SHA is the commit that the event ran, or would have run; empty for a comment that has no plan
+// yet.
 func (r Record) SHA() string {
 	if plan := r.Event.Status.Plan; plan != nil {
 		return plan.HeadSHA

@@ -19,7 +19,8 @@ import (
 const (
 	// Patience is how long after it was received an event lets older ones be planned first.
 	Patience = time.Minute
-	// An event that lets others go first looks again after as long as it has waited, within these bounds.
+	// An event that lets others go first looks again after as long as it has waited, within these
+	// bounds.
 	soonest = time.Second
 	latest  = 10 * time.Second
 )
@@ -30,16 +31,16 @@ type Writer interface {
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
 }
 
-// First is called before an event decides by what has run. Two that decide at the same moment must not both start what has failed, so
-// that one of them has to see what the other one has decided:
+// First is called before an event decides by what has run. Two that decide at the same moment must
+// not both start what has failed, so that one of them has to see what the other one has decided:
 //
 //   - While an older event of the subject is about to be planned it returns a Throttled fault. One that waits for something, or for too
 //     long (Patience), is not waited for.
 //   - Every other event of the subject that may decide so too, and has not, is annotated. That changes its version: what it has decided
 //     until now, perhaps without knowing of this event, cannot be recorded any more. It reads again, and finds this event.
 //
-// What is read of the subject after First has returned nil is therefore all there is to know, if the event's own plan can be recorded over
-// the version that it had before First was called.
+// What is read of the subject after First has returned nil is therefore all there is to know, if
+// the event's own plan can be recorded over the version that it had before First was called.
 func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject string, now time.Time) error {
 	var rivals []*v1alpha1.GitEvent
 	var older string
@@ -89,7 +90,8 @@ func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// comesFirst tells whether an event that is not planned comes before another one in the order of List, and is about to be planned.
+// comesFirst tells whether an event that is not planned comes before another one in the order of
+// List, and is about to be planned.
 func comesFirst(event, other *v1alpha1.GitEvent) bool {
 	return compare(event, other) < 0 && len(event.Status.Waits) == 0 && !event.Spec.Closes()
 }

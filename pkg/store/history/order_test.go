@@ -30,8 +30,8 @@ func (a *annotated) Patch(_ context.Context, name string, _ types.PatchType, _ [
 	return nil, a.refuse
 }
 
-// An event lets older ones go first that are about to be planned, not for long and none that waits for something, and has those read again
-// that may decide at the same moment.
+// An event lets older ones go first that are about to be planned, not for long and none that waits
+// for something, and has those read again that may decide at the same moment.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	comment := func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{ID: 1} }

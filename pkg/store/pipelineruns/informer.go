@@ -20,9 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// RunSelector returns the label selector of the PipelineRuns that the installation in a namespace still waits for. It writes
-// the label "completed" once the Git service has accepted a run's final report. Anybody else may write it too: a run that
-// leaves the watch has neither been deleted for that, nor is it over.
+// RunSelector returns the label selector of the PipelineRuns that the installation in a namespace
+// still waits for. It writes the label "completed" once the Git service has accepted a run's final
+// report. Anybody else may write it too: a run that leaves the watch has neither been deleted for
+// that, nor is it over.
 func RunSelector(namespace string) string {
 	return plumbline.InstallationLabel + "=" + namespace + "," + pipelinesascode.State + "!=" + pipelinesascode.StateCompleted
 }
@@ -34,7 +35,8 @@ type Runs struct {
 	informer  cache.SharedIndexInformer
 }
 
-// NewRuns returns the informer of the installation in a namespace; nothing is listed before it is started.
+// NewRuns returns the informer of the installation in a namespace; nothing is listed before it is
+// started.
 func NewRuns(namespace string) *Runs { return &Runs{namespace: namespace} }
 
 // Informer returns the informer, made on the first call with the client in ctx.
@@ -43,7 +45,8 @@ func (r *Runs) Informer(ctx context.Context) cache.SharedIndexInformer {
 	return r.informer
 }
 
-// RunInformer returns the informer of the runs; whoever calls it starts it. What it holds is trimmed.
+// RunInformer returns the informer of the runs; whoever calls it starts it. What it holds is
+// trimmed.
 func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInformer {
 	factory := externalversions.NewSharedInformerFactoryWithOptions(pipelineclient.Get(ctx), controller.GetResyncPeriod(ctx),
 		externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = RunSelector(namespace) }),
@@ -51,9 +54,10 @@ func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInforme
 	return factory.Tekton().V1().PipelineRuns().Informer()
 }
 
-// TrimRun returns what the cache keeps of a run, whoever made it: its names, the event that it is of, whether it is wanted,
-// has begun, is over or is being deleted, and of one that is over its tasks as far as a report names them. What has no bound is
-// left out (S9); who needs it reads the run, e.g. for the tasks of one that is not Reportable.
+// TrimRun returns what the cache keeps of a run, whoever made it: its names, the event that it is
+// of, whether it is wanted, has begun, is over or is being deleted, and of one that is over its
+// tasks as far as a report names them. What has no bound is left out (S9); who needs it reads the
+// run, e.g. for the tasks of one that is not Reportable.
 func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	kept := &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{
@@ -74,16 +78,18 @@ func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 }
 
 const (
-	// maxTasks are the tasks of an ended run that TrimRun keeps, if it has no more. Each takes some 200 bytes, until the report is
-	// accepted.
+	// maxTasks are the tasks of an ended run that TrimRun keeps, if it has no more. Each takes some
+	// 200 bytes, until the report is accepted.
 	maxTasks = 20
 	// maxTaskName is more than the name of a task has: Tekton makes labels of them.
 	maxTaskName = 253
-	// leftOut is on what TrimRun returns when it kept no tasks of a run that has some. On a run it costs a read.
+	// leftOut is on what TrimRun returns when it kept no tasks of a run that has some. On a run it
+	// costs a read.
 	leftOut = "plumbline.dev/tasks-left-out"
 )
 
-// Reportable tells whether a run, or what TrimRun kept of it, has all that a report says of its tasks.
+// Reportable tells whether a run, or what TrimRun kept of it, has all that a report says of its
+// tasks.
 func Reportable(run *pipelinev1.PipelineRun) bool { return run.Annotations[leftOut] == "" }
 
 // keepTasks adds the tasks that have or had a run of their own, and those that were skipped.

@@ -16,15 +16,17 @@ import (
 const (
 	// taskRunPage is how many TaskRuns are decoded at once: each may have 1.5 MiB, etcd's limit.
 	taskRunPage = 25
-	// maxTaskRuns is how many are read of a run: Tekton keeps a reference to each in the PipelineRun, of which fewer than that
-	// fit into an object. Anybody in the namespace may label others so that they seem to be the run's.
+	// maxTaskRuns is how many are read of a run: Tekton keeps a reference to each in the
+	// PipelineRun, of which fewer than that fit into an object. Anybody in the namespace may label
+	// others so that they seem to be the run's.
 	maxTaskRuns = 1000
 	// maxMessage bounds the bytes of a condition's message; a report has no room for more.
 	maxMessage = 32 << 10
 )
 
-// TaskRunsOf returns the TaskRuns of a PipelineRun for its report, as far as that needs them: names, the Task, when and how they
-// ended, and how often they were retried. What has no bound is left out (S9).
+// TaskRunsOf returns the TaskRuns of a PipelineRun for its report, as far as that needs them:
+// names, the Task, when and how they ended, and how often they were retried. What has no bound is
+// left out (S9).
 func TaskRunsOf(ctx context.Context, client tektonv1.TaskRunInterface, run string) ([]*pipelinev1.TaskRun, error) {
 	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + run, Limit: taskRunPage}
 	var taskRuns []*pipelinev1.TaskRun

@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
-// pages is an API server that has so many TaskRuns of whatever run is asked for, each with a lot in it.
+// pages is an API server that has so many TaskRuns of whatever run is asked for, each with a lot in
+// it.
 type pages struct {
 	tektonv1.TaskRunInterface
 	all     int
@@ -60,7 +61,8 @@ func stuffed(n int) *pipelinev1.TaskRun {
 	return run
 }
 
-// However many TaskRuns there are that seem to be a run's, and however large, few of them are decoded at once, and little is kept.
+// However many TaskRuns there are that seem to be a run's, and however large, few of them are
+// decoded at once, and little is kept.
 func TestTheTaskRunsOfARunHaveABound(t *testing.T) {
 	t.Parallel()
 	for all, want := range map[int]int{0: 0, 3: 3, 60: 60, 2000: 1000} {

@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// What an event is about is written down once, beside its other labels, and its payload can still be read.
+// What an event is about is written down once, beside its other labels, and its payload can still
+// be read.
 func TestWhatAnEventIsAboutIsWrittenDownOnce(t *testing.T) {
 	event := pushed("body")
 	event.Labels = map[string]string{plumbline.SubjectLabel: "commit", "other": "stays"}

@@ -13,15 +13,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// ReasonPayloadMissing ends what needs a payload or a plan that does not exist any more: somebody deleted it, and nothing
-// brings it back. The delivery may be sent again, and is then processed anew.
+// ReasonPayloadMissing ends what needs a payload or a plan that does not exist any more: somebody
+// deleted it, and nothing brings it back. The delivery may be sent again, and is then processed
+// anew.
 const ReasonPayloadMissing = "PayloadMissing"
 
 // perByte is what a blob takes for each of its bytes: compressed, as it is, and decoded.
 const perByte = 3
 
-// Payload reads the body of the delivery, and holds the memory for it. One that is gone for certain is a fault with reason
-// PayloadMissing. The watch of events leaves it out: it is read live unless the event was received a moment ago.
+// Payload reads the body of the delivery, and holds the memory for it. One that is gone for certain
+// is a fault with reason PayloadMissing. The watch of events leaves it out: it is read live unless
+// the event was received a moment ago.
 func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
 	ref := p.event.Spec.Payload
 	if ref.Chunks > 0 {
@@ -43,7 +45,8 @@ func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
 	return blob.Unpack(live.Payload, ref)
 }
 
-// blob reads a blob of the event, and holds the memory for it. One that is gone for certain is a fault with reason PayloadMissing.
+// blob reads a blob of the event, and holds the memory for it. One that is gone for certain is a
+// fault with reason PayloadMissing.
 func (p *Plan) blob(ctx context.Context, ref v1alpha1.BlobReference) ([]byte, error) {
 	if err := p.Hold(ref.Name, perByte*int(ref.Size)); err != nil {
 		return nil, err

@@ -59,7 +59,8 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	}
 }
 
-// Work that takes longer at once than the pace lets through at once waits for as long as it takes, and is not put off for ever.
+// Work that takes longer at once than the pace lets through at once waits for as long as it takes,
+// and is not put off for ever.
 func TestALongPieceOfWorkIsDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,8 +76,8 @@ func TestALongPieceOfWorkIsDone(t *testing.T) {
 	})
 }
 
-// Two tenants that make one large plan after the other, all in large pieces, keep a third one's from its end for two minutes at most:
-// it has its turn, and then its half of the pace.
+// Two tenants that make one large plan after the other, all in large pieces, keep a third one's
+// from its end for two minutes at most: it has its turn, and then its half of the pace.
 func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +95,8 @@ func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
 			}
 		}
 		store := &plans.Store{Room: memory.NewRoom(time.Now, func() {}, wake), Pace: plans.NewPace()}
-		// attempt makes a plan of so many pieces, as a reconcile does, and tells whether it came to its end.
+		// attempt makes a plan of so many pieces, as a reconcile does, and tells whether it came to
+		// its end.
 		attempt := func(namespace, name string, pieces int, piece time.Duration) bool {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()

@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// An event that is alone finds room for whatever it needs, another one waits for its turn, and comes to it.
+// An event that is alone finds room for whatever it needs, another one waits for its turn, and
+// comes to it.
 func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	t.Parallel()
 	room := memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {})

@@ -45,7 +45,8 @@ func TestAPayloadThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Few manifests are in the plan, and cost no call; when there are too many for it, the later ones are in EventPayloads.
+// Few manifests are in the plan, and cost no call; when there are too many for it, the later ones
+// are in EventPayloads.
 func TestWhereManifestsAreKept(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -97,7 +98,8 @@ func TestAPlanThatExpandsToMuchIsNotInTheStatus(t *testing.T) {
 	}
 }
 
-// S5: a plan is counted before it is written, once however often it is written, and what it takes is what is counted.
+// S5: a plan is counted before it is written, once however often it is written, and what it takes
+// is what is counted.
 func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -168,7 +170,8 @@ func TestAPlanThatHasNoRoomWaits(t *testing.T) {
 	}
 }
 
-// A count that could not be recorded is taken back, and what somebody else has changed meanwhile is not overwritten.
+// A count that could not be recorded is taken back, and what somebody else has changed meanwhile is
+// not overwritten.
 func TestACountThatIsNotRecordedIsTakenBack(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -188,7 +191,8 @@ func TestACountThatIsNotRecordedIsTakenBack(t *testing.T) {
 	}
 }
 
-// Before an event is settled its payload is removed, by one patch or as EventPayloads, and its plan. All of it may be repeated.
+// Before an event is settled its payload is removed, by one patch or as EventPayloads, and its
+// plan. All of it may be repeated.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")

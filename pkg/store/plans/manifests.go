@@ -16,13 +16,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// maxWhole is more than the manifests of a status take uncompressed, in bytes: they are read whole for each run, and what compresses
-// to nearly nothing must not take much memory for that.
+// maxWhole is more than the manifests of a status take uncompressed, in bytes: they are read whole
+// for each run, and what compresses to nearly nothing must not take much memory for that.
 const maxWhole = 1 << 20
 
-// Keep stores the manifests and what their markers stand for, so that what is created later is what was planned now,
-// whatever changes meanwhile: few manifests in the plan itself, which is that of the status, and others in EventPayloads. A
-// Throttled fault with a reason of pkg/flowcontrol/quota says that open events have no room for them now.
+// Keep stores the manifests and what their markers stand for, so that what is created later is what
+// was planned now, whatever changes meanwhile: few manifests in the plan itself, which is that of
+// the status, and others in EventPayloads. A Throttled fault with a reason of pkg/flowcontrol/quota
+// says that open events have no room for them now.
 func (p *Plan) Keep(ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string) error {
 	if len(manifests) == 0 {
 		return nil
@@ -61,7 +62,8 @@ func (p *Plan) Keep(ctx context.Context, plan *v1alpha1.Plan, manifests []Manife
 	return nil
 }
 
-// whole returns the manifests that a plan holds, with more of them, as it holds them; nil if they are too many for that.
+// whole returns the manifests that a plan holds, with more of them, as it holds them; nil if they
+// are too many for that.
 func (p *Plan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
 	var all []Manifest
 	if plan.Manifests != nil {
@@ -126,7 +128,8 @@ func (p *Plan) know(name string, manifest json.RawMessage) {
 	p.manifests[name] = manifest
 }
 
-// Manifest returns a planned PipelineRun as it was written down. A blob that is missing matters to the PipelineRuns in it.
+// Manifest returns a planned PipelineRun as it was written down. A blob that is missing matters to
+// the PipelineRuns in it.
 func (p *Plan) Manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
 	var missing error
 	if _, known := p.manifests[name]; !known {

@@ -15,15 +15,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// budgetRetry is how soon an event that waits for room looks again. It asks nobody but this process for that.
+// budgetRetry is how soon an event that waits for room looks again. It asks nobody but this process
+// for that.
 const budgetRetry = time.Minute
 
-// count has what is about to be stored for a plan counted in the budgets of open events: in the event's annotations, before it is
-// stored, so that a process that is killed meanwhile leaves too much counted and never too little. The same plan, by its digest,
-// is counted once; another one that was planned in its place, too, because what was stored of the first is still there.
+// count has what is about to be stored for a plan counted in the budgets of open events: in the
+// event's annotations, before it is stored, so that a process that is killed meanwhile leaves too
+// much counted and never too little. The same plan, by its digest, is counted once; another one
+// that was planned in its place, too, because what was stored of the first is still there.
 //
-// What a status holds of manifests, and as many bytes of secret values, every event may have: the number of open events has a
-// budget of its own.
+// What a status holds of manifests, and as many bytes of secret values, every event may have: the
+// number of open events has a budget of its own.
 func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets map[string]string) error {
 	values := int64(0)
 	for marker, value := range secrets {
@@ -66,7 +68,8 @@ func (p *Plan) room(use quota.Use) error {
 		scope, p.Budget.Limits(scope).Bytes>>20)
 }
 
-// About writes down which subject the event is of, if that is another one than its delivery told (GitEventSpec.Subject); "" is none.
+// About writes down which subject the event is of, if that is another one than its delivery told
+// (GitEventSpec.Subject); "" is none.
 func (p *Plan) About(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil

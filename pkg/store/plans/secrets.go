@@ -23,11 +23,12 @@ import (
 )
 
 // A plan that uses secret params has two halves: manifests with markers where the values stand, and
-// the values, in one Secret of Plumbline's namespace. So what is created is what was planned although a team changes its
-// Secret meanwhile, and every text about the run can be searched for the values before it is told.
+// the values, in one Secret of Plumbline's namespace. So what is created is what was planned
+// although a team changes its Secret meanwhile, and every text about the run can be searched for
+// the values before it is told.
 
-// keepSecrets stores what the markers of the manifests stand for. An attempt before this one may have stored other
-// values: they are replaced, none is removed.
+// keepSecrets stores what the markers of the manifests stand for. An attempt before this one may
+// have stored other values: they are replaced, none is removed.
 func (p *Plan) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[string]string) error {
 	if len(values) == 0 {
 		return nil
@@ -93,8 +94,8 @@ func Reveal(manifest *pipelinev1.PipelineRun, values map[string]string) (*pipeli
 	return revealed, nil
 }
 
-// Hiding returns what takes the values out of Tekton's words. When they are not known any more, nothing can be told from
-// them, and the words are left out: the verdict does not wait for a text.
+// Hiding returns what takes the values out of Tekton's words. When they are not known any more,
+// nothing can be told from them, and the words are left out: the verdict does not wait for a text.
 func (p *Plan) Hiding(ctx context.Context) (func(string) string, error) {
 	values, err := p.Values(ctx)
 	if fault.Is(err, fault.Operator) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plans is what is kept for an open event until it settles: the body of its delivery, and what was planned, which is
-// PipelineRuns as they will be created, with markers for secret values, and those values.
+// Package plans is what is kept for an open event until it settles: the body of its delivery, and
+// what was planned, which is PipelineRuns as they will be created, with markers for secret values,
+// and those values.
 package plans
 
 import (
@@ -35,12 +36,14 @@ type Store struct {
 	Events   Events
 	Payloads payloadclient.EventPayloadInterface
 	Secrets  corev1client.SecretInterface
-	// Room is the memory for all events that are worked on at once, Budget what all open events keep in the API server.
+	// Room is the memory for all events that are worked on at once, Budget what all open events
+	// keep in the API server.
 	Room   *memory.Room
 	Budget *quota.Ledger
 	// Pace is that of all plans that are larger than nearly all are (NewPace).
 	Pace *rate.Limiter
-	// Changed is told of each event that was changed outside of its status, or may have been: who knows it knows an old version.
+	// Changed is told of each event that was changed outside of its status, or may have been: who
+	// knows it knows an old version.
 	Changed func(event string)
 }
 
@@ -70,8 +73,9 @@ func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
 	return &Plan{Store: s, event: event, held: map[string]int{}}
 }
 
-// Hold takes memory for something until so many bytes are held for it: memory.MaxHeld at most, and memory.MaxEvent for all of the
-// event. What is held already counts. The error is a Throttled fault with reason Busy. Safe for concurrent use.
+// Hold takes memory for something until so many bytes are held for it: memory.MaxHeld at most, and
+// memory.MaxEvent for all of the event. What is held already counts. The error is a Throttled fault
+// with reason Busy. Safe for concurrent use.
 func (p *Plan) Hold(what string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +95,8 @@ func (p *Plan) hold(what string, bytes int) error {
 	return nil
 }
 
-// Waits returns the error of Hold for an event that found no memory at an attempt before, and whose turn has not come. It is asked
-// before anything is held.
+// Waits returns the error of Hold for an event that found no memory at an attempt before, and whose
+// turn has not come. It is asked before anything is held.
 func (p *Plan) Waits() error {
 	if !p.Room.Waits(p.event.Name) {
 		return nil
@@ -104,7 +108,8 @@ func noMemory() error {
 	return fault.Throttledf(fault.ReasonBusy, roomRetry, "the memory for large events is taken by others")
 }
 
-// HoldAnswers is Hold for so many bytes more of what Git services answer: some calls are made at once.
+// HoldAnswers is Hold for so many bytes more of what Git services answer: some calls are made at
+// once.
 func (p *Plan) HoldAnswers(more int) error {
 	const what = "answers"
 	p.mu.Lock()
@@ -124,11 +129,13 @@ func (p *Plan) Release() {
 // owner is whose part of the room is taken.
 func (p *Plan) owner() string { return p.event.Spec.Repository.Namespace }
 
-// Forget drops the manifests that were read or stored in this reconcile: the status that names them was not written. What the
-// markers stand for stays known: it is read only once a written status names it.
+// Forget drops the manifests that were read or stored in this reconcile: the status that names them
+// was not written. What the markers stand for stays known: it is read only once a written status
+// names it.
 func (p *Plan) Forget() { p.manifests = nil }
 
-// Remove deletes the payload and the manifests, before the event is settled; of the status it takes nothing. It may be repeated.
+// Remove deletes the payload and the manifests, before the event is settled; of the status it takes
+// nothing. It may be repeated.
 func (p *Plan) Remove(ctx context.Context) error {
 	refs := p.event.Status.Plan.Blobs
 	if payload := p.event.Spec.Payload; payload.Chunks > 0 {
@@ -144,8 +151,8 @@ func (p *Plan) Remove(ctx context.Context) error {
 	return nil
 }
 
-// patch changes the event outside of its status, if nobody has changed it since it was read. Afterwards the event has the version
-// that this has made, so that its status can be written.
+// patch changes the event outside of its status, if nobody has changed it since it was read.
+// Afterwards the event has the version that this has made, so that its status can be written.
 func (p *Plan) patch(ctx context.Context, doing string, change map[string]any) error {
 	meta, _ := change["metadata"].(map[string]any)
 	if meta == nil {

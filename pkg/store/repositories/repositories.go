@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repositories hides Repositories that this installation does not serve, because the setting serve-namespaces does not
-// name their namespace (docs/adr/0056).
+// Package repositories hides Repositories that this installation does not serve, because the
+// setting serve-namespaces does not name their namespace (docs/adr/0056).
 //
-// Whatever starts something new for a Repository reads it through this package. What finishes events that were recorded
-// earlier reads the whole cache.
+// Whatever starts something new for a Repository reads it through this package. What finishes
+// events that were recorded earlier reads the whole cache.
 package repositories
 
 import (
@@ -22,8 +22,9 @@ import (
 // Settings returns the current configuration.
 type Settings interface{ Load() *config.Config }
 
-// Repositories returns a view of a cache of Repositories in which those of other namespaces do not exist. The view follows the
-// settings: a caller that stores what it has read reads it again when they change.
+// Repositories returns a view of a cache of Repositories in which those of other namespaces do not
+// exist. The view follows the settings: a caller that stores what it has read reads it again when
+// they change.
 func Repositories(all cache.Indexer, settings Settings) cache.Indexer {
 	return view{all, settings}
 }
@@ -36,7 +37,8 @@ func Lister(all cache.Indexer, settings Settings) listers.RepositoryLister {
 // Read is a function that reads a Repository.
 type Read = func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error)
 
-// Reader returns read for those that are served: the others do not exist. While the setting cannot be read, nobody knows.
+// Reader returns read for those that are served: the others do not exist. While the setting cannot
+// be read, nobody knows.
 func Reader(read Read, settings Settings) Read {
 	return func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
 		switch namespaces := settings.Load().Namespaces; {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signal is how receivers tell controllers that deliveries may have been missed: those that were answered 503, and
-// those that came while there was no receiver. Which ones, the Git service's log tells (docs/adr/0030).
+// Package signal is how receivers tell controllers that deliveries may have been missed: those that
+// were answered 503, and those that came while there was no receiver. Which ones, the Git service's
+// log tells (docs/adr/0030).
 package signal
 
 import (
@@ -19,17 +20,20 @@ import (
 const (
 	// Asks is the ConfigMap that receivers patch. The roles in config/ name it.
 	Asks = "plumbline-missed-deliveries-asks"
-	// Ledger is the ConfigMap in which the controller keeps how far it has read the log, and what is missed.
+	// Ledger is the ConfigMap in which the controller keeps how far it has read the log, and what
+	// is missed.
 	Ledger = "plumbline-missed-deliveries"
-	// askEvery is the least time between two asks of one receiver, however many deliveries it refuses: each costs the
-	// controller a look at the Git service's log.
+	// askEvery is the least time between two asks of one receiver, however many deliveries it
+	// refuses: each costs the controller a look at the Git service's log.
 	askEvery = 10 * time.Second
-	// tryEvery is how soon an ask that failed is repeated. It fails as long as the API server is away, and succeeds as soon as
-	// deliveries can be stored again: that is the moment to ask for them.
+	// tryEvery is how soon an ask that failed is repeated. It fails as long as the API server is
+	// away, and succeeds as soon as deliveries can be stored again: that is the moment to ask for
+	// them.
 	tryEvery = time.Second
 	// askTimeout ends a try.
 	askTimeout = 5 * time.Second
-	// key is the only one of Asks. The time makes each ask a change, which whoever watches is told of.
+	// key is the only one of Asks. The time makes each ask a change, which whoever watches is told
+	// of.
 	key = "at"
 )
 
@@ -37,7 +41,8 @@ type configMapPatcher interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
 }
 
-// Asker asks the controllers of its installation to look for missed deliveries. Safe for concurrent use.
+// Asker asks the controllers of its installation to look for missed deliveries. Safe for concurrent
+// use.
 type Asker struct {
 	client configMapPatcher
 	logger *zap.SugaredLogger

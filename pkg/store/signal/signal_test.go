@@ -93,7 +93,8 @@ func TestManyAsksAreOne(t *testing.T) {
 	}
 }
 
-// An API server that answers that there is no such ConfigMap, or no right, is not asked each second: config/ may never be applied.
+// An API server that answers that there is no such ConfigMap, or no right, is not asked each
+// second: config/ may never be applied.
 func TestWhatOnlyAnOperatorMendsIsTriedSeldom(t *testing.T) {
 	resource := corev1.Resource("configmaps")
 	for _, err := range []error{apierrors.NewNotFound(resource, Asks), apierrors.NewForbidden(resource, Asks, nil)} {

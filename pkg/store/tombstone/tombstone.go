@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tombstone remembers settled events that were deleted while their deliveries may still be sent again: one short
-// line for each event, many lines in one TombstonePage.
+// Package tombstone remembers settled events that were deleted while their deliveries may still be
+// sent again: one short line for each event, many lines in one TombstonePage.
 package tombstone
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// digestLength is how many hexadecimal digits of a payload's digest a tombstone keeps: 64 bits. The name of the event
-	// has 128 bits of the delivery already.
+	// digestLength is how many hexadecimal digits of a payload's digest a tombstone keeps: 64 bits.
+	// The name of the event has 128 bits of the delivery already.
 	digestLength = 16
 	// pagePrefix starts the names of pages; two hexadecimal digits follow.
 	pagePrefix = "tombstones-"
@@ -29,8 +29,9 @@ const (
 type Entry struct {
 	// Event is the GitEvent's name.
 	Event string
-	// Digest is the start of its payload's, without "sha256:"; of what happened (GitEventSpec.Happening) if its name is made of the delivery's
-	// key, because GitLab sends another body again.
+	// Digest is the start of its payload's, without "sha256:"; of what happened
+	// (GitEventSpec.Happening) if its name is made of the delivery's key, because GitLab sends
+	// another body again.
 	Digest string
 	// Again tells that a redelivery is processed as another event (GitEvent.MayRunAgain).
 	Again bool
@@ -38,11 +39,12 @@ type Entry struct {
 	Until time.Time
 }
 
-// hashLength is how many hexadecimal digits of the delivery's hash are in a name that receivers give (v1alpha1.EventName).
+// hashLength is how many hexadecimal digits of the delivery's hash are in a name that receivers
+// give (v1alpha1.EventName).
 const hashLength = 32
 
-// PageOf names the page that holds an event's entry, by the first digits of the hash in its name. It is empty for a name
-// that no receiver gives: no delivery will ever ask for it.
+// PageOf names the page that holds an event's entry, by the first digits of the hash in its name.
+// It is empty for a name that no receiver gives: no delivery will ever ask for it.
 func PageOf(event string) string {
 	parts := strings.Split(event, "-")
 	if last := parts[len(parts)-1]; len(last) > 1 && len(last) <= 3 && last[0] == 'r' && strings.Trim(last[1:], "0123456789") == "" {
@@ -67,7 +69,8 @@ func Of(event *v1alpha1.GitEvent, until time.Time) Entry {
 	return Entry{Event: event.Name, Digest: shorten(digest), Again: event.MayRunAgain(), Until: until}
 }
 
-// Records tells whether the entry is of a delivery with this digest, of its payload or of what happened.
+// Records tells whether the entry is of a delivery with this digest, of its payload or of what
+// happened.
 func (e Entry) Records(digest string) bool { return e.Digest != "" && e.Digest == shorten(digest) }
 
 func shorten(digest string) string {
@@ -118,8 +121,8 @@ func Find(page *v1alpha1.TombstonePage, event string, now time.Time) (Entry, boo
 	return Entry{}, false
 }
 
-// Bury adds entries to a page, without those that do not count any more. Of more than v1alpha1.MaxTombstones those that
-// end first are left out; lost is their number.
+// Bury adds entries to a page, without those that do not count any more. Of more than
+// v1alpha1.MaxTombstones those that end first are left out; lost is their number.
 func Bury(page *v1alpha1.TombstonePage, fresh []Entry, now time.Time) (lost int) {
 	all := map[string]Entry{}
 	for _, line := range page.Entries {

@@ -66,8 +66,8 @@ func (c *call) members(of leveled) answer {
 	return paged(c, list, func(m member) object { return m.json(c.g) })
 }
 
-// group is that of the path, by its id or full path; nil if the caller does not see it. Groups are private: whoever is a
-// member of one, or of a project or group in it, sees it.
+// group is that of the path, by its id or full path; nil if the caller does not see it. Groups are
+// private: whoever is a member of one, or of a project or group in it, sees it.
 func (c *call) group() *group {
 	path := c.r.PathValue("group")
 	var found *group

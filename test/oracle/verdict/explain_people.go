@@ -16,7 +16,8 @@ func readersPull(s scenario.Scenario, d Difference) bool {
 	return fromReader(s, d) && (moved && d.What == OnlyPaC || waits)
 }
 
-// readersApproved is about the first approval of a commit. Pipelines-as-Code starts nothing that has succeeded by /ok-to-test and /retest.
+// readersApproved is about the first approval of a commit. Pipelines-as-Code starts nothing that
+// has succeeded by /ok-to-test and /retest.
 func readersApproved(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(d.Subject)
 	a := act(s, d)
@@ -24,7 +25,8 @@ func readersApproved(s scenario.Scenario, d Difference) bool {
 	return fromReader(s, d) && approves(a) && again && !p.Fails && d.What == OnlyOurs && !approvedBefore(s, d)
 }
 
-// approvedBefore tells whether the commit that is the head at an act was approved by an earlier one.
+// approvedBefore tells whether the commit that is the head at an act was approved by an earlier
+// one.
 func approvedBefore(s scenario.Scenario, d Difference) bool {
 	for _, a := range slices.Backward(s.Acts[:d.Act]) {
 		if a.Kind == scenario.Sync || a.Kind == scenario.Open {
@@ -40,7 +42,8 @@ func approvedBefore(s scenario.Scenario, d Difference) bool {
 func readersComment(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	ends := asks(a, "/cancel") && (d.What == Reported || d.What == Became) && d.PaC == "cancelled"
-	// Of a check that waits Pipelines-as-Code makes that of the first run. It may be one that a label has made of a commit that was approved.
+	// Of a check that waits Pipelines-as-Code makes that of the first run. It may be one that a
+	// label has made of a commit that was approved.
 	waits := d.Ours == "queued" || d.Ours == "skipped" && approvedBefore(s, d)
 	starts := d.What == OnlyPaC || isEvent(d) && outside(s, d) && d.PaC == "" && waits
 	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
@@ -105,12 +108,14 @@ func asks(a scenario.Act, words ...string) bool {
 	return a.Kind == scenario.Comment && slices.ContainsFunc(words, func(word string) bool { return strings.Contains("\n"+a.Text, "\n"+word) })
 }
 
-// approves tells whether an act lets the commit of a pull request run: of somebody who may write, it says what starts runs.
+// approves tells whether an act lets the commit of a pull request run: of somebody who may write,
+// it says what starts runs.
 func approves(a scenario.Act) bool {
 	return scenario.MayWrite(a.By) && asks(a, "/test", "/retest", "/ok-to-test") && a.Text != contradictory
 }
 
-// pipelineOf is the name of the pipeline that a difference is about, or whose check it is about; "" at the check of an event.
+// pipelineOf is the name of the pipeline that a difference is about, or whose check it is about; ""
+// at the check of an event.
 func pipelineOf(d Difference) string {
 	if d.What != Reported {
 		return d.Subject

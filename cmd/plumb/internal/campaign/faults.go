@@ -24,7 +24,8 @@ import (
 type fault interface {
 	// prepare says what will be done. It changes nothing; an error says why it cannot be done here.
 	prepare(ctx context.Context) (string, error)
-	// inject does it once and waits until it is over. A Violation is what did not come back in time.
+	// inject does it once and waits until it is over. A Violation is what did not come back in
+	// time.
 	inject(ctx context.Context) error
 }
 
@@ -42,8 +43,8 @@ func (c *Campaign) fault(name string) fault {
 	return c.policy
 }
 
-// copies deletes the Secret with the copy of the canary's webhook secret, which the controllers make again. Until then receivers go on
-// with what they have.
+// copies deletes the Secret with the copy of the canary's webhook secret, which the controllers
+// make again. Until then receivers go on with what they have.
 type copies struct {
 	*Campaign
 	id string
@@ -131,7 +132,8 @@ func (c *Campaign) back(ctx context.Context, promise, what string, there func(co
 	return Violation{Promise: promise, Message: fmt.Sprintf("%s is not back after %s: %v", what, c.Deadline, last)}
 }
 
-// pods evicts one pod of each Deployment after the other, as a node drain does: the PodDisruptionBudgets have a say.
+// pods evicts one pod of each Deployment after the other, as a node drain does: the
+// PodDisruptionBudgets have a say.
 type pods struct{ *Campaign }
 
 func deployments() []string { return []string{"plumbline-receiver", "plumbline-controller"} }
@@ -173,7 +175,8 @@ func (p *pods) inject(ctx context.Context) error {
 	return nil
 }
 
-// ready returns the pods of a Deployment if there are as many as there are to be, two at least, and all are ready.
+// ready returns the pods of a Deployment if there are as many as there are to be, two at least, and
+// all are ready.
 func (p *pods) ready(ctx context.Context, name string) ([]corev1.Pod, error) {
 	deployment, err := p.kube.AppsV1().Deployments(p.System).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 
 // Violation is a promise that was not kept.
 type Violation struct {
-	// Promise is its number in docs/reliability.md, or a word for what is promised of the installation.
+	// Promise is its number in docs/reliability.md, or a word for what is promised of the
+	// installation.
 	Promise string
 	// Event and Run are names, empty for none.
 	Event, Run string
@@ -30,23 +31,26 @@ func (v Violation) Error() string { return v.Promise + ": " + v.Message }
 // key is the same each time that the violation is seen.
 func (v Violation) key() string { return v.Promise + " " + v.Event + " " + v.Run }
 
-// look is the canary at one moment. The PipelineRuns were read before the events: each was planned before it was made.
+// look is the canary at one moment. The PipelineRuns were read before the events: each was planned
+// before it was made.
 type look struct {
 	runs   []pipelinev1.PipelineRun
 	events map[string]v1alpha1.GitEvent
-	// refusing tells that patches are being refused: an event whose runs cannot be patched need not settle.
+	// refusing tells that patches are being refused: an event whose runs cannot be patched need not
+	// settle.
 	refusing bool
 }
 
-// judge compares what the cluster says with what is promised. Nothing but what can be seen there is judged.
+// judge compares what the cluster says with what is promised. Nothing but what can be seen there is
+// judged.
 type judge struct {
 	// deadline is how long what is promised "in the end" may take.
 	deadline time.Duration
 	// policy is the name of the policy that refuses patches.
 	policy string
 
-	// clock is the time in which the cluster could be read. A moment in which it could not, or in which this process was stopped,
-	// is held against nobody.
+	// clock is the time in which the cluster could be read. A moment in which it could not, or in
+	// which this process was stopped, is held against nobody.
 	clock  time.Duration
 	made   map[string]types.UID         // by delivery and definition
 	before map[string]v1alpha1.GitEvent // of the last look
@@ -117,8 +121,8 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 	return fresh
 }
 
-// overdue tells whether something has been due for longer than the deadline. What was refused is tried again after as long as it has
-// failed.
+// overdue tells whether something has been due for longer than the deadline. What was refused is
+// tried again after as long as it has failed.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]
 	if !known || refusing && v.Promise == settles {
@@ -132,7 +136,8 @@ func (j *judge) overdue(v Violation, refusing bool) bool {
 	return j.clock-since > patience
 }
 
-// once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and definition.
+// once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and
+// definition.
 func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitEvent) []Violation {
 	name := run.Labels[plumbline.EventLabel]
 	broken := func(format string, args ...any) []Violation {
@@ -175,7 +180,8 @@ func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	return broken
 }
 
-// patches counts the events of which a patch was refused, and finds those in which something else waits for it: I-10.
+// patches counts the events of which a patch was refused, and finds those in which something else
+// waits for it: I-10.
 func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, wait := range event.Status.Waits {
 		if !strings.Contains(wait.Message, j.policy) {
@@ -191,7 +197,8 @@ func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	return broken
 }
 
-// contradicted is I-3 and I-4: what an event says of a PipelineRun's end, and so its check, is what Tekton says. live was read later.
+// contradicted is I-3 and I-4: what an event says of a PipelineRun's end, and so its check, is what
+// Tekton says. live was read later.
 func contradicted(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineRun) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		found, there := live[run.UID]

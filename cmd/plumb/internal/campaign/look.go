@@ -24,7 +24,8 @@ import (
 const (
 	// pageSize is how many events one call lists: 2 MB or so.
 	pageSize = 500
-	// maxRuns is how many PipelineRuns a canary may have at the beginning: all of them are listed at each look.
+	// maxRuns is how many PipelineRuns a canary may have at the beginning: all of them are listed
+	// at each look.
 	maxRuns = 500
 )
 
@@ -35,8 +36,8 @@ type clients struct {
 	plumbline versioned.Interface
 }
 
-// Connect returns a campaign that has done nothing yet. kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; inContext one of
-// its contexts, empty for the current one.
+// Connect returns a campaign that has done nothing yet. kubeconfig is a file, empty for KUBECONFIG
+// or ~/.kube/config; inContext one of its contexts, empty for the current one.
 func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -118,8 +119,8 @@ func (c *Campaign) list(ctx context.Context, selector string, take func(v1alpha1
 	}
 }
 
-// look reads the canary. Open events are listed, those that have settled since are read by name; with all of them, those too that came
-// and settled between two looks.
+// look reads the canary. Open events are listed, those that have settled since are read by name;
+// with all of them, those too that came and settled between two looks.
 func (c *Campaign) look(ctx context.Context, all bool) (look, error) {
 	now := look{events: map[string]v1alpha1.GitEvent{}, refusing: c.policy != nil && c.policy.on.Load()}
 	runs, err := c.tekton.TektonV1().PipelineRuns(c.Canary.Namespace).List(ctx, metav1.ListOptions{LabelSelector: c.selector()})

@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	// removeLimit is how long it is tried to remove what the campaign made, also after it was interrupted.
+	// removeLimit is how long it is tried to remove what the campaign made, also after it was
+	// interrupted.
 	removeLimit = 30 * time.Second
 	// retryEvery is how often a call is repeated.
 	retryEvery = time.Second
 )
 
-// policy refuses what Plumbline patches on the canary's PipelineRuns. The policy itself is there all the time and keeps a second
-// campaign away; it refuses while its binding exists.
+// policy refuses what Plumbline patches on the canary's PipelineRuns. The policy itself is there
+// all the time and keeps a second campaign away; it refuses while its binding exists.
 type policy struct {
 	client typedadmissionv1.AdmissionregistrationV1Interface
 	canary types.NamespacedName
@@ -40,7 +41,8 @@ type policy struct {
 	on atomic.Bool
 }
 
-// policyName is that of the policy and of its binding. Names of namespaces have no dots, so that two canaries have two.
+// policyName is that of the policy and of its binding. Names of namespaces have no dots, so that
+// two canaries have two.
 func policyName(canary types.NamespacedName) string {
 	return canary.Namespace + "." + canary.Name + ".campaign.plumbline.dev"
 }
@@ -50,7 +52,8 @@ func (p *policy) clean() string {
 	return fmt.Sprintf("plumb campaign --clean --namespace %s --repository %s", p.canary.Namespace, p.canary.Name)
 }
 
-// prepare tries without effect whatever will be done: what may be created and not deleted would be left.
+// prepare tries without effect whatever will be done: what may be created and not deleted would be
+// left.
 func (p *policy) prepare(ctx context.Context) (string, error) {
 	tried, name := []string{metav1.DryRunAll}, policyName(p.canary)
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{DryRun: tried})
@@ -80,7 +83,8 @@ func (p *policy) errUnderWay() error {
 	return fmt.Errorf("another campaign is under way, or has left its policy: %s removes that", p.clean())
 }
 
-// left is an error if a campaign's policy or binding is there. What cannot be read is not known to be.
+// left is an error if a campaign's policy or binding is there. What cannot be read is not known to
+// be.
 func (p *policy) left(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Get(ctx, policyName(p.canary), metav1.GetOptions{})
 	_, bound := p.client.ValidatingAdmissionPolicyBindings().Get(ctx, policyName(p.canary), metav1.GetOptions{})
@@ -113,7 +117,8 @@ func (p *policy) object() *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// begin creates the policy, which refuses nothing yet. One that is there already is another campaign's.
+// begin creates the policy, which refuses nothing yet. One that is there already is another
+// campaign's.
 func (p *policy) begin(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{})
 	if err == nil {
@@ -172,8 +177,8 @@ func (p *policy) remove(ctx context.Context) error {
 	return errors.Join(p.unbind(ctx), p.gone(ctx, kindPolicy))
 }
 
-// gone repeats a delete until it has worked, also when ctx has ended. That a proxy or an API server that does not serve the kind answers 404
-// does not mean that the object is not there.
+// gone repeats a delete until it has worked, also when ctx has ended. That a proxy or an API server
+// that does not serve the kind answers 404 does not mean that the object is not there.
 func (p *policy) gone(ctx context.Context, kind string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.limit)
 	defer cancel()

@@ -152,7 +152,8 @@ func (d *document) findText(placeholder string, c clue) (line, column int, found
 	return 0, 0, false
 }
 
-// at returns the first node at a path that fits. Of lists each item is looked at, as the path names no index.
+// at returns the first node at a path that fits. Of lists each item is looked at, as the path names
+// no index.
 func at(n *yaml.Node, path []string, fits func(*yaml.Node) bool) *yaml.Node {
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -60,7 +60,8 @@ func Run(ctx context.Context, p Process) int {
 	return exitTool
 }
 
-// say writes a sentence for people beside the answer. There is nobody to tell that it cannot be written.
+// say writes a sentence for people beside the answer. There is nobody to tell that it cannot be
+// written.
 func (p Process) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Err, "plumb: "+format+"\n", args...)
 }

@@ -122,8 +122,8 @@ type controlled struct {
 	plan    *v1alpha1.Plan
 }
 
-// control has the controller process a delivery: it is decoded and recorded as the receiver does, and reconciled by what
-// cmd/controller runs, against clients that keep objects in memory.
+// control has the controller process a delivery: it is decoded and recorded as the receiver does,
+// and reconciled by what cmd/controller runs, against clients that keep objects in memory.
 func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
 	t.Helper()
 	event, services := received(t, sent, repository, s)
@@ -177,7 +177,8 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	return controlled{created: string(created), plan: done.Status.Plan}
 }
 
-// received returns the event that the receiver creates for a delivery, and the service it is of with our answers.
+// received returns the event that the receiver creates for a delivery, and the service it is of
+// with our answers.
 func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, map[string]provider.Provider) {
 	t.Helper()
 	for name, p := range delivery.Services() {

@@ -50,8 +50,8 @@ func (w *planner) kind() delivery.Kind {
 	return delivery.Opened
 }
 
-// locate says which repository the event is of. A pull request may come from a clone of a fork; the Repository is then
-// that of what it was forked from.
+// locate says which repository the event is of. A pull request may come from a clone of a fork; the
+// Repository is then that of what it was forked from.
 func (w *planner) locate(ctx context.Context, tree *worktree.Tree, files *settings.Settings, e *delivery.Described) error {
 	served := ""
 	if files.Repository != nil {
@@ -106,7 +106,8 @@ func (w *planner) own(ctx context.Context, tree *worktree.Tree) (string, error) 
 
 var userOfURL = regexp.MustCompile(`://[^/]*@`)
 
-// withoutUser is an address without the user and the password, or token, that it may hold: it is shown where CI keeps it.
+// withoutUser is an address without the user and the password, or token, that it may hold: it is
+// shown where CI keeps it.
 func withoutUser(address string) string { return userOfURL.ReplaceAllString(address, "://***@") }
 
 func (w *planner) describePull(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
@@ -147,8 +148,9 @@ func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *deli
 	return w.describeBefore(ctx, tree, e)
 }
 
-// describeBefore says what the branch was at: what is known of the remote's, else of this clone's own if another one is
-// checked out. Where nothing is new, the last commit is, or what is not committed yet.
+// describeBefore says what the branch was at: what is known of the remote's, else of this clone's
+// own if another one is checked out. Where nothing is new, the last commit is, or what is not
+// committed yet.
 func (w *planner) describeBefore(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	tip, found := tree.Published(ctx, e.Base)
 	if !found && e.Base != tree.Branch {

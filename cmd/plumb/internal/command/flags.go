@@ -95,7 +95,8 @@ func (w *planner) anyGiven(names ...string) string {
 	return ""
 }
 
-// check refuses what contradicts itself. Arguments are more files of --changed, as a shell expands them.
+// check refuses what contradicts itself. Arguments are more files of --changed, as a shell expands
+// them.
 func (w *planner) check(args []string) error {
 	if len(args) > 0 && !w.given("changed") {
 		if w.push == currentBranch {

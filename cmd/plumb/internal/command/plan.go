@@ -42,7 +42,8 @@ const planExample = `  plumb plan                        # the pull request that
   plumb plan -o yaml --push=main    # the PipelineRuns themselves
   plumb plan --payload delivery.json --headers headers.txt`
 
-// maxSettings is the bytes of a Repository, a ConfigMap or the headers; etcd stores no object that large.
+// maxSettings is the bytes of a Repository, a ConfigMap or the headers; etcd stores no object that
+// large.
 const maxSettings = 1 << 20
 
 // maxPayload is the bytes of a payload that the receiver takes.
@@ -169,7 +170,8 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 	return files.Override(w.params)
 }
 
-// at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has it.
+// at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has
+// it.
 func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec) string {
 	switch {
 	case !sent.Recorded || spec.Closes() || spec.Comment != nil && spec.PullRequest != nil:

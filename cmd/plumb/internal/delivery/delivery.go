@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery has what a Git service sends: recorded deliveries, read from files, and those that describe an event
-// that has not happened. Both are decoded by the code that decodes real ones, so that the event is the same.
+// Package delivery has what a Git service sends: recorded deliveries, read from files, and those
+// that describe an event that has not happened. Both are decoded by the code that decodes real
+// ones, so that the event is the same.
 package delivery
 
 import (
@@ -43,7 +44,8 @@ type Event struct {
 	URL string
 	// Ignored says why the delivery never starts anything; Spec is nil then.
 	Ignored string
-	// Foreign is true if the receiver would not take it: it is a GitHub webhook's that is not the App's.
+	// Foreign is true if the receiver would not take it: it is a GitHub webhook's that is not the
+	// App's.
 	Foreign bool
 }
 
@@ -80,8 +82,8 @@ func (d Delivery) service() (provider.Provider, error) {
 		"copy all of them from the page of the delivery")
 }
 
-// unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely cut, and one that lacks
-// what the headers promise is likely another delivery's.
+// unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely
+// cut, and one that lacks what the headers promise is likely another delivery's.
 func (d Delivery) unusable(service string, err error) error {
 	if !d.Recorded {
 		return fmt.Errorf("no event of %s has these names: %w (from --url, --sender, the branches or the remote)", cmp.Or(title(service), service), err)
@@ -100,7 +102,8 @@ func title(service string) string {
 	return map[string]string{github.Name: "GitHub", gitlab.Name: "GitLab"}[service]
 }
 
-// For returns the service that a repository is most likely at: the one that is named, or GitLab if the host says so.
+// For returns the service that a repository is most likely at: the one that is named, or GitLab if
+// the host says so.
 func For(named, host string) (string, error) {
 	switch {
 	case named != "" && !slices.Contains(Names(), named):

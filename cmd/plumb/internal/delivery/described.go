@@ -48,10 +48,11 @@ func (k Kind) OfPull() bool { return k == Opened || k == Labeled || k == Comment
 // Described is an event that has not happened, as far as it is known before.
 type Described struct {
 	Kind Kind
-	// Service is github or gitlab, URL the repository's web URL, and HeadURL the one of the repository that the branch of a
-	// pull request is in.
+	// Service is github or gitlab, URL the repository's web URL, and HeadURL the one of the
+	// repository that the branch of a pull request is in.
 	Service, URL, HeadURL string
-	// Base is the branch that a pull request goes to, or that is pushed to, or the tag; Head is the branch it comes from.
+	// Base is the branch that a pull request goes to, or that is pushed to, or the tag; Head is the
+	// branch it comes from.
 	Base, Head, DefaultBranch string
 	// SHA is the commit, Message its message, and Before what a push replaces.
 	SHA, Message, Before string
@@ -102,7 +103,8 @@ func (e Described) before() string {
 	return e.Before
 }
 
-// fork tells whether the branch of the pull request is in another repository, and the id of the repository it is in.
+// fork tells whether the branch of the pull request is in another repository, and the id of the
+// repository it is in.
 func (e Described) headID() int {
 	if e.HeadURL != e.URL {
 		return forkID

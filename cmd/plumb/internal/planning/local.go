@@ -124,7 +124,8 @@ func (l *local) at(sha string) string {
 	return l.At
 }
 
-// Files implements plan.Source. That there is no directory at all is the tool's to tell: it is likely run in the wrong place.
+// Files implements plan.Source. That there is no directory at all is the tool's to tell: it is
+// likely run in the wrong place.
 func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	files, err := l.Tree.Files(ctx, l.at(sha), dir)
 	if err != nil {
@@ -185,7 +186,8 @@ func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 	return []git.Pull{{Number: l.Number, Merged: true, BaseRef: strings.TrimPrefix(l.Spec.BaseRef, "refs/heads/")}}, nil
 }
 
-// Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.
+// Complete implements plan.History: what the delivery of a comment does not say of its pull request
+// is that of the branch.
 func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Comment == nil {
 		return event, nil
@@ -223,7 +225,8 @@ func (l *local) Differ(context.Context, string, string, ...string) ([]string, er
 	return nil, nil
 }
 
-// pointed is a comment on a commit, which is taken for the head of the branch or tag that the comment is about.
+// pointed is a comment on a commit, which is taken for the head of the branch or tag that the
+// comment is about.
 func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef = cmp.Or(event.BaseRef, "refs/heads/"+cmp.Or(event.Project.DefaultBranch, "main"))
@@ -232,8 +235,8 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// FileAt implements plan.Addresses: without credentials of the service, an address of its own is read as everybody reads
-// it, and is not believed to be missing.
+// FileAt implements plan.Addresses: without credentials of the service, an address of its own is
+// read as everybody reads it, and is not believed to be missing.
 func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {
 	if u, err := url.Parse(address); err == nil && provider.Host(u) == l.Spec.Host {
 		return nil, fault.Ignoredf(fault.ReasonNotFound, "plumb has none")

@@ -23,8 +23,8 @@ type Repo struct {
 	Dir string
 }
 
-// New returns a repository whose main branch has one commit with the files, by path. Its dates are fixed, so that equal
-// repositories have equal commits.
+// New returns a repository whose main branch has one commit with the files, by path. Its dates are
+// fixed, so that equal repositories have equal commits.
 func New(t *testing.T, files map[string]string) *Repo {
 	t.Helper()
 	r := &Repo{t: t, Dir: t.TempDir()}
@@ -53,8 +53,8 @@ func (r *Repo) Git(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// elsewhere tells whether a variable makes git write to another repository, as where git itself runs the tests: rebase
-// --exec, or a hook.
+// elsewhere tells whether a variable makes git write to another repository, as where git itself
+// runs the tests: rebase --exec, or a hook.
 func elsewhere(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}, name)

@@ -26,7 +26,8 @@ import (
 
 // Cluster is where settings are read from.
 type Cluster struct {
-	// Kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; Context one of its contexts, empty for the current one.
+	// Kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; Context one of its contexts,
+	// empty for the current one.
 	Kubeconfig, Context string
 	// Namespace is the Repository's, empty for all; System is Plumbline's own.
 	Namespace, System string
@@ -42,8 +43,8 @@ type clients struct {
 	host string
 }
 
-// Complete reads from the cluster what the files do not say: the Repository of a URL, the settings that the global one
-// adds, and the ConfigMap.
+// Complete reads from the cluster what the files do not say: the Repository of a URL, the settings
+// that the global one adds, and the ConfigMap.
 func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveConfig bool) error {
 	c, err := from.connect()
 	if err != nil {

@@ -30,8 +30,8 @@ func served(namespace, name, url string, ready metav1.ConditionStatus) pacv1alph
 	return r
 }
 
-// cluster answers as an API server does and returns its kubeconfig. What is nil does not exist; what is an int is that
-// status.
+// cluster answers as an API server does and returns its kubeconfig. What is nil does not exist;
+// what is an int is that status.
 func cluster(t *testing.T, objects map[string]any) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -50,8 +50,8 @@ func (s *Settings) readConfig(data []byte) error {
 	return nil
 }
 
-// readObject reads one object of a kind from YAML or JSON. What the kind does not have is refused by its name: a setting
-// that is misspelt would else be missing.
+// readObject reads one object of a kind from YAML or JSON. What the kind does not have is refused
+// by its name: a setting that is misspelt would else be missing.
 func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	data, err := one(data)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads what an event is planned with: its Repository, the global one and the ConfigMap, from files or
-// from a cluster.
+// Package settings reads what an event is planned with: its Repository, the global one and the
+// ConfigMap, from files or from a cluster.
 package settings
 
 import (
@@ -23,7 +23,8 @@ import (
 
 // Settings are what an event is planned with.
 type Settings struct {
-	// Repository is completed by the global one and by Params. It is nil as long as nobody has named one.
+	// Repository is completed by the global one and by Params. It is nil as long as nobody has
+	// named one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
 	// Warnings are keys of the ConfigMap that cannot be used: the controller ignores them, too.
@@ -32,8 +33,8 @@ type Settings struct {
 	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
 }
 
-// FromFiles reads a Repository and a ConfigMap, either of which may be nil. The namespace is that of a Repository that names
-// none.
+// FromFiles reads a Repository and a ConfigMap, either of which may be nil. The namespace is that
+// of a Repository that names none.
 func FromFiles(repository, configMap []byte, namespace string) (*Settings, error) {
 	s := &Settings{Config: config.Default()}
 	if repository != nil {
@@ -58,8 +59,8 @@ func (s *Settings) configure(data map[string]string) {
 	}
 }
 
-// Serve makes the Repository that of a URL: a plain one where nobody has named any. It refuses one of another URL, whose
-// events are not these.
+// Serve makes the Repository that of a URL: a plain one where nobody has named any. It refuses one
+// of another URL, whose events are not these.
 func (s *Settings) Serve(url, namespace string) error {
 	if s.Repository == nil {
 		s.Repository = plain(url, namespace)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package show writes down what becomes of an event: as a table, as the PipelineRuns themselves and as JSON, and what its
-// authors have to mend.
+// Package show writes down what becomes of an event: as a table, as the PipelineRuns themselves and
+// as JSON, and what its authors have to mend.
 package show
 
 import (
@@ -195,7 +195,8 @@ func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	return nil
 }
 
-// Failed reports whether an author has to fix something, or a command cannot be done as it is written.
+// Failed reports whether an author has to fix something, or a command cannot be done as it is
+// written.
 func (r *Report) Failed() bool {
 	if r.Mistaken() {
 		return true
@@ -225,7 +226,8 @@ func (r *Report) MustStart(names []string) []string {
 	return complaints
 }
 
-// starts looks for a pipeline of a name that starts; else it returns why the first one of that name does not.
+// starts looks for a pipeline of a name that starts; else it returns why the first one of that name
+// does not.
 func (r *Report) starts(name string) (why string, starts bool) {
 	var known []string
 	for _, row := range r.Pipelines {

@@ -117,8 +117,8 @@ func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, e
 	return entries, nil
 }
 
-// File returns one file, at a commit or on disk. What Git does not follow out of the tree is not read: a link's text is
-// where it leads.
+// File returns one file, at a commit or on disk. What Git does not follow out of the tree is not
+// read: a link's text is where it leads.
 func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 	if err := provider.CheckPath(name); err != nil {
 		return nil, err

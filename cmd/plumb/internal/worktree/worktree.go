@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worktree reads a working tree through the git program: what is on disk, what Git knows of it, and what differs.
-// It writes nothing and asks no remote.
+// Package worktree reads a working tree through the git program: what is on disk, what Git knows of
+// it, and what differs. It writes nothing and asks no remote.
 package worktree
 
 import (
@@ -82,9 +82,10 @@ type gitError struct {
 func (e *gitError) Error() string { return "git " + e.command + ": " + e.said }
 func (e *gitError) Unwrap() error { return e.cause }
 
-// settings make git's answers the same whatever the user has configured, and keep it from running hooks or reaching for
-// what a partial clone has left at the remote. A bare repository among the files of this one is none to be asked: its
-// settings, which may name programs, came with the clone. Replacements are unknown to the Git service.
+// settings make git's answers the same whatever the user has configured, and keep it from running
+// hooks or reaching for what a partial clone has left at the remote. A bare repository among the
+// files of this one is none to be asked: its settings, which may name programs, came with the
+// clone. Replacements are unknown to the Git service.
 func settings() []string {
 	return []string{
 		"--no-pager", "--no-replace-objects", "--literal-pathspecs",

@@ -18,7 +18,8 @@ func (s *RepositorySpec) WithGlobal(global *RepositorySpec) *RepositorySpec {
 	return merged
 }
 
-// withGlobal completes a block that is there and is for the same kind of service; credentials of one are not for another.
+// withGlobal completes a block that is there and is for the same kind of service; credentials of
+// one are not for another.
 func (p *GitProvider) withGlobal(g *GitProvider) *GitProvider {
 	if p == nil || g == nil || p.Type != "" && g.Type != "" && service(p.Type) != service(g.Type) {
 		return p

@@ -22,7 +22,8 @@ const (
 	GitEventCreated apis.ConditionType = "Created"
 	// GitEventReported means that the Git service has accepted the current state of every check.
 	GitEventReported apis.ConditionType = "Reported"
-	// GitEventAnnotated means that the PipelineRuns carry what the Git service returned. Nothing waits for it.
+	// GitEventAnnotated means that the PipelineRuns carry what the Git service returned. Nothing
+	// waits for it.
 	GitEventAnnotated apis.ConditionType = "Annotated"
 )
 
@@ -66,7 +67,8 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 	})
 }
 
-// EndedAt is when a settled event was settled; of one that was made by hand it is when it was created.
+// EndedAt is when a settled event was settled; of one that was made by hand it is when it was
+// created.
 func (e *GitEvent) EndedAt() time.Time {
 	if e.Status.SettledAt == nil {
 		return e.CreationTimestamp.Time
@@ -98,11 +100,13 @@ func (e *GitEvent) AsRecorded() *GitEventSpec {
 // that is not known.
 func (e *GitEvent) Happened() time.Time { return e.AsRecorded().Happened() }
 
-// MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and
-// what stopped it was not the pushed content. That is Refused (namespace or Repository gone, parked) and PendingApproval
-// (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays, unless what is at the URL
-// was not confirmed or not proven: that can be done; and whoever presses a re-run button again wants it looked at again. A commit that was superseded and is pushed again comes as another
-// delivery; and a disposition of a newer version is for that version to judge.
+// MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run
+// of it was created, and what stopped it was not the pushed content. That is Refused (namespace or
+// Repository gone, parked) and PendingApproval (access can be granted). Ignored comes from the
+// pushed files, which a SHA fixes, so it stays, unless what is at the URL was not confirmed or not
+// proven: that can be done; and whoever presses a re-run button again wants it looked at again. A
+// commit that was superseded and is pushed again comes as another delivery; and a disposition of a
+// newer version is for that version to judge.
 func (e *GitEvent) MayRunAgain() bool {
 	if !e.Settled() {
 		return false
@@ -145,8 +149,8 @@ func (p *Plan) Decided() bool {
 	return true
 }
 
-// Ref is what people call what the event is about. For a pull request that is its number: a comment names nothing else.
-// Tags keep "tags/", so that they are not taken for branches.
+// Ref is what people call what the event is about. For a pull request that is its number: a comment
+// names nothing else. Tags keep "tags/", so that they are not taken for branches.
 func (s *GitEventSpec) Ref() string {
 	if s.PullRequest != nil {
 		return fmt.Sprintf("#%d", s.PullRequest.Number)

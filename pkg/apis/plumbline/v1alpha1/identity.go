@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ProjectIdentity is what stays of a repository at a Git service when names change hands: the service's numbers.
+// ProjectIdentity is what stays of a repository at a Git service when names change hands: the
+// service's numbers.
 type ProjectIdentity struct {
 	// ID is the repository's.
 	ID int64 `json:"id"`
@@ -20,7 +21,8 @@ type ProjectIdentity struct {
 // Identity is the project's.
 func (p *Project) Identity() ProjectIdentity { return ProjectIdentity{ID: p.ID, OwnerID: p.OwnerID} }
 
-// Same tells whether both are one repository of one owner. An owner that is not known is no other one.
+// Same tells whether both are one repository of one owner. An owner that is not known is no other
+// one.
 func (i ProjectIdentity) Same(other ProjectIdentity) bool {
 	return i.ID == other.ID && (i.OwnerID == other.OwnerID || i.OwnerID == 0 || other.OwnerID == 0)
 }

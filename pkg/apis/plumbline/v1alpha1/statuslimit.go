@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 keeps the status of a GitEvent small enough to be written, whatever texts it holds. etcd takes
-// objects of 1.5 MiB; the status has at most about one of them, and the rest is for the spec and for what the API server
-// notes of who wrote which field.
+// Package v1alpha1 keeps the status of a GitEvent small enough to be written, whatever texts it
+// holds. etcd takes objects of 1.5 MiB; the status has at most about one of them, and the rest is
+// for the spec and for what the API server notes of who wrote which field.
 package v1alpha1
 
 import (
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRuns is the most PipelineRuns of one event. What is not text takes up to 1.5 KiB a run in a status: its names, its
-// check, what it waits for.
+// MaxRuns is the most PipelineRuns of one event. What is not text takes up to 1.5 KiB a run in a
+// status: its names, its check, what it waits for.
 const MaxRuns = 250
 
 // The bytes of JSON that texts may take. JSON is what is stored: a '<' takes six.
@@ -28,8 +28,8 @@ const (
 // mark ends a text that was cut.
 const mark = " … (cut)"
 
-// Fit cuts what is too long. A text that was cut is not cut again: the share of a run grows only, so that a report which
-// was made from it stays the same.
+// Fit cuts what is too long. A text that was cut is not cut again: the share of a run grows only,
+// so that a report which was made from it stays the same.
 func Fit(s *GitEventStatus) {
 	for i := range s.Conditions {
 		s.Conditions[i].Message = cut(s.Conditions[i].Message, maxMessage)
@@ -54,7 +54,8 @@ func Fit(s *GitEventStatus) {
 	}
 }
 
-// Shrink cuts the texts of a settled event to what people need of them: what was reported is in the checks.
+// Shrink cuts the texts of a settled event to what people need of them: what was reported is in the
+// checks.
 func Shrink(s *GitEventStatus) {
 	texts := []*string{}
 	for i := range s.Conditions {
@@ -80,12 +81,14 @@ func Shrink(s *GitEventStatus) {
 	}
 }
 
-// Text returns how long the report of a run may be, in bytes. Half of what it may take in JSON is left to escapes.
+// Text returns how long the report of a run may be, in bytes. Half of what it may take in JSON is
+// left to escapes.
 func Text(s *GitEventStatus) int { return textOf(shareOf(s)) / 2 }
 
 func textOf(share int) int { return share * 5 / 8 }
 
-// shareOf is what one run may take. What is not decided yet may become a run: then there is room for it already.
+// shareOf is what one run may take. What is not decided yet may become a run: then there is room
+// for it already.
 func shareOf(s *GitEventStatus) int {
 	n := len(s.Runs)
 	if s.Plan != nil {
@@ -109,7 +112,8 @@ func fitRun(run *Run, share int) {
 	}
 }
 
-// fitDecisions cuts the longest reasons, all of them to one length: those that are told, and those that are kept for later.
+// fitDecisions cuts the longest reasons, all of them to one length: those that are told, and those
+// that are kept for later.
 func fitDecisions(decisions []Decision) {
 	texts, lengths := make([]*string, 0, 2*len(decisions)), make([]int, 0, 2*len(decisions))
 	for i := range decisions {

@@ -17,13 +17,14 @@ import (
 // maxURLBytes is the most a repository URL may have; RepositoryClaimSpec.url allows no more.
 const maxURLBytes = 2048
 
-// CanonicalURL returns the one spelling of a repository's web URL: lower case scheme, host and path, without user,
-// password, query, fragment, default port, trailing slashes and ".git". It is idempotent.
+// CanonicalURL returns the one spelling of a repository's web URL: lower case scheme, host and
+// path, without user, password, query, fragment, default port, trailing slashes and ".git". It is
+// idempotent.
 //
-// Two URLs that a Git service may serve as one repository must not be two claims, and two that it serves apart must
-// not be one: so spellings with more than one reading (percent encoding, dot segments, empty segments, anything
-// outside ASCII, whose lower case can be an ASCII letter) are errors. Errors say which part is wrong; they never
-// repeat a user or password.
+// Two URLs that a Git service may serve as one repository must not be two claims, and two that it
+// serves apart must not be one: so spellings with more than one reading (percent encoding, dot
+// segments, empty segments, anything outside ASCII, whose lower case can be an ASCII letter) are
+// errors. Errors say which part is wrong; they never repeat a user or password.
 func CanonicalURL(raw string) (string, error) {
 	if len(raw) > maxURLBytes {
 		return "", fmt.Errorf("a repository URL has at most %d bytes", maxURLBytes)
@@ -48,7 +49,8 @@ func CanonicalURL(raw string) (string, error) {
 	return scheme + "://" + host + path, nil
 }
 
-// SameURL tells whether two spellings are of one repository. What has no canonical spelling is compared as it is written.
+// SameURL tells whether two spellings are of one repository. What has no canonical spelling is
+// compared as it is written.
 func SameURL(a, b string) bool {
 	if a == b {
 		return true

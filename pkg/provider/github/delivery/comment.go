@@ -22,8 +22,8 @@ const (
 // actionCreated is a new comment; what becomes of it later starts nothing.
 const actionCreated = "created"
 
-// decodeComment reads a comment on the conversation of a pull request. Of the pull request the payload has the issue's
-// side only: no commit and no branch.
+// decodeComment reads a comment on the conversation of a pull request. Of the pull request the
+// payload has the side only: no commit and no branch.
 func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadComment
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -90,7 +90,8 @@ func (p *payloadComment) silent() error {
 	return p.Comment.silent(p.Sender)
 }
 
-// silent tells why nothing that was written so is acted on. Bots are not: what they write about a run would start the next one.
+// silent tells why nothing that was written so is acted on. Bots are not: what they write about a
+// run would start the next one.
 func (c *payloadRemark) silent(sender *payloadUser) error {
 	switch {
 	case c.User.bot() || sender.bot() || provider.IsOwnComment(c.Body):

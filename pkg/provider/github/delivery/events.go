@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// actionLabeled is a label that was added to a pull request; it runs the head that is there already.
+// actionLabeled is a label that was added to a pull request; it runs the head that is there
+// already.
 const actionLabeled = "labeled"
 
 // actionClosed is a pull request that was closed or merged, which ends what was started for it.
@@ -87,8 +88,9 @@ func (p *payloadPush) check() error {
 
 func (p *payloadPush) tag() bool { return strings.HasPrefix(p.Ref, "refs/tags/") }
 
-// describe takes what the payload says of the commit. For an annotated tag, after is the tag object and head_commit
-// the commit it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752); checks need the commit.
+// describe takes what the payload says of the commit. For an annotated tag, after is the tag object
+// and head_commit the commit it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752);
+// checks need the commit.
 func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	c := p.HeadCommit
 	if c == nil {

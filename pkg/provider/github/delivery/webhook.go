@@ -33,8 +33,8 @@ func (Webhook) Claims(h http.Header) bool {
 	return h.Get(headerEvent) != "" && h.Get(headerGitea) == ""
 }
 
-// Verify checks the HMAC-SHA256 of the body. White space around the secret does not count. The older SHA-1 signature
-// is not accepted, and a secret that is empty verifies nothing.
+// Verify checks the HMAC-SHA256 of the body. White space around the secret does not count. The
+// older SHA-1 signature is not accepted, and a secret that is empty verifies nothing.
 func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
@@ -57,7 +57,8 @@ func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	return nil
 }
 
-// Peek reads repository.html_url and whether there is an installation, and nothing else into memory.
+// Peek reads repository.html_url and whether there is an installation, and nothing else into
+// memory.
 func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	if err := payload.ReadsJSON(h); err != nil {
 		return provider.Origin{}, err

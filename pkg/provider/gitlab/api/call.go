@@ -22,8 +22,8 @@ const (
 	maxPages = 100
 )
 
-// List reads all pages. What is longer than can be read, and an answer that holds no list, is an error: what was not
-// told is not "nothing".
+// List reads all pages. What is longer than can be read, and an answer that holds no list, is an
+// error: what was not told is not "nothing".
 func List[T any](ctx context.Context, what string, read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error)) ([]T, error) {
 	ctx = provider.Pages(ctx)
 	all := []T{}
@@ -61,8 +61,8 @@ type Project struct {
 	ID     int64
 }
 
-// Readable returns nil if the token can read the project. GitLab answers 404 for what it hides, so that a 404 below a
-// project means "absent" only if this says nil (G7, L4).
+// Readable returns nil if the token can read the project. GitLab answers 404 for what it hides, so
+// that a 404 below a project means "absent" only if this says nil (G7, L4).
 func (p *Project) Readable(ctx context.Context) error {
 	_, err := p.Describe(ctx)
 	return err
@@ -86,8 +86,8 @@ func (p *Project) Describe(ctx context.Context) (*gl.Project, error) {
 	return got, nil
 }
 
-// Unavailable interprets the failure to read something at a commit: of a project that can be read, the commit is not
-// there yet.
+// Unavailable interprets the failure to read something at a commit: of a project that can be read,
+// the commit is not there yet.
 func (p *Project) Unavailable(ctx context.Context, what, sha string, err error) error {
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return provider.Failed(what, err)

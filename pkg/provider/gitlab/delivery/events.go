@@ -57,8 +57,9 @@ func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// head is the commit to run and report on. For an annotated tag, after is the tag object and checkout_sha the commit it
-// points to. A new branch and a branch that was set back bring no commits; what they point to runs all the same.
+// head is the commit to run and report on. For an annotated tag, after is the tag object and
+// checkout_sha the commit it points to. A new branch and a branch that was set back bring no
+// commits; what they point to runs all the same.
 func (p *payloadPush) head() string {
 	if provider.IsSHA(p.CheckoutSHA) {
 		return p.CheckoutSHA
@@ -134,9 +135,10 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 	}
 }
 
-// author names who opened the merge request: by username if that is who acted, else by id, because the payload has no
-// more. Whoever acted on the merge request is the event's actor, and counts beside the author: a maintainer who sets a label
-// on a stranger's merge request has not agreed to run it.
+// author names who opened the merge request: by username if that is who acted, else by id, because
+// the payload has no more. Whoever acted on the merge request is the event's actor, and counts
+// beside the author: a maintainer who sets a label on a stranger's merge request has not agreed to
+// run it.
 func (mr *payloadAttributes) author(user *payloadUser) string {
 	if user.ID == mr.AuthorID {
 		return user.Username

@@ -29,7 +29,8 @@ type payloadCommon struct {
 	Project *payloadProject `json:"project"`
 }
 
-// moment is a time in a payload: RFC 3339, or as most versions write it "2013-12-03 17:23:34 UTC". What is neither is no time.
+// moment is a time in a payload: RFC 3339, or as most versions write it "2013-12-03 17:23:34 UTC".
+// What is neither is no time.
 type moment string
 
 func (m moment) time() *metav1.Time {

@@ -57,7 +57,8 @@ func (l *Log) defaultBranch(ctx context.Context) ([]provider.Head, error) {
 	return []provider.Head{{Branch: project.Branch, SHA: branch.Commit.ID, At: *branch.Commit.CommittedDate}}, nil
 }
 
-// openMergeRequests returns those that have changed since. A project may have merge requests turned off.
+// openMergeRequests returns those that have changed since. A project may have merge requests turned
+// off.
 func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provider.Head, error) {
 	const what = "listing open merge requests"
 	var open []struct {

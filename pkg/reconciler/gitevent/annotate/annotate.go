@@ -77,15 +77,17 @@ func (s *Step) Unpatched(a *attempt.Attempt) []*v1alpha1.Run {
 	return runs
 }
 
-// notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses the patch, an
-// operator included, must not slow down or stop the attempts (docs/adr/0003). The API server's error itself is not in
-// the chain: knative keeps what it recognises as a conflict out of the error log, where every failed patch belongs.
+// notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses
+// the patch, an operator included, must not slow down or stop the attempts (docs/adr/0003). The API
+// server's error itself is not in the chain: knative keeps what it recognises as a conflict out of
+// the error log, where every failed patch belongs.
 func notPatched(run *v1alpha1.Run, err error) error {
 	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// metadata is what a run should carry now, nil while there is nothing to add to what it was created with.
+// metadata is what a run should carry now, nil while there is nothing to add to what it was created
+// with.
 func (s *Step) metadata(a *attempt.Attempt, run *v1alpha1.Run) (patch []byte, digest string) {
 	check := a.Accepted(run.Name)
 	if run.UID == "" || check == nil || check.ID == "" {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt is one reconcile of one event as its steps see it: the event, what was learnt on the way, why steps wait,
-// and the one write of the status. What lives longer than a reconcile is on the Desk.
+// Package attempt is one reconcile of one event as its steps see it: the event, what was learnt on
+// the way, why steps wait, and the one write of the status. What lives longer than a reconcile is
+// on the Desk.
 package attempt
 
 import (
@@ -24,9 +25,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Attempt is one reconcile of one event. A step changes what is its own of Event.Status, and nothing else.
+// Attempt is one reconcile of one event. A step changes what is its own of Event.Status, and
+// nothing else.
 type Attempt struct {
-	// Event is the newest version that is known. The plan completes its spec; that is not written back.
+	// Event is the newest version that is known. The plan completes its spec; that is not written
+	// back.
 	Event  *v1alpha1.GitEvent
 	Config *config.Config
 	// Waits are why steps are not done, and when they are tried again.
@@ -59,13 +62,15 @@ type Desk struct {
 	Recorder record.EventRecorder
 	Timers   *backoff.Timers
 	Metrics  *metrics.Metrics
-	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
+	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is
+	// fault.OperatorRetry.
 	OperatorRetry time.Duration
 	// Recorded is told of each event whose status was stored.
 	Recorded func(*v1alpha1.GitEvent)
 	// Wake enqueues an event.
 	Wake func(event string, after time.Duration)
-	// Holds tells whether the lease of an event is this process's, as far as it knows; nil is always.
+	// Holds tells whether the lease of an event is this process's, as far as it knows; nil is
+	// always.
 	Holds func(event string) bool
 }
 

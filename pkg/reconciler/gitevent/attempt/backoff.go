@@ -20,7 +20,8 @@ const (
 	stepRecord  = "record"
 )
 
-// Create is what is tried to create a run. That it was cancelled is news: it does not wait until its create would be tried again.
+// Create is what is tried to create a run. That it was cancelled is news: it does not wait until
+// its create would be tried again.
 func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
 	step := backoff.Step{Name: v1alpha1.StepCreate, Of: run.Name}
 	if event.Cancelled(run.Pipeline) != nil {
@@ -29,8 +30,8 @@ func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
 	return step
 }
 
-// Try does what has not failed a moment ago. What is not tried has a timer, so that it neither counts as done nor wakes
-// the event early.
+// Try does what has not failed a moment ago. What is not tried has a timer, so that it neither
+// counts as done nor wakes the event early.
 func (w *Waits) Try(step backoff.Step, do func() error) error {
 	if err := w.FailedJustNow(step); err != nil {
 		return err
@@ -45,7 +46,8 @@ func (w *Waits) Failing(step backoff.Step) time.Duration {
 	return w.desk.Timers.Failing(w.event.Name, step, w.desk.Clock.Now())
 }
 
-// Rest keeps a step that needs an operator from being tried again before its time, however often the event is woken.
+// Rest keeps a step that needs an operator from being tried again before its time, however often
+// the event is woken.
 func (w *Waits) Rest(step backoff.Step) {
 	w.desk.Timers.Rest(w.event.Name, step, w.desk.operatorRetry(), w.desk.Clock.Now())
 }
@@ -59,7 +61,8 @@ func (w *Waits) FailedJustNow(step backoff.Step) error {
 	return &notDue{fault.Throttledf(fault.ReasonBusy, left, "%s has just failed", step.Name)}
 }
 
-// notDue marks a step that was not tried, because it is not its time yet: its recorded wait is left as it is.
+// notDue marks a step that was not tried, because it is not its time yet: its recorded wait is left
+// as it is.
 type notDue struct{ fault *fault.Error }
 
 func (n *notDue) Error() string { return n.fault.Error() }
@@ -71,8 +74,8 @@ func Skipped(err error) bool {
 	return yes
 }
 
-// ComeBack returns when the event is wanted again at the latest, false if what Reconcile returns says it all: the
-// workqueue knows one time for it, and each step may have its own.
+// ComeBack returns when the event is wanted again at the latest, false if what Reconcile returns
+// says it all: the workqueue knows one time for it, and each step may have its own.
 func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 	if err == nil || controller.IsSkipKey(err) {
 		d.Timers.Forget(event)
@@ -86,8 +89,8 @@ func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 	return after, known
 }
 
-// First has the words of one error alone: the texts of several would change from attempt to attempt. What was tried says more than what
-// was not, and all that was has its time.
+// First has the words of one error alone: the texts of several would change from attempt to
+// attempt. What was tried says more than what was not, and all that was has its time.
 func First(faults []error) error {
 	var tried []error
 	var untried error

@@ -12,14 +12,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// maxKnown bounds what Known keeps, in bytes of JSON: some 3,000 events with a few runs each. An event that is forgotten costs
-// one read when it is next worked on.
+// maxKnown bounds what Known keeps, in bytes of JSON: some 3,000 events with a few runs each. An
+// event that is forgotten costs one read when it is next worked on.
 const maxKnown = 16 << 20
 
-// Known keeps the open events that this process works on, whole, while its watch keeps little of each: as the process has
-// written or read them last, or as the watch has shown a new one. So most reconciles read nothing. It is advice: whoever
-// writes a version that is not the newest meets a conflict, and is made to forget it. See docs/adr/0024. The zero value
-// knows nothing. Safe for concurrent use.
+// Known keeps the open events that this process works on, whole, while its watch keeps little of
+// each: as the process has written or read them last, or as the watch has shown a new one. So most
+// reconciles read nothing. It is advice: whoever writes a version that is not the newest meets a
+// conflict, and is made to forget it. See docs/adr/0024. The zero value knows nothing. Safe for
+// concurrent use.
 type Known struct {
 	mu     sync.Mutex
 	events map[string]known
@@ -52,8 +53,8 @@ func (k *Known) Appeared(event *v1alpha1.GitEvent) {
 	k.put(event.Name, known{data: encoded(event), first: true})
 }
 
-// encoded leaves out who owns which field, which the API server keeps, and the body of an event of which nothing is to be planned: it
-// is most of it, and not read any more.
+// encoded leaves out who owns which field, which the API server keeps, and the body of an event of
+// which nothing is to be planned: it is most of it, and not read any more.
 func encoded(whole *v1alpha1.GitEvent) []byte {
 	event := *whole
 	event.ManagedFields = nil
@@ -85,7 +86,8 @@ func (k *Known) put(name string, next known) {
 	k.bytes += next.size()
 }
 
-// get returns what is known of an event that the watch lists, and a copy of it; nil if that is not known.
+// get returns what is known of an event that the watch lists, and a copy of it; nil if that is not
+// known.
 func (k *Known) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found known) {
 	k.mu.Lock()
 	found = k.events[listed.Name]
@@ -100,7 +102,8 @@ func (k *Known) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found 
 	return event, found
 }
 
-// First tells whether this process has seen the event appear while it led, and nothing since that another one may have done.
+// First tells whether this process has seen the event appear while it led, and nothing since that
+// another one may have done.
 func (k *Known) First(event string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

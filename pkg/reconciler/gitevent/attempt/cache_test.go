@@ -54,7 +54,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// However many and large events are, they take so much memory and no more; the last one is always there.
+// However many and large events are, they take so much memory and no more; the last one is always
+// there.
 func TestKnownIsBounded(t *testing.T) {
 	t.Parallel()
 	k := &Known{}
@@ -71,7 +72,8 @@ func TestKnownIsBounded(t *testing.T) {
 	}
 }
 
-// Events that are planned, which are nearly all that are open, take no room for the bodies of their deliveries: 4,000 of 10 KiB are known.
+// Events that are planned, which are nearly all that are open, take no room for the bodies of their
+// deliveries: 4,000 of 10 KiB are known.
 func TestTheBodyOfAPlannedEventIsNotKnown(t *testing.T) {
 	t.Parallel()
 	k := &Known{}

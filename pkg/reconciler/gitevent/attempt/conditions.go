@@ -22,15 +22,16 @@ func (a *Attempt) Conclude() {
 	}
 }
 
-// Summarize derives from the status what lists of events show. It is part of each write, so it costs none. A settled event
-// keeps what it ended with: little of what that follows from is left.
+// Summarize derives from the status what lists of events show. It is part of each write, so it
+// costs none. A settled event keeps what it ended with: little of what that follows from is left.
 func Summarize(event *v1alpha1.GitEvent) {
 	if s := &event.Status; !event.Settled() {
 		s.Outcome, s.Ref = status.Outcome(s), refOf(event)
 	}
 }
 
-// refOf is what people call what an event is about. Of a re-run the plan finds that out: its spec as it was recorded does not tell.
+// refOf is what people call what an event is about. Of a re-run the plan finds that out: its spec
+// as it was recorded does not tell.
 func refOf(event *v1alpha1.GitEvent) string {
 	switch s := &event.Status; {
 	case event.Spec.Rerun == nil:

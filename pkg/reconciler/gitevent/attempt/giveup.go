@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// lagLimit is how long a Git service may need to show what it has told of (G10), and a controller to claim a URL. After that
-	// it is asked slowly for a commit or claim, and what the service does not confirm is not believed.
+	// lagLimit is how long a Git service may need to show what it has told of (G10), and a
+	// controller to claim a URL. After that it is asked slowly for a commit or claim, and what the
+	// service does not confirm is not believed.
 	lagLimit = 10 * time.Minute
-	// sameWait is how long an event must have waited for one thing before it ends because of its age: what begins to be
-	// wrong after an outage of days can still be mended.
+	// sameWait is how long an event must have waited for one thing before it ends because of its
+	// age: what begins to be wrong after an outage of days can still be mended.
 	sameWait = time.Hour
 )
 
-// The reasons that packages of Git services give themselves: of an answer that is not what was asked for
-// (provider.ReasonBadAnswer), of a pull request that is not shown, and of one whose files are not listed yet.
+// The reasons that packages of Git services give themselves: of an answer that is not what was
+// asked for (provider.ReasonBadAnswer), of a pull request that is not shown, and of one whose files
+// are not listed yet.
 const (
 	reasonBadAnswer   = "BadAnswer"
 	reasonNoPull      = "PullRequestUnknown"
@@ -30,10 +32,12 @@ const (
 // ReasonPanic is that of the wait of an event whose processing panics.
 const ReasonPanic = "Panic"
 
-// ReasonGivenUp is that of the Kubernetes Event about an event that waited in vain, and of its runs that are not created.
+// ReasonGivenUp is that of the Kubernetes Event about an event that waited in vain, and of its runs
+// that are not created.
 const ReasonGivenUp = "GivenUp"
 
-// Slowed turns the backoff of a step that waits for what a replica may not have yet into a slow retry once none lags that much.
+// Slowed turns the backoff of a step that waits for what a replica may not have yet into a slow
+// retry once none lags that much.
 func (w *Waits) Slowed(step string, err error) error {
 	f, before := fault.Of(err), w.Of(step)
 	if f == nil || f.Class != fault.Transient || !lags(f.Reason) || before == nil || before.Reason != f.Reason ||
@@ -47,9 +51,10 @@ func lags(reason string) bool {
 	return reason == fault.ReasonCommitUnknown || reason == fault.ReasonNotConfirmed || reason == fault.ReasonNotClaimedYet
 }
 
-// Hopeless tells whether nothing can be expected of a wait any more: the Git service has said twice, an operator's wait
-// apart, that the App is not installed any more (G8), it does not confirm for longer than a replica lags what the delivery says
-// (S11), or the event is too old to wait for an operator, a commit, a claim or room for its plan (S5).
+// Hopeless tells whether nothing can be expected of a wait any more: the Git service has said
+// twice, an operator's wait apart, that the App is not installed any more (G8), it does not confirm
+// for longer than a replica lags what the delivery says (S11), or the event is too old to wait for
+// an operator, a commit, a claim or room for its plan (S5).
 func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	retry, latest := w.desk.operatorRetry(), w.latest()
 	if wait == nil || wait.NotBefore == nil || w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
@@ -70,8 +75,8 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 // ReasonDecided ends a run that stood for a plan: what its check showed is over.
 const ReasonDecided = "Decided"
 
-// OfGitService reports whether a Transient fault of a reason may be a Git service's that refuses one thing and
-// serves others.
+// OfGitService reports whether a Transient fault of a reason may be a Git service's that refuses
+// one thing and serves others.
 func OfGitService(reason string) bool {
 	switch reason {
 	case fault.ReasonGitUnavailable, fault.ReasonGitUnreachable, fault.ReasonTimeout,
@@ -81,8 +86,9 @@ func OfGitService(reason string) bool {
 	return false
 }
 
-// Overdue reports whether the event has met a refusal of the Git service, and is too old to wait for anything. The
-// caller finds out for how long, and that the service is not down as a whole: an outage is waited out.
+// Overdue reports whether the event has met a refusal of the Git service, and is too old to wait
+// for anything. The caller finds out for how long, and that the service is not down as a whole: an
+// outage is waited out.
 func (w *Waits) Overdue(wait *v1alpha1.Wait) bool {
 	latest := w.latest()
 	if wait == nil || wait.Class != fault.Transient.String() || !OfGitService(wait.Reason) || latest.IsZero() {
@@ -91,8 +97,9 @@ func (w *Waits) Overdue(wait *v1alpha1.Wait) bool {
 	return w.desk.Clock.Since(latest) >= w.config.MaxWait()
 }
 
-// Stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or it is not its time. A step
-// that found no turn, or was stopped by a conflict, leaves its wait as it was, and what that was for may be mended.
+// Stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or
+// it is not its time. A step that found no turn, or was stopped by a conflict, leaves its wait as
+// it was, and what that was for may be mended.
 func (w *Waits) Stands(wait *v1alpha1.Wait) bool {
 	if wait == nil || wait.NotBefore == nil {
 		return false

@@ -11,12 +11,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// MaxPanics is how many panics end the planning of an event. With five minutes after each that is time enough to take a
-// bad release back, and too often for a coincidence.
+// MaxPanics is how many panics end the planning of an event. With five minutes after each that is
+// time enough to take a bad release back, and too often for a coincidence.
 const MaxPanics = 5
 
-// Panicked takes note of a panic and returns the fault to wait with. The status is the one that was recorded last:
-// nobody knows what the panic has left of it. Nothing is derived from the event: that may be what panics.
+// Panicked takes note of a panic and returns the fault to wait with. The status is the one that was
+// recorded last: nobody knows what the panic has left of it. Nothing is derived from the event:
+// that may be what panics.
 func (a *Attempt) Panicked(ctx context.Context, cause any) error {
 	logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
 	a.Waits.desk.Metrics.Panicked(ctx)

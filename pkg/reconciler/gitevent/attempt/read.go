@@ -21,8 +21,8 @@ type Version struct {
 	confirmed time.Time // as known.confirmed
 }
 
-// Read returns a listed event as this process knows it, or as the API server has it; nil if it is settled or gone. It is tried
-// whenever something wakes the event.
+// Read returns a listed event as this process knows it, or as the API server has it; nil if it is
+// settled or gone. It is tried whenever something wakes the event.
 func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, error) {
 	now := d.Clock.Now()
 	event, known := d.Known.get(listed)
@@ -57,12 +57,13 @@ func (d *Desk) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error
 	return event, nil
 }
 
-// Confirm is called before anything is sent to the Git service, made, changed or deleted because of what the event says. It
-// asks the API server whether the event is the newest version, unless that was confirmed within the Fence: by a write of its
-// status, or by a read. A process that was paused, or lost its lease, must not do what another one has taken over (H6).
+// Confirm is called before anything is sent to the Git service, made, changed or deleted because of
+// what the event says. It asks the API server whether the event is the newest version, unless that
+// was confirmed within the Fence: by a write of its status, or by a read. A process that was
+// paused, or lost its lease, must not do what another one has taken over (H6).
 //
-// It refuses as soon as this process has given the event's lease back, whatever was confirmed before: another one may have made
-// the PipelineRun meanwhile, and somebody may have deleted it.
+// It refuses as soon as this process has given the event's lease back, whatever was confirmed
+// before: another one may have made the PipelineRun meanwhile, and somebody may have deleted it.
 func (r *Record) Confirm(ctx context.Context) error {
 	if r.desk.Holds != nil && !r.desk.Holds(r.event.Name) {
 		r.desk.Known.Forget(r.event.Name)
@@ -84,9 +85,10 @@ func (r *Record) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// Fence is the longest time between a confirmation and what is done because of it. It is below the lease duration of config/
-// (15 s), after which another replica may act.
+// Fence is the longest time between a confirmation and what is done because of it. It is below the
+// lease duration of config/ (15 s), after which another replica may act.
 const Fence = 10 * time.Second
 
-// ReasonPaused is that of the conflict of a process that has gone on with an event that another one has written.
+// ReasonPaused is that of the conflict of a process that has gone on with an event that another one
+// has written.
 const ReasonPaused = "Paused"

@@ -18,10 +18,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// Record writes the status of one event: only if it changed, and only over the version that is known.
+// Record writes the status of one event: only if it changed, and only over the version that is
+// known.
 type Record struct {
-	// Announce adds to a plan that is about to be written what will be sent because of it, so that one write records both. What it
-	// returns is called once that is written.
+	// Announce adds to a plan that is about to be written what will be sent because of it, so that
+	// one write records both. What it returns is called once that is written.
 	Announce func() (written func())
 
 	desk       *Desk
@@ -33,7 +34,8 @@ type Record struct {
 	unrecorded time.Time                // since when a PipelineRun is there that the stored status does not know; zero if there is none
 }
 
-// repository is what Kubernetes Events about this event are attached to: the object its tenants can see.
+// repository is what Kubernetes Events about this event are attached to: the object its tenants can
+// see.
 func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
 	ref := event.Spec.Repository
 	return &pacv1alpha1.Repository{
@@ -52,8 +54,8 @@ func (r *Record) WritePlan(ctx context.Context) error {
 	return err
 }
 
-// Write writes the status if it changed. A conflict ends the reconcile: somebody wrote the event meanwhile, so what
-// was computed here may be stale; the next reconcile reads it and computes anew.
+// Write writes the status if it changed. A conflict ends the reconcile: somebody wrote the event
+// meanwhile, so what was computed here may be stale; the next reconcile reads it and computes anew.
 func (r *Record) Write(ctx context.Context) error {
 	Summarize(r.event)
 	v1alpha1.Fit(&r.event.Status)
@@ -64,8 +66,9 @@ func (r *Record) Write(ctx context.Context) error {
 	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
 }
 
-// changed tells whether there is something to write. What a PipelineRun was patched with, and that it owns its secret, is written beside
-// something else: a process that does not know it patches once more, which changes nothing.
+// changed tells whether there is something to write. What a PipelineRun was patched with, and that
+// it owns its secret, is written beside something else: a process that does not know it patches
+// once more, which changes nothing.
 func (r *Record) changed() bool {
 	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
 		return false
@@ -133,11 +136,13 @@ func (r *Record) Unchanged(plan *v1alpha1.Plan, runs []v1alpha1.Run) bool {
 	return equality.Semantic.DeepEqual(plan, r.stored.Plan) && equality.Semantic.DeepEqual(runs, r.stored.Runs)
 }
 
-// AfterCreate is how long a PipelineRun may be there before it is recorded, unless its first report takes longer. An event with
-// few runs pays nothing for it: it is recorded with what that report was answered.
+// AfterCreate is how long a PipelineRun may be there before it is recorded, unless its first report
+// takes longer. An event with few runs pays nothing for it: it is recorded with what that report
+// was answered.
 const AfterCreate = time.Second
 
-// Made notes that a PipelineRun is there that the stored status does not know; the first of them starts the time.
+// Made notes that a PipelineRun is there that the stored status does not know; the first of them
+// starts the time.
 func (r *Record) Made() {
 	if r.unrecorded.IsZero() {
 		r.unrecorded = r.desk.Clock.Now()

@@ -14,16 +14,19 @@ import (
 // ReasonSuperseded ends what waited while Git got another commit in the event's place (B11).
 const ReasonSuperseded = "Superseded"
 
-// Superseding returns the commit that has taken the event's place, "" while none has. Git is asked once a reconcile, and
-// only if the step has waited before: an event that nothing stops costs no call, and what it starts is true when it starts.
-// Nothing takes the place of an event that Git has not confirmed yet: the replica that does not know it knows what was before.
+// Superseding returns the commit that has taken the event's place, "" while none has. Git is asked
+// once a reconcile, and only if the step has waited before: an event that nothing stops costs no
+// call, and what it starts is true when it starts. Nothing takes the place of an event that Git has
+// not confirmed yet: the replica that does not know it knows what was before.
 //
-// Nothing takes the place of a run that has waited for a slot and for nothing else: all of them run, one after the other.
+// Nothing takes the place of a run that has waited for a slot and for nothing else: all of them
+// run, one after the other.
 //
-// That another commit has is believed once this one has been known for longer than any replica lags (git.Lag): until then it may be one
-// of before, and the step waits.
+// That another commit has is believed once this one has been known for longer than any replica lags
+// (git.Lag): until then it may be one of before, and the step waits.
 //
-// Nothing takes the place of an event that closes a pull request: what is pushed to its branch afterwards is none of its heads.
+// Nothing takes the place of an event that closes a pull request: what is pushed to its branch
+// afterwards is none of its heads.
 func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) {
 	if a.Event.Spec.Closes() {
 		return "", nil
@@ -40,8 +43,9 @@ func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) 
 	return sha, err
 }
 
-// Learnt is when Plumbline had the event's commit: the delivery of a push has it, and of a comment the plan asks for it. No replica of the
-// Git service lags behind that by more than git.Lag. A plan's time is that of a controller's clock, as the present is.
+// Learnt is when Plumbline had the event's commit: the delivery of a push has it, and of a comment
+// the plan asks for it. No replica of the Git service lags behind that by more than git.Lag. A
+// plan's time is that of a controller's clock, as the present is.
 func Learnt(event *v1alpha1.GitEvent) time.Time {
 	if plan := event.Status.Plan; plan != nil && plan.At != nil {
 		return plan.At.Time

@@ -10,18 +10,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// An event may have hundreds of runs, and each costs each step some calls: all of them need not fit one reconcile. A
-// step goes on to its next run for its time, and no step does later than stepsEnd after the reconcile began, so that
-// what was done is recorded before reconcileDeadline. Losing that record would repeat the same calls at each attempt
-// and never come further.
+// An event may have hundreds of runs, and each costs each step some calls: all of them need not fit
+// one reconcile. A step goes on to its next run for its time, and no step does later than stepsEnd
+// after the reconcile began, so that what was done is recorded before reconcileDeadline. Losing
+// that record would repeat the same calls at each attempt and never come further.
 const (
 	LongTurn  = 15 * time.Second // for writes of PipelineRuns: client-go repeats a throttled one for 10 s by itself
 	ShortTurn = 8 * time.Second  // below the Fence
 	stepsEnd  = 40 * time.Second
 )
 
-// Turn begins a step's time. The function it returns is called before each run; once the time is over it returns a
-// Throttled fault that brings the event back soon, and nothing is recorded about it.
+// Turn begins a step's time. The function it returns is called before each run; once the time is
+// over it returns a Throttled fault that brings the event back soon, and nothing is recorded about
+// it.
 func (a *Attempt) Turn(long time.Duration) (over func() error) {
 	end := a.Clock.Now().Add(long)
 	if last := a.Began.Add(stepsEnd); last.Before(end) {
@@ -35,8 +36,8 @@ func (a *Attempt) Turn(long time.Duration) (over func() error) {
 	}
 }
 
-// InTurn returns what a step goes through, after a failure beginning anywhere: one whose call takes long to fail must not
-// use up every turn.
+// InTurn returns what a step goes through, after a failure beginning anywhere: one whose call takes
+// long to fail must not use up every turn.
 func InTurn[T any](failed bool, list []T) []T {
 	if !failed || len(list) < 2 {
 		return list

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Traced is one attempt of a step as a span of its delivery's trace. A failure is told by its reason alone: messages
-// are for people who may see them, not for whoever reads traces.
+// Traced is one attempt of a step as a span of its delivery's trace. A failure is told by its
+// reason alone: messages are for people who may see them, not for whoever reads traces.
 func (a *Attempt) Traced(ctx context.Context, step string, do func(context.Context) error) error {
 	ctx, span := otel.Tracer(metrics.Name).Start(tracecontext.With(ctx, a.Event.Annotations), metrics.KindOf(step),
 		trace.WithAttributes(attribute.String("plumbline.event", a.Event.Name)))

@@ -17,8 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Waits are status.waits: why a step of the event is not done, and until when it is not tried. Beside them are the timers
-// of what has just failed, which only this process knows, and the news that a written status brings.
+// Waits are status.waits: why a step of the event is not done, and until when it is not tried.
+// Beside them are the timers of what has just failed, which only this process knows, and the news
+// that a written status brings.
 type Waits struct {
 	desk    *Desk
 	event   *v1alpha1.GitEvent
@@ -53,8 +54,9 @@ func (w *Waits) Announce(reason, message string) {
 	w.news = append(w.news, news{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true})
 }
 
-// Due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the reason. What waits for
-// an operator is tried before its time when something has changed that it may wait for.
+// Due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the
+// reason. What waits for an operator is tried before its time when something has changed that it
+// may wait for.
 func (w *Waits) Due(step string, do func() error) error {
 	wait := w.Of(step)
 	if wait == nil || wait.NotBefore == nil {
@@ -68,7 +70,8 @@ func (w *Waits) Due(step string, do func() error) error {
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
-// ofOneCheck tells whether a wait is about one of the checks that a step reports, and not about the step.
+// ofOneCheck tells whether a wait is about one of the checks that a step reports, and not about the
+// step.
 func ofOneCheck(step, reason string) bool {
 	return step == v1alpha1.StepReport && reason == fault.ReasonGitRejected
 }
@@ -91,8 +94,8 @@ func (w *Waits) Of(step string) *v1alpha1.Wait {
 	return nil
 }
 
-// Settle is the one exit from an error to the status: it records why a step waits and until when, tells the Repository
-// once per change of reason, and returns the error for the queue.
+// Settle is the one exit from an error to the status: it records why a step waits and until when,
+// tells the Repository once per change of reason, and returns the error for the queue.
 func (w *Waits) Settle(step string, err error) error {
 	if Skipped(err) {
 		return err
@@ -103,7 +106,8 @@ func (w *Waits) Settle(step string, err error) error {
 		w.Clear(step)
 		return nil
 	}
-	// After a conflict the next reconcile reads again and knows better what to record; whose turn it is tells nobody anything.
+	// After a conflict the next reconcile reads again and knows better what to record; whose turn
+	// it is tells nobody anything.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
 	}
@@ -134,22 +138,24 @@ func (w *Waits) Settle(step string, err error) error {
 	return err
 }
 
-// goesOn reports whether a wait for another reason is the same wait. A Git service refuses one thing now with an answer, now
-// with none; and patches are given up after a time, whatever refuses them.
+// goesOn reports whether a wait for another reason is the same wait. A Git service refuses one
+// thing now with an answer, now with none; and patches are given up after a time, whatever refuses
+// them.
 func goesOn(before, next *v1alpha1.Wait) bool {
 	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && OfGitService(w.Reason) }
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
-// seldom tells whether a wait that stands is left as it is recorded, because it is written again only as often as one for an
-// operator. Thousands may wait for room or a quota and look each minute; each write of a status stores a whole event with its payload, and
-// all of them would fill etcd.
+// seldom tells whether a wait that stands is left as it is recorded, because it is written again
+// only as often as one for an operator. Thousands may wait for room or a quota and look each
+// minute; each write of a status stores a whole event with its payload, and all of them would fill
+// etcd.
 func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
 	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
-// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is ours, nor of a wait for a slot, which
-// is nobody's trouble.
+// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is
+// ours, nor of a wait for a slot, which is nobody's trouble.
 func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
 	if next.Reason == ReasonPanic || next.Reason == fault.ReasonConcurrencyLimit || before != nil && before.Reason == next.Reason {
 		return
@@ -157,8 +163,8 @@ func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
 	w.news = append(w.news, news{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
 }
 
-// handled turns a fault that only an answer to the author or an end of the event could settle into a wait that shows: the
-// step gave neither, and the event would be silent for ever.
+// handled turns a fault that only an answer to the author or an end of the event could settle into
+// a wait that shows: the step gave neither, and the event would be silent for ever.
 func (w *Waits) handled(step string, err error) error {
 	f := fault.Of(err)
 	if f != nil && f.Reason == fault.ReasonCredentialsRefused && w.session.Outdated() {
@@ -172,8 +178,9 @@ func (w *Waits) handled(step string, err error) error {
 	return fault.Operatorf(fault.ReasonUnhandled, "%s (%s), which Plumbline does not handle here: this is a defect of it, please report it", f.Message, f.Reason)
 }
 
-// needsHelp notes that an operator has to act. What is said about credentials is said in the words of whoever needs them:
-// with what was being done in front of them it would be another text for each event.
+// needsHelp notes that an operator has to act. What is said about credentials is said in the words
+// of whoever needs them: with what was being done in front of them it would be another text for
+// each event.
 func (w *Waits) needsHelp(err error, f *fault.Error) {
 	w.tried = true
 	var own *fault.Error

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cancel ends runs before they are over. An event that cancels, because its pull request was closed or because
-// somebody asked for it, tells the open events that have started what it ends, in an annotation of each, and does nothing else. Each
-// of those ends what it has started itself, so that every PipelineRun has one writer. See docs/adr/0035.
+// Package cancel ends runs before they are over. An event that cancels, because its pull request
+// was closed or because somebody asked for it, tells the open events that have started what it
+// ends, in an annotation of each, and does nothing else. Each of those ends what it has started
+// itself, so that every PipelineRun has one writer. See docs/adr/0035.
 package cancel
 
 import (
@@ -20,14 +21,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/supersede"
 )
 
-// Window is how long after its pull request was closed an event looks for others once more. Deliveries overtake each other: one that
-// happened before may be recorded while this one has looked already.
+// Window is how long after its pull request was closed an event looks for others once more.
+// Deliveries overtake each other: one that happened before may be recorded while this one has
+// looked already.
 //
-// One that is recorded later than that looks for the close itself. An event does so if it was recorded more than two fifths of the
-// Window after it happened, and not at the end of it, because the clocks of receivers and controllers may differ by the rest: 3 min.
+// One that is recorded later than that looks for the close itself. An event does so if it was
+// recorded more than two fifths of the Window after it happened, and not at the end of it, because
+// the clocks of receivers and controllers may differ by the rest: 3 min.
 const Window = 5 * time.Minute
 
-// Step does both: it tells others what the event cancels, and ends the event's own runs that are cancelled.
+// Step does both: it tells others what the event cancels, and ends the event's own runs that are
+// cancelled.
 type Step struct {
 	Events Events
 	// Open is the cache of the open events, trimmed.

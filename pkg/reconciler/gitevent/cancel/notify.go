@@ -18,8 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// notify tells the events that happened before this one what it cancels. It is repeated until each has taken note. An event that
-// closes its pull request does so once more at the end of the Window; until then it stays open, and new ones find it in their cache.
+// notify tells the events that happened before this one what it cancels. It is repeated until each
+// has taken note. An event that closes its pull request does so once more at the end of the Window;
+// until then it stays open, and new ones find it in their cache.
 func (s *Step) notify(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Plan.Cancels == nil {
 		return nil
@@ -32,8 +33,9 @@ func (s *Step) notify(ctx context.Context, a *attempt.Attempt) error {
 	return fault.Throttledf(fault.ReasonBusy, left, "looking for events of the closed pull request that are recorded late")
 }
 
-// left is how much of the Window there is, when the look begins. There is none if the pull request was closed again since, and so
-// another event looks: whoever opens and closes one all the time would use up the Repository's open events.
+// left is how much of the Window there is, when the look begins. There is none if the pull request
+// was closed again since, and so another event looks: whoever opens and closes one all the time
+// would use up the Repository's open events.
 func (s *Step) left(a *attempt.Attempt) time.Duration {
 	if !a.Event.Spec.Closes() || a.Event.Cancelled("") != nil {
 		return 0
@@ -90,7 +92,8 @@ func (s *Step) Finds(
 	return something, running, err
 }
 
-// ends tells whether an event ends another one: that has happened before. Of two that close the pull request the later one ends the other.
+// ends tells whether an event ends another one: that has happened before. Of two that close the
+// pull request the later one ends the other.
 func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEventSpec) bool {
 	if other.Closes() {
 		return spec.Closes() && other.Happened().Before(cancels.At.Time)
@@ -98,7 +101,8 @@ func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1
 	return other.Precedes(spec, cancels.At.Time)
 }
 
-// elsewhere tells whether an event is known to be of another branch or tag than the one whose runs end.
+// elsewhere tells whether an event is known to be of another branch or tag than the one whose runs
+// end.
 func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	ref := other.GitRef()
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
@@ -107,9 +111,10 @@ func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 // again makes the retry of a refused patch the workqueue's, whatever refuses it (docs/adr/0003).
 func again(f *fault.Error) error { return fault.Transientf(f.Reason, "%s", f.Message) }
 
-// Since returns why an event of a pull request that is about to be planned must not start anything: the pull request was closed after
-// it happened. It is nil if that is not known; then whoever closed it finds this event. Of events that are recorded long after they
-// happened it asks the API server, of all others the cache.
+// Since returns why an event of a pull request that is about to be planned must not start anything:
+// the pull request was closed after it happened. It is nil if that is not known; then whoever
+// closed it finds this event. Of events that are recorded long after they happened it asks the API
+// server, of all others the cache.
 func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
 	spec := event.AsRecorded()
 	if spec.PullRequest == nil || spec.Closes() {
@@ -137,8 +142,8 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 	return nil, nil
 }
 
-// closes tells whether an event has closed the pull request of another one after that happened. It counts only once it is planned:
-// what a delivery that is not signed says is confirmed by then.
+// closes tells whether an event has closed the pull request of another one after that happened. It
+// counts only once it is planned: what a delivery that is not signed says is confirmed by then.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
 	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&

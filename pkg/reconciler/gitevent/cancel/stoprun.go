@@ -17,8 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// end tells Tekton to end the event's PipelineRuns that are cancelled, with what their pipelines do at the end ("finally"). What is
-// not created yet is not created (pkg/reconciler/gitevent/create). A run that ends by itself meanwhile keeps its own result.
+// end tells Tekton to end the event's PipelineRuns that are cancelled, with what their pipelines do
+// at the end ("finally"). What is not created yet is not created (pkg/reconciler/gitevent/create).
+// A run that ends by itself meanwhile keeps its own result.
 func (s *Step) end(ctx context.Context, a *attempt.Attempt) error {
 	var faults []error
 	over := a.Turn(attempt.ShortTurn)
@@ -33,7 +34,8 @@ func (s *Step) end(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
-// wanted are the runs that are to end and have not been told to, and whether that has failed before. The others wait for nothing.
+// wanted are the runs that are to end and have not been told to, and whether that has failed
+// before. The others wait for nothing.
 func (s *Step) wanted(a *attempt.Attempt) (runs []*v1alpha1.Run, failed bool) {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
@@ -67,7 +69,8 @@ func (s *Step) endRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 	return s.judge(ctx, a, run, fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err)))
 }
 
-// judge looks why a run was not told to end: one that has ended meanwhile, or is gone, needs no more (D5).
+// judge looks why a run was not told to end: one that has ended meanwhile, or is gone, needs no
+// more (D5).
 func (s *Step) judge(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, refused *fault.Error) error {
 	live, err := s.Tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
 	switch {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients is what the reconciler of GitEvents is given: clients, caches, and what cmd/controller decides.
+// Package clients is what the reconciler of GitEvents is given: clients, caches, and what
+// cmd/controller decides.
 package clients
 
 import (
@@ -57,10 +58,11 @@ type Options struct {
 	Remote *web.Client
 	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
 	AppSecret string
-	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of all others; it need
-	// not exist, and no Repository does so when the name is empty.
+	// GlobalRepository is the name of the Repository in Namespace whose settings complete those of
+	// all others; it need not exist, and no Repository does so when the name is empty.
 	GlobalRepository string
-	// Workers is the number of events reconciled at once; namespaces and Git hosts have shares of them (pkg/flowcontrol/fairqueue).
+	// Workers is the number of events reconciled at once; namespaces and Git hosts have shares of
+	// them (pkg/flowcontrol/fairqueue).
 	Workers int
 	// Identity is this process's name among all that ever ran; a restart is another process.
 	Identity string
@@ -72,12 +74,15 @@ type Options struct {
 
 // Times are those that tests shorten.
 type Times struct {
-	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is fault.OperatorRetry.
+	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is
+	// fault.OperatorRetry.
 	OperatorRetry time.Duration
 	// CredentialLook is how often the Secrets are read that events wait for; 0 is credentials.Look.
 	CredentialLook time.Duration
-	// LateReports is how long after a takeover another process's post may land; 0 is report.LateReports.
+	// LateReports is how long after a takeover another process's post may land; 0 is
+	// report.LateReports.
 	LateReports time.Duration
-	// CloseWindow is how long an event that closes a pull request stays open for older ones; 0 is cancel.Window.
+	// CloseWindow is how long an event that closes a pull request stays open for older ones; 0 is
+	// cancel.Window.
 	CloseWindow time.Duration
 }

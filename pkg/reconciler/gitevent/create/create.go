@@ -26,11 +26,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// EchoLimit is how long a denial whose text echoes an outage is retried before it is believed (C11).
+// EchoLimit is how long a denial whose text echoes an outage is retried before it is believed
+// (C11).
 const EchoLimit = 10 * time.Minute
 
-// Step makes the recorded PipelineRuns that do not exist yet, each with its git-auth secret. It takes the runs of the status
-// that are neither created nor refused, and gives each a UID, a refusal, a result (cancelled) or a wait.
+// Step makes the recorded PipelineRuns that do not exist yet, each with its git-auth secret. It
+// takes the runs of the status that are neither created nor refused, and gives each a UID, a
+// refusal, a result (cancelled) or a wait.
 type Step struct {
 	Tekton  tektonv1.PipelineRunsGetter
 	GitAuth gitauth.Secrets
@@ -47,8 +49,9 @@ func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metri
 	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queue.New(c, o)}
 }
 
-// Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop the others. Those of the held pipelines
-// are not created yet, because a newer event may have taken their place; what is cancelled is held by nothing.
+// Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop
+// the others. Those of the held pipelines are not created yet, because a newer event may have taken
+// their place; what is cancelled is held by nothing.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []error {
 	var faults []error
 	over, line := a.Turn(attempt.LongTurn), s.Line.Of(a)
@@ -72,8 +75,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []erro
 	return faults
 }
 
-// refuseUnserved changes the disposition of an event that turns out to have no place to run in, or that was given up: of
-// its runs none was created, and none will be. Its delivery may then be processed again.
+// refuseUnserved changes the disposition of an event that turns out to have no place to run in, or
+// that was given up: of its runs none was created, and none will be. Its delivery may then be
+// processed again.
 func refuseUnserved(a *attempt.Attempt) {
 	s := &a.Event.Status
 	if !a.Decided() || len(s.Runs) == 0 {
@@ -87,8 +91,8 @@ func refuseUnserved(a *attempt.Attempt) {
 	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
 }
 
-// noPlace tells whether a run can never be created, for no fault of its author: the place it was to run in is gone, or what
-// was to run.
+// noPlace tells whether a run can never be created, for no fault of its author: the place it was to
+// run in is gone, or what was to run.
 func noPlace(reason string) bool {
 	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone || reason == plans.ReasonPayloadMissing
 }
@@ -110,7 +114,8 @@ func uncreated(a *attempt.Attempt, held []string) []*v1alpha1.Run {
 	return append(fresh, attempt.InTurn(true, waiting)...)
 }
 
-// judge turns an answer that is final into the run's refusal or result; every other error stays a wait.
+// judge turns an answer that is final into the run's refusal or result; every other error stays a
+// wait.
 func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error {
 	f := fault.Of(err)
 	if f == nil {
@@ -134,8 +139,8 @@ func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error 
 	return err
 }
 
-// createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create that landed although
-// its answer was lost is found again.
+// createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create
+// that landed although its answer was lost is found again.
 func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	if why := a.Event.Cancelled(run.Pipeline); why != nil {
 		return s.cancelled(ctx, a, run, why)
@@ -211,8 +216,8 @@ func (s *Step) create(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 	return created, nil
 }
 
-// adopt returns the PipelineRun of the planned name if it is ours: then an earlier create landed. A foreign one is left
-// alone (C10).
+// adopt returns the PipelineRun of the planned name if it is ours: then an earlier create landed. A
+// foreign one is left alone (C10).
 func (s *Step) adopt(ctx context.Context, manifest *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
 	found, err := s.Tekton.PipelineRuns(manifest.Namespace).Get(ctx, manifest.Name, metav1.GetOptions{})
 	if err != nil {

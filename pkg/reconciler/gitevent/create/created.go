@@ -10,25 +10,29 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// maxRuns bounds the PipelineRuns that are remembered. Each is forgotten when its status is written, which is a matter of
-// seconds: so many are there only while the API server takes creates and refuses status writes.
+// maxRuns bounds the PipelineRuns that are remembered. Each is forgotten when its status is
+// written, which is a matter of seconds: so many are there only while the API server takes creates
+// and refuses status writes.
 const maxRuns = 10_000
 
-// Created is which PipelineRuns one process has seen of those that the status of their event does not know yet: one of them
-// that is deleted must not be created again because of the status alone. The zero value knows nothing. It is advice: what it does not know is created.
+// Created is which PipelineRuns one process has seen of those that the status of their event does
+// not know yet: one of them that is deleted must not be created again because of the status alone.
+// The zero value knows nothing. It is advice: what it does not know is created.
 type Created struct {
 	mu     sync.Mutex
 	events map[string]runsOf
 	count  int
 }
 
-// runsOf is a GitEvent and its PipelineRuns by name. One that was deleted and recorded again is another.
+// runsOf is a GitEvent and its PipelineRuns by name. One that was deleted and recorded again is
+// another.
 type runsOf struct {
 	uid  types.UID
 	runs map[string]types.UID
 }
 
-// Note remembers that an event's PipelineRun was there. When there is no room another event is forgotten.
+// Note remembers that an event's PipelineRun was there. When there is no room another event is
+// forgotten.
 func (m *Created) Note(name string, uid types.UID, run string, runUID types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitauth makes and renews the git-auth secrets that runs clone with, and revokes what is in them. Each has a token
-// of its own where the Git service mints them.
+// Package gitauth makes and renews the git-auth secrets that runs clone with, and revokes what is
+// in them. Each has a token of its own where the Git service mints them.
 package gitauth
 
 import (
@@ -25,11 +25,13 @@ import (
 )
 
 const (
-	// unknownLife stands for the life of a token whose service names no end: it may be replaced all the same.
+	// unknownLife stands for the life of a token whose service names no end: it may be replaced all
+	// the same.
 	unknownLife = time.Hour
 	// minRenewal keeps a clock that runs ahead of the service's from renewing without a pause.
 	minRenewal = 5 * time.Second
-	// leaveFor is how long after the run's end an event tries to leave a secret to it although it may not: no event is to wait for that for ever.
+	// leaveFor is how long after the run's end an event tries to leave a secret to it although it
+	// may not: no event is to wait for that for ever.
 	leaveFor = 10 * time.Minute
 	// revokeTimeout bounds the calls that revoke one run's tokens.
 	revokeTimeout = 5 * time.Second
@@ -48,8 +50,8 @@ func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &un
 // Clear forgets which secrets this process has made: another one leads now, and may write them.
 func (s Secrets) Clear() { s.made.clear() }
 
-// Ensure makes a run's secret before the run is created. One that an earlier attempt has made is left alone while its token
-// is fresh.
+// Ensure makes a run's secret before the run is created. One that an earlier attempt has made is
+// left alone while its token is fresh.
 func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	if run.SecretRenewAt != nil && a.Clock.Now().Before(run.SecretRenewAt.Time) {
 		if there, err := s.there(ctx, a, run); err != nil || there {
@@ -76,8 +78,8 @@ func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return nil
 }
 
-// there tells whether a run's secret exists and belongs to the Repository as it is now: one that was deleted and made again
-// has another UID, and the secret goes with the first.
+// there tells whether a run's secret exists and belongs to the Repository as it is now: one that
+// was deleted and made again has another UID, and the secret goes with the first.
 func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (bool, error) {
 	repository, err := owner(ctx, a)
 	if err != nil {
@@ -90,8 +92,9 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return slices.ContainsFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == repository.UID }), nil
 }
 
-// ask returns a secret. It is asked for with a patch that changes nothing, which the API server answers without a write: the
-// right to patch them is there wherever runs are, the right to get Secrets may be left out where Repositories name none.
+// ask returns a secret. It is asked for with a patch that changes nothing, which the API server
+// answers without a write: the right to patch them is there wherever runs are, the right to get
+// Secrets may be left out where Repositories name none.
 func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 }
@@ -128,9 +131,10 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return nil
 }
 
-// Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the Repository is deleted meanwhile. The
-// Repository stays one until the event settles: a run that is deleted must not take tokens with it that are to be revoked. It tells
-// whether the secret is there.
+// Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the
+// Repository is deleted meanwhile. The Repository stays one until the event settles: a run that is
+// deleted must not take tokens with it that are to be revoked. It tells whether the secret is
+// there.
 func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
 	_, err = s.client.Secrets(run.Namespace).Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
@@ -149,8 +153,9 @@ func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
 	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
 }
 
-// patch gives a secret that exists a fresh token, and the Repository as it is now for an owner: one that was deleted and
-// made again has another UID. The token before may be in use: it stays in the secret, to be revoked with the others.
+// patch gives a secret that exists a fresh token, and the Repository as it is now for an owner: one
+// that was deleted and made again has another UID. The token before may be in use: it stays in the
+// secret, to be revoked with the others.
 func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	before, err := s.ask(ctx, secret.Namespace, secret.Name)
 	if err != nil {
@@ -171,8 +176,8 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked, as far as this process or the secret
-// knows them.
+// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked, as far
+// as this process or the secret knows them.
 func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) ([]string, error) {
 	if tokens, known := s.made.of(holder{a.Event.UID, run.Secret}); known {
 		return tokens, nil
@@ -184,9 +189,10 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return resources.OwnTokens(secret), nil
 }
 
-// Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun does, so that people can start the
-// same again with a console, and goes with it (compat 2.7, G4); without a PipelineRun it is deleted, and so is one that may still
-// not be changed when the run has been over for leaveFor. What was revoked is taken out. It may be repeated.
+// Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun
+// does, so that people can start the same again with a console, and goes with it (compat 2.7, G4);
+// without a PipelineRun it is deleted, and so is one that may still not be changed when the run has
+// been over for leaveFor. What was revoked is taken out. It may be repeated.
 func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
 	if run.UID == "" {

@@ -22,8 +22,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// ReasonGlobalToken is the reason of a fault that says that a run would need the global Repository's token, which no tenant
-// gets.
+// ReasonGlobalToken is the reason of a fault that says that a run would need the global
+// Repository's token, which no tenant gets.
 const ReasonGlobalToken = "GlobalTokenNotShared"
 
 // Grant is what a git-auth secret is made of: its owner and a token.
@@ -32,8 +32,9 @@ type Grant struct {
 	token      provider.Token
 }
 
-// Mint asks the Git service for a token for one run of the event. One that was minted for the same run and could not be
-// written into its secret is returned again: a cluster that takes no writes must not cost a token at each attempt.
+// Mint asks the Git service for a token for one run of the event. One that was minted for the same
+// run and could not be written into its secret is returned again: a cluster that takes no writes
+// must not cost a token at each attempt.
 func (s Secrets) Mint(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (Grant, error) {
 	repository, err := owner(ctx, a)
 	if err != nil {
@@ -73,9 +74,9 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 	return repository, err
 }
 
-// permissionsOf returns what the tokens of the event's runs may do. What the Repository asks for beyond reading is for the
-// repository's own code, whether the Git service, a command or a button has started the run. A fork's code and a commit that
-// needed an approval only read.
+// permissionsOf returns what the tokens of the event's runs may do. What the Repository asks for
+// beyond reading is for the repository's own code, whether the Git service, a command or a button
+// has started the run. A fork's code and a commit that needed an approval only read.
 func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alpha1.Repository) (config.Permissions, error) {
 	reading, _ := a.Config.RunToken(nil)
 	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
@@ -89,8 +90,9 @@ func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alp
 	return granted, nil
 }
 
-// ownCode reports whether an event runs a commit of the repository itself that needed no approval. The record of a comment or a
-// re-run does not say where the head of its pull request is, so the plan does.
+// ownCode reports whether an event runs a commit of the repository itself that needed no approval.
+// The record of a comment or a re-run does not say where the head of its pull request is, so the
+// plan does.
 func ownCode(event *v1alpha1.GitEvent) bool {
 	spec, plan := &event.Spec, event.Status.Plan
 	switch {
@@ -116,7 +118,8 @@ func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
 	})
 }
 
-// renewAt is when half of the token's remaining life is over: the other half is for outages and for clocks that differ.
+// renewAt is when half of the token's remaining life is over: the other half is for outages and for
+// clocks that differ.
 func (g Grant) renewAt(now time.Time) *metav1.Time {
 	left := unknownLife
 	if !g.token.ExpiresAt.IsZero() {
@@ -126,7 +129,8 @@ func (g Grant) renewAt(now time.Time) *metav1.Time {
 	return &at
 }
 
-// maxUnplaced bounds the tokens that wait for their secret to be written; what is forgotten is minted again.
+// maxUnplaced bounds the tokens that wait for their secret to be written; what is forgotten is
+// minted again.
 const maxUnplaced = 10_000
 
 // place is where a token is to be written, and what it may do.

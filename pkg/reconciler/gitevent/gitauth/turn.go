@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// Turn looks after the secrets of an event's runs that go on, one after the other. What the Git service has just refused it is not asked
-// for again: each run that needs a token fails with that.
+// Turn looks after the secrets of an event's runs that go on, one after the other. What the Git
+// service has just refused it is not asked for again: each run that needs a token fails with that.
 type Turn struct {
 	secrets Secrets
 	a       *attempt.Attempt
@@ -20,7 +20,8 @@ type Turn struct {
 // Turn begins one.
 func (s Secrets) Turn(a *attempt.Attempt) *Turn { return &Turn{secrets: s, a: a} }
 
-// Serve makes a run an owner of its secret. One whose token is old, or that somebody has deleted, gets a fresh token.
+// Serve makes a run an owner of its secret. One whose token is old, or that somebody has deleted,
+// gets a fresh token.
 func (t *Turn) Serve(ctx context.Context, run *v1alpha1.Run) error {
 	if err := t.a.Record.Confirm(ctx); err != nil {
 		return err

@@ -31,8 +31,8 @@ const (
 	doingSettle   = "settle"   // since everything was done
 )
 
-// gauges show the open events as this process's cache has them. Every replica has them all and shows the same: use max,
-// not sum.
+// gauges show the open events as this process's cache has them. Every replica has them all and
+// shows the same: use max, not sum.
 type gauges struct {
 	open, waiting, outstanding metric.Int64ObservableGauge
 	oldest, outstandingOldest  metric.Float64ObservableGauge
@@ -77,8 +77,9 @@ func ObserveOpen(open Lister, clock clock.PassiveClock) error {
 	return err
 }
 
-// ObserveLines registers plumbline.gitevent.turns.waiting (share): events that stand in a line of this process, by the share
-// of the workers of which each found no turn (fairqueue.Work and the others).
+// ObserveLines registers plumbline.gitevent.turns.waiting (share): events that stand in a line of
+// this process, by the share of the workers of which each found no turn (fairqueue.Work and the
+// others).
 func ObserveLines(waiting func() map[string]int) error {
 	meter := otel.Meter(Name)
 	gauge, err := meter.Int64ObservableGauge("plumbline.gitevent.turns.waiting", metric.WithUnit("{event}"),
@@ -195,8 +196,8 @@ func queues(s *v1alpha1.GitEventStatus) bool {
 	return queued
 }
 
-// unreported counts the ends of runs that the Git service has not accepted; an event whose report waits counts once
-// at least. It tells since when the first of them is known.
+// unreported counts the ends of runs that the Git service has not accepted; an event whose report
+// waits counts once at least. It tells since when the first of them is known.
 func unreported(event *v1alpha1.GitEvent) (n int, since time.Time) {
 	s := &event.Status
 	concluded := map[string]bool{}
@@ -238,7 +239,8 @@ func lastEnd(s *v1alpha1.GitEventStatus, created time.Time) time.Time {
 	return last
 }
 
-// endOf is when a run ended, otherwise if its result does not say: a run that was refused or deleted.
+// endOf is when a run ended, otherwise if its result does not say: a run that was refused or
+// deleted.
 func endOf(run *v1alpha1.Run, otherwise time.Time) time.Time {
 	if run.Result == nil || run.Result.CompletedAt == nil {
 		return otherwise

@@ -20,7 +20,8 @@ import (
 // Name is the meter's and the tracer's.
 const Name = "github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 
-// Metrics are what the reconciler counts as it happens; gauges.go shows what is. knative adds the workqueue's.
+// Metrics are what the reconciler counts as it happens; gauges.go shows what is. knative adds the
+// workqueue's.
 type Metrics struct {
 	patchFailures metric.Int64Counter
 	waits         metric.Int64Counter
@@ -137,8 +138,8 @@ func (m *Metrics) Recorded(ctx context.Context, before *v1alpha1.GitEventStatus,
 	m.settled.Add(ctx, 1, metric.WithAttributes(attribute.String("disposition", string(after.Disposition)), attribute.String("reason", reason)))
 }
 
-// Accepted measures a report that the Git service has just accepted; before is what it had accepted of the check until
-// then.
+// Accepted measures a report that the Git service has just accepted; before is what it had accepted
+// of the check until then.
 func (m *Metrics) Accepted(ctx context.Context, event *v1alpha1.GitEvent, before v1alpha1.Check, check *status.Check, now time.Time) {
 	if before.Accepted == "" {
 		m.reach(ctx, event, "reported", now)

@@ -11,14 +11,16 @@ import (
 )
 
 const (
-	// endedFor is how long a deleted run is remembered. Its event is woken at once, and looks when what it is at has ended.
+	// endedFor is how long a deleted run is remembered. Its event is woken at once, and looks when
+	// what it is at has ended.
 	endedFor = 10 * time.Minute
 	// maxEnded bounds them; the oldest one gives way.
 	maxEnded = 1000
 )
 
-// Ended is how PipelineRuns had ended that were deleted before their event has looked: whoever prunes them may be faster than a Git service
-// that hangs. The zero value knows none. It is advice: of what it does not know is said that it was deleted.
+// Ended is how PipelineRuns had ended that were deleted before their event has looked: whoever
+// prunes them may be faster than a Git service that hangs. The zero value knows none. It is advice:
+// of what it does not know is said that it was deleted.
 type Ended struct {
 	mu   sync.Mutex
 	runs map[types.UID]deleted

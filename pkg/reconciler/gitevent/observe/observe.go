@@ -26,12 +26,14 @@ import (
 // MaxText bounds the bytes of one report; with many runs in one status it is less.
 const MaxText = 32 << 10
 
-// UnwatchedLook is how soon a run is looked at again that is not over and that no watch tells of. Somebody may have given it
-// the label of one that is done and reported, or have taken the event's name from it.
+// UnwatchedLook is how soon a run is looked at again that is not over and that no watch tells of.
+// Somebody may have given it the label of one that is done and reported, or have taken the event's
+// name from it.
 const UnwatchedLook = 30 * time.Second
 
-// detailsLimit is for how long a run's verdict waits for its TaskRuns that cannot be read. What cannot be read for so long, because there are too many
-// in the namespace or one of them cannot be converted, costs the report its table.
+// detailsLimit is for how long a run's verdict waits for its TaskRuns that cannot be read. What
+// cannot be read for so long, because there are too many in the namespace or one of them cannot be
+// converted, costs the report its table.
 const detailsLimit = 10 * time.Minute
 
 // Step takes the runs that exist and have no result, and gives the results of those that are over.
@@ -103,7 +105,8 @@ func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	return nil
 }
 
-// withoutSecrets hides in the conditions what the event's pipelines were given in secret. The run is copied, its TaskRuns are ours.
+// withoutSecrets hides in the conditions what the event's pipelines were given in secret. The run
+// is copied, its TaskRuns are ours.
 func withoutSecrets(ctx context.Context, a *attempt.Attempt, live *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun) (*pipelinev1.PipelineRun, error) {
 	if a.Event.Status.Plan.Secret == "" {
 		return live, nil
@@ -120,8 +123,8 @@ func withoutSecrets(ctx context.Context, a *attempt.Attempt, live *pipelinev1.Pi
 	return live, nil
 }
 
-// pipelineRun returns the run from the cache, or live when the cache does not have it; nil only when the API server
-// says that it does not exist, or that another object has its name now.
+// pipelineRun returns the run from the cache, or live when the cache does not have it; nil only
+// when the API server says that it does not exist, or that another object has its name now.
 func (s *Step) pipelineRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
 	if live := a.Seen[run.Name]; live != nil {
 		return live, nil
@@ -132,8 +135,8 @@ func (s *Step) pipelineRun(ctx context.Context, a *attempt.Attempt, run *v1alpha
 	return s.read(ctx, run)
 }
 
-// cached returns the run as far as the cache keeps it (clients.TrimRun), nil when the cache does not have it: it is new, it
-// is gone, or it carries the label of one that is done and reported.
+// cached returns the run as far as the cache keeps it (clients.TrimRun), nil when the cache does
+// not have it: it is new, it is gone, or it carries the label of one that is done and reported.
 func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 	obj, exists, err := s.Runs.GetByKey(run.Namespace + "/" + run.Name)
 	if err != nil || !exists {
@@ -145,13 +148,15 @@ func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 	return nil
 }
 
-// watched tells whether the change of a run wakes its event: the cache has it, and it names the event still.
+// watched tells whether the change of a run wakes its event: the cache has it, and it names the
+// event still.
 func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
 	cached := s.cached(run)
 	return cached != nil && cached.Labels[plumbline.EventLabel] == a.Event.Name
 }
 
-// whole returns all that a report says of a run that has ended. One that is gone meanwhile has ended as the cache says.
+// whole returns all that a report says of a run that has ended. One that is gone meanwhile has
+// ended as the cache says.
 func (s *Step) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
 	if pipelineruns.Reportable(known) {
 		return known, nil
@@ -163,7 +168,8 @@ func (s *Step) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.P
 	return live, err
 }
 
-// read returns nil when the API server says that the run does not exist, or that another object has its name now.
+// read returns nil when the API server says that the run does not exist, or that another object has
+// its name now.
 func (s *Step) read(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
 	live, err := s.Tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
 	if fault.Gone(err) {

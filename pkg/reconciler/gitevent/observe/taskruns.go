@@ -19,11 +19,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
-// limit is how long one run's tasks are read: the others of its event, and their reports, wait for that.
+// limit is how long one run's tasks are read: the others of its event, and their reports, wait for
+// that.
 const limit = 10 * time.Second
 
-// Of returns the TaskRuns of a run, and what the cluster says of the Tasks that they refer to. A cluster that forbids reading them costs
-// the report its table, not its verdict. Every other error is a fault of reading.
+// Of returns the TaskRuns of a run, and what the cluster says of the Tasks that they refer to. A
+// cluster that forbids reading them costs the report its table, not its verdict. Every other error
+// is a fault of reading.
 func Of(ctx context.Context, tekton tektonv1.TektonV1Interface, run *v1alpha1.Run) ([]*pipelinev1.TaskRun, status.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -38,7 +40,8 @@ func Of(ctx context.Context, tekton tektonv1.TektonV1Interface, run *v1alpha1.Ru
 	return taskRuns, facts, err
 }
 
-// factsOf looks up which of the Tasks that failed TaskRuns refer to exist, so that Tekton's guess is repeated only if true.
+// factsOf looks up which of the Tasks that failed TaskRuns refer to exist, so that Tekton's guess
+// is repeated only if true.
 func factsOf(ctx context.Context, tekton tektonv1.TasksGetter, taskRuns []*pipelinev1.TaskRun) (status.Facts, error) {
 	facts := status.Facts{TaskExists: map[string]bool{}}
 	for _, taskRun := range taskRuns {

@@ -28,7 +28,8 @@ func (list) List(ctx context.Context, _ metav1.ListOptions) (*pipelinev1.TaskRun
 	return nil, ctx.Err()
 }
 
-// A list that hangs leaves whoever reads it the time for the rest of its reconcile, and is no verdict.
+// A list that hangs leaves whoever reads it the time for the rest of its reconcile, and is no
+// verdict.
 func TestAListThatHangsEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning keeps an event that ends the process that plans it from doing so for ever. See docs/adr/0018.
+// Package planning keeps an event that ends the process that plans it from doing so for ever. See
+// docs/adr/0018.
 package planning
 
 import (
@@ -23,13 +24,16 @@ type CrashLoopGuard struct {
 	mu sync.Mutex
 	// suspect is held while an event is planned that has a beginning without an end.
 	suspect sync.Mutex
-	// rests is until when the suspects of a namespace let others in that have waited: its Git service may hang, and the next attempt comes at once.
+	// rests is until when the suspects of a namespace let others in that have waited: its Git
+	// service may hang, and the next attempt comes at once.
 	rests map[string]time.Time
-	// known is how many beginnings without an end an event really has, if the end of one could not be recorded.
+	// known is how many beginnings without an end an event really has, if the end of one could not
+	// be recorded.
 	known map[string]int32
 }
 
-// Enter lets one suspect in. Once it was in, those of its namespace rest for as long as that took, a second at least. Release is nil if it has to wait.
+// Enter lets one suspect in. Once it was in, those of its namespace rest for as long as that took,
+// a second at least. Release is nil if it has to wait.
 func (b *CrashLoopGuard) Enter(a *attempt.Attempt) (release func()) {
 	namespace, began := a.Event.Spec.Repository.Namespace, a.Clock.Now()
 	b.mu.Lock()

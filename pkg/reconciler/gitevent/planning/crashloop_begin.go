@@ -13,13 +13,14 @@ import (
 const (
 	// MaxBegun is how many beginnings without an end park an event: as many as panics do.
 	MaxBegun = attempt.MaxPanics
-	// What the planning of one event holds in bytes: what every one takes, and how much more for each byte of definitions.
+	// What the planning of one event holds in bytes: what every one takes, and how much more for
+	// each byte of definitions.
 	leastHeld   = 4 << 20
 	heldPerByte = 8
 )
 
-// begin records that the planning of an event begins, if a process may have died of it before. The function it returns ends that;
-// it is nil if the event is not to be planned.
+// begin records that the planning of an event begins, if a process may have died of it before. The
+// function it returns ends that; it is nil if the event is not to be planned.
 func (s *Step) begin(ctx context.Context, a *attempt.Attempt) (end func(), err error) {
 	before := s.Beginnings.Of(a.Event)
 	a.Event.Status.Begun = before

@@ -20,7 +20,8 @@ func attemptOf(clock *clocktesting.FakeClock, namespace, name string) *attempt.A
 	return &attempt.Attempt{Clock: clock, Event: event}
 }
 
-// A tenant whose Git service hangs may have many suspects: after one of them the others let another tenant's in.
+// A tenant whose Git service hangs may have many suspects: after one of them the others let another
+// tenant's in.
 func TestSuspectsOfOneTenantLetOthersIn(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}
@@ -44,7 +45,8 @@ func TestSuspectsOfOneTenantLetOthersIn(t *testing.T) {
 	}
 }
 
-// What a process knows of the beginnings of an event is not true any more when another one has led: that may have begun as well, and died.
+// What a process knows of the beginnings of an event is not true any more when another one has led:
+// that may have begun as well, and died.
 func TestALeaderOfBeforeKnowsNothing(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning remembers for a while what Git services have answered. It is advice: a process that knows nothing asks.
+// Package planning remembers for a while what Git services have answered. It is advice: a process
+// that knows nothing asks.
 package planning
 
 import (
@@ -9,16 +10,16 @@ import (
 )
 
 const (
-	// DenialLife is how long somebody counts as one who may not after the Git service has said so (S7): what a stranger
-	// does again and again is asked for once. Whoever is given the right meanwhile waits no
-	// longer than that, and not at all if the delivery is sent again.
+	// DenialLife is how long somebody counts as one who may not after the Git service has said so
+	// (S7): what a stranger does again and again is asked for once. Whoever is given the right
+	// meanwhile waits no longer than that, and not at all if the delivery is sent again.
 	DenialLife = 2 * time.Minute
 	// maxDenials bounds what is remembered; forgetting costs calls.
 	maxDenials = 10_000
 )
 
-// Denials remembers who may not do what where. Who may is never remembered: a right that was taken away is gone at once. It is
-// advice: a process that knows nothing asks. The zero value is ready.
+// Denials remembers who may not do what where. Who may is never remembered: a right that was taken
+// away is gone at once. It is advice: a process that knows nothing asks. The zero value is ready.
 type Denials struct {
 	mu   sync.Mutex
 	seen map[string]denial

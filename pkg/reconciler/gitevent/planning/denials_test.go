@@ -155,8 +155,8 @@ func TestATeamThatDoesNotExistIsToldOnce(t *testing.T) {
 	}
 }
 
-// S25, S12: OWNERS are those of the default branch at one commit. What is broken grants nobody anything and is told once; what
-// cannot be read is waited for.
+// S25, S12: OWNERS are those of the default branch at one commit. What is broken grants nobody
+// anything and is told once; what cannot be read is waited for.
 func TestOwners(t *testing.T) {
 	const lists, aliases = "approvers: [ann, leads]\n", "aliases: {leads: [lea]}\n"
 	for name, c := range map[string]struct {

@@ -25,8 +25,9 @@ type Closings interface {
 		something, running bool, err error)
 }
 
-// GiveUp ends the planning of an event that waits in vain. One that the Git service does not confirm is ignored: whoever forged
-// it must not make anybody hear of it. Its redelivery is processed again, unless a run was created.
+// GiveUp ends the planning of an event that waits in vain. One that the Git service does not
+// confirm is ignored: whoever forged it must not make anybody hear of it. Its redelivery is
+// processed again, unless a run was created.
 func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {
 	reason, message := wait.Reason, wait.Message
 	if reason == fault.ReasonNotConfirmed { // nothing says that it ever happened
@@ -44,7 +45,8 @@ func (s *Step) Cancel(ctx context.Context, a *attempt.Attempt, why *v1alpha1.Can
 	return abandon(ctx, a, v1alpha1.DispositionIgnored, attempt.ReasonCancelled, "cancelled: "+why.Why)
 }
 
-// closed ends an event whose pull request was closed after it happened, before anything is planned for it.
+// closed ends an event whose pull request was closed after it happened, before anything is planned
+// for it.
 func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
 	if !fresh(a) {
 		return false, nil
@@ -70,7 +72,8 @@ func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) 
 	return err
 }
 
-// unlessMissing ends the planning of an event whose payload is gone; other errors stay what they are.
+// unlessMissing ends the planning of an event whose payload is gone; other errors stay what they
+// are.
 func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Reason != plans.ReasonPayloadMissing {
@@ -80,7 +83,8 @@ func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 	return abandon(ctx, a, v1alpha1.DispositionRefused, f.Reason, f.Message)
 }
 
-// abandon ends the planning of an event that is not to be planned any further. What was created before goes on.
+// abandon ends the planning of an event that is not to be planned any further. What was created
+// before goes on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
 		return accept(ctx, a, disposition, &v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message})

@@ -10,15 +10,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// ReasonBadOwners is that of what is told about an OWNERS file that cannot be read. It grants nobody anything.
+// ReasonBadOwners is that of what is told about an OWNERS file that cannot be read. It grants
+// nobody anything.
 const ReasonBadOwners = "BadOwners"
 
 // nobody is who stands for all accounts of a repository in which OWNERS name nobody.
 const nobody = ""
 
-// Owner tells whether OWNERS or OWNERS_ALIASES name the user, as they are on the default branch (S25). It costs a call, and
-// one for each of the files that was not read before; that a repository has no such file, or a broken one, is remembered for all of its
-// strangers.
+// Owner tells whether OWNERS or OWNERS_ALIASES name the user, as they are on the default branch
+// (S25). It costs a call, and one for each of the files that was not read before; that a repository
+// has no such file, or a broken one, is remembered for all of its strangers.
 func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
 	if held, _ := a.denied("owner", nobody); held {
 		return false, nil
@@ -35,7 +36,8 @@ func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
 	})
 }
 
-// readOwners reads both files at one commit. Broken ones, and a file that is too large, name nobody.
+// readOwners reads both files at one commit. Broken ones, and a file that is too large, name
+// nobody.
 func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 	files, err := a.RootFiles(ctx, owners.File, owners.AliasesFile)
 	people := owners.People{}

@@ -22,19 +22,21 @@ type Service interface {
 	RootFiles(ctx context.Context, names ...string) (map[string][]byte, error)
 }
 
-// Access asks the Git service who may do what in the event's project, unless it is known that somebody may not. A yes is always the
-// service's, as it is now.
+// Access asks the Git service who may do what in the event's project, unless it is known that
+// somebody may not. A yes is always the service's, as it is now.
 type Access struct {
 	Service
 	Denials *Denials
 	Spec    *v1alpha1.GitEventSpec
-	// Asked is true when somebody who may administrate the repository had the delivery sent again: it is asked for then.
+	// Asked is true when somebody who may administrate the repository had the delivery sent again:
+	// it is asked for then.
 	Asked bool
 	Now   func() time.Time
-	// Tell is called with what people have to mend who write the Repository's settings or OWNERS: once each time it is met, and not
-	// while it is remembered.
+	// Tell is called with what people have to mend who write the Repository's settings or OWNERS:
+	// once each time it is met, and not while it is remembered.
 	Tell func(reason, message string)
-	// Teams are those that were asked about: what is wrong with each, "" if the service shows it. nil is none yet.
+	// Teams are those that were asked about: what is wrong with each, "" if the service shows it.
+	// nil is none yet.
 	Teams map[string]string
 
 	owners *owners.People // once they are read
@@ -50,7 +52,8 @@ func (a *Access) Member(ctx context.Context, user string) (bool, error) {
 	return a.unlessDenied("member", user, func() (bool, error) { return a.Service.Member(ctx, user) })
 }
 
-// InTeam tells whether the user is in a team. That there is no such team is an Invalid fault, which is told once and remembered.
+// InTeam tells whether the user is in a team. That there is no such team is an Invalid fault, which
+// is told once and remembered.
 func (a *Access) InTeam(ctx context.Context, team, user string) (bool, error) {
 	if held, why := a.denied("no team", team); held {
 		a.shows(team, why)
@@ -100,8 +103,9 @@ func (a *Access) denied(what, who string) (held bool, why error) {
 
 func (a *Access) deny(what, who string, why error) { a.Denials.note(a.key(what, who), why, a.Now()) }
 
-// key is a question in the event's project, by the path that is asked about as well: of a service that signs nothing the id is only what
-// a delivery says, and somebody's own project must not answer for another one. No service tells cases apart in names.
+// key is a question in the event's project, by the path that is asked about as well: of a service
+// that signs nothing the id is only what a delivery says, and somebody's own project must not
+// answer for another one. No service tells cases apart in names.
 func (a *Access) key(what, who string) string {
 	p := a.Spec.Project
 	return strings.ToLower(fmt.Sprintf("%s %s %s/%s %d %s %s", a.Spec.Provider, a.Spec.Host, p.Owner, p.Name, p.ID, what, who))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning is the step that writes down what an event starts, and why not: it asks pkg/plan and turns the answer into
-// the status.
+// Package planning is the step that writes down what an event starts, and why not: it asks pkg/plan
+// and turns the answer into the status.
 package planning
 
 import (
@@ -23,7 +23,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Step takes an event of which something is open, and gives its plan: decisions, runs and where their manifests are kept.
+// Step takes an event of which something is open, and gives its plan: decisions, runs and where
+// their manifests are kept.
 type Step struct {
 	Providers map[string]provider.Provider
 	Web       *web.Client
@@ -46,7 +47,8 @@ type Step struct {
 	Sets plan.Sets
 }
 
-// Owners tells whether what an event is of may be served in a Repository's namespace (claim.Keeper has the contract).
+// Owners tells whether what an event is of may be served in a Repository's namespace (claim.Keeper
+// has the contract).
 type Owners interface {
 	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {
 		DefaultBranch(ctx context.Context) (sha string, err error)
@@ -57,9 +59,9 @@ type Owners interface {
 // ReasonParked ends an event whose planning panics.
 const ReasonParked = "Parked"
 
-// Do plans, unless that has panicked too often. A panic is a wait of this step alone: what is planned already is created and
-// reported meanwhile. And what is planned is never parked: a run that exists must be reported, so the rest is tried again
-// slowly for as long as it takes.
+// Do plans, unless that has panicked too often. A panic is a wait of this step alone: what is
+// planned already is created and reported meanwhile. And what is planned is never parked: a run
+// that exists must be reported, so the rest is tried again slowly for as long as it takes.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if fresh(a) && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
@@ -87,8 +89,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	return s.plan(ctx, a)
 }
 
-// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
-// status write is accepted. What cannot be decided yet is left open and planned again, at the same commits.
+// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated
+// until its one status write is accepted. What cannot be decided yet is left open and planned
+// again, at the same commits.
 func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if closed, err := s.closed(ctx, a); closed || err != nil {
 		return err
@@ -129,8 +132,8 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	return unlessMissing(ctx, a, err)
 }
 
-// serves returns the Repository with the global one's settings, nil if it ended the planning: because the Repository is
-// gone, or because the event was superseded while it waited.
+// serves returns the Repository with the global one's settings, nil if it ended the planning:
+// because the Repository is gone, or because the event was superseded while it waited.
 func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, error) {
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
@@ -160,7 +163,8 @@ func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) pla
 // fresh reports whether nothing of the event is decided.
 func fresh(a *attempt.Attempt) bool { return earlier(&a.Event.Status) == nil }
 
-// earlier is what a status says of a plan, nil when it has none, or one that only waits for its definitions.
+// earlier is what a status says of a plan, nil when it has none, or one that only waits for its
+// definitions.
 func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil || !s.Plan.Decided() && s.Plan.DefinitionSHA == "" {
 		return nil
@@ -184,8 +188,9 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	return before
 }
 
-// enter writes a plan into the status, and its manifests where they are kept. Nothing is written as long as there is nothing
-// to create and something is open: an event that turns out to be for no pipeline leaves no trace.
+// enter writes a plan into the status, and its manifests where they are kept. Nothing is written as
+// long as there is nothing to create and something is open: an event that turns out to be for no
+// pipeline leaves no trace.
 func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
 	next := planOf(a, made)
 	if len(made.Secrets) > 0 {
@@ -274,7 +279,8 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 	return ""
 }
 
-// ownHead reports whether a comment or a re-run is of a pull request from a branch of the repository itself.
+// ownHead reports whether a comment or a re-run is of a pull request from a branch of the
+// repository itself.
 func ownHead(spec *v1alpha1.GitEventSpec) bool {
 	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
 		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID

@@ -22,7 +22,8 @@ import (
 const (
 	// shownAfter is how long a plan has waited when its commit shows for what.
 	shownAfter = 2 * time.Minute
-	// notedWithin is how long the plan may have met a refusal before it is noted: its retries are apart.
+	// notedWithin is how long the plan may have met a refusal before it is noted: its retries are
+	// apart.
 	notedWithin = 20 * time.Minute
 	// enoughAfter is how long the same refusal is met until something less is taken for an answer.
 	enoughAfter = time.Hour

@@ -9,7 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
+// runsOf are the runs of the status as a plan has them. What an attempt before it has decided
+// stands.
 func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 	var runs []v1alpha1.Run
 	for i, run := range made.Runs {
@@ -28,7 +29,8 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 	return runs
 }
 
-// noteWaits records for which runs something that they refer to is waited for, and for which no more.
+// noteWaits records for which runs something that they refer to is waited for, and for which no
+// more.
 func noteWaits(a *attempt.Attempt, made *plan.Plan) {
 	for i, run := range made.Runs {
 		switch step := v1alpha1.StepCreate + run.Name; {

@@ -11,8 +11,8 @@ import (
 // maxKnown bounds what is remembered, some 150 bytes each. What is forgotten is read again.
 const maxKnown = 50_000
 
-// known are the final verdicts of this process, so that each run is looked at once and not each time that its pipeline is pruned. The
-// zero value knows none. Safe for concurrent use.
+// known are the final verdicts of this process, so that each run is looked at once and not each
+// time that its pipeline is pruned. The zero value knows none. Safe for concurrent use.
 type known struct {
 	mu   sync.Mutex
 	runs map[types.UID]verdict

@@ -26,9 +26,10 @@ type ended struct {
 	at time.Time // its completion
 }
 
-// certain returns those of the listed runs that are certain, the one that was completed first at the beginning. It may return an error
-// beside them: what it leaves out is neither counted nor deleted, so that more is kept than without it and never less. One that is of
-// another pipeline is not certain either, whatever somebody has labelled it.
+// certain returns those of the listed runs that are certain, the one that was completed first at
+// the beginning. It may return an error beside them: what it leaves out is neither counted nor
+// deleted, so that more is kept than without it and never less. One that is of another pipeline is
+// not certain either, whatever somebody has labelled it.
 func (s *Step) certain(ctx context.Context, a *attempt.Attempt, pipeline string, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
 	var all []ended
 	var faults []error
@@ -88,8 +89,9 @@ func (r *reads) may() bool {
 	return false
 }
 
-// learn finds out about a run, and remembers what does not change any more. One that is not read is not certain. The event's own runs are
-// over when nothing is left to do but to settle, and cost no read.
+// learn finds out about a run, and remembers what does not change any more. One that is not read is
+// not certain. The event's own runs are over when nothing is left to do but to settle, and cost no
+// read.
 func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta, r *reads) (verdict, error) {
 	if object.Labels[plumbline.EventLabel] == a.Event.Name {
 		return recorded(a.Event, a.Event, object), nil
@@ -117,8 +119,8 @@ type verdict struct {
 	final bool
 }
 
-// read finds out about a run of another event. It is certain that it is over if a settled event of the same Repository has recorded this
-// object and its end, and has nothing left to report.
+// read finds out about a run of another event. It is certain that it is over if a settled event of
+// the same Repository has recorded this object and its end, and has nothing left to report.
 func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	name := object.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
@@ -136,8 +138,8 @@ func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.Obje
 	return recorded(event, a.Event, object), nil
 }
 
-// recorded is what an event has recorded of an object. Nothing counts that is of another Repository; one that was deleted and made again
-// for the same URL is the same.
+// recorded is what an event has recorded of an object. Nothing counts that is of another
+// Repository; one that was deleted and made again for the same URL is the same.
 func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict {
 	of, is := event.Spec.Repository, now.Spec.Repository
 	if of.Namespace != is.Namespace || of.Name != is.Name || !v1alpha1.SameURL(of.URL, is.URL) {

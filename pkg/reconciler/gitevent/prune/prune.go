@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prune deletes ended PipelineRuns beyond the number that is kept of their pipeline. An event does that when nothing else is
-// left of it but to settle: it tells of the last end. Only a run is deleted that an event has recorded, whose end the Git service has
-// accepted. See docs/adr/0040.
+// Package prune deletes ended PipelineRuns beyond the number that is kept of their pipeline. An
+// event does that when nothing else is left of it but to settle: it tells of the last end. Only a
+// run is deleted that an event has recorded, whose end the Git service has accepted. See
+// docs/adr/0040.
 package prune
 
 import (
@@ -31,18 +32,22 @@ import (
 const (
 	// ReasonNotPruned is that of the wait of an event that could not delete what is not kept.
 	ReasonNotPruned = "NotPruned"
-	// GiveUp is how long an event stays open because of that. The pipeline's next event deletes what is left.
+	// GiveUp is how long an event stays open because of that. The pipeline's next event deletes
+	// what is left.
 	GiveUp = time.Hour
-	// page is how many PipelineRuns are listed at once, without their specs: whoever makes one may give it a mebibyte of labels and
-	// annotations. maxListed bounds those of one pipeline that one attempt looks at, and maxText what is kept of each of their annotations.
-	// What it does not look at makes it delete less, never more.
+	// page is how many PipelineRuns are listed at once, without their specs: whoever makes one may
+	// give it a mebibyte of labels and annotations. maxListed bounds those of one pipeline that one
+	// attempt looks at, and maxText what is kept of each of their annotations. What it does not
+	// look at makes it delete less, never more.
 	page      = 50
 	maxListed = 10_000
 	maxText   = 1 << 10
-	// maxReads is how many events and runs one attempt reads to learn that runs are over. The next attempt goes on.
+	// maxReads is how many events and runs one attempt reads to learn that runs are over. The next
+	// attempt goes on.
 	maxReads = 300
-	// maxVain is how many of these may teach nothing that stays true, because the event that a run names is open or gone. Each event would
-	// read them again; and anybody who may label PipelineRuns can have any number of them, at the cost of everybody's calls.
+	// maxVain is how many of these may teach nothing that stays true, because the event that a run
+	// names is open or gone. Each event would read them again; and anybody who may label
+	// PipelineRuns can have any number of them, at the cost of everybody's calls.
 	maxVain = 50
 )
 
@@ -65,9 +70,10 @@ func New(c clients.Cluster) *Step {
 	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: &known{}}
 }
 
-// Do deletes what is not kept of the pipelines whose runs the event tells of. Whatever refuses a delete, it is tried again with the
-// workqueue's backoff, until GiveUp or until a later event can do it: what is refused for a Repository must not keep all of its events open,
-// which may be no more than a thousand. It is never reported.
+// Do deletes what is not kept of the pipelines whose runs the event tells of. Whatever refuses a
+// delete, it is tried again with the workqueue's backoff, until GiveUp or until a later event can
+// do it: what is refused for a Repository must not keep all of its events open, which may be no
+// more than a thousand. It is never reported.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	err := a.Waits.Step(v1alpha1.StepPrune, func() error {
 		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPrune}, func() error { return s.prune(ctx, a) })
@@ -87,8 +93,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return nil
 }
 
-// others tells whether each pipeline that the event prunes has a run of a later open event that will prune it, too. Later ones only, so that
-// no two events leave it to each other: the last one does it.
+// others tells whether each pipeline that the event prunes has a run of a later open event that
+// will prune it, too. Later ones only, so that no two events leave it to each other: the last one
+// does it.
 func (s *Step) others(a *attempt.Attempt) bool {
 	open := s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name)
 	for i := range a.Event.Status.Runs {
@@ -109,7 +116,8 @@ func isLater(event, than *v1alpha1.GitEvent) bool {
 	return cmp.Or(event.RecordedAt().Compare(than.RecordedAt()), cmp.Compare(event.Name, than.Name)) > 0
 }
 
-// prunes tells whether an event has a run of the same pipeline as another one, of which not all are kept.
+// prunes tells whether an event has a run of the same pipeline as another one, of which not all are
+// kept.
 func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool {
 	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
 		_, limited := a.Config.Keep.Of(run.MaxKeepRuns)
@@ -150,7 +158,8 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
-// unnoted tells whether a version before has planned the run, which notes nothing of what its author wants. That is not the default.
+// unnoted tells whether a version before has planned the run, which notes nothing of what its
+// author wants. That is not the default.
 func unnoted(run *v1alpha1.Run, listed []metav1.ObjectMeta) bool {
 	return run.MaxKeepRuns == nil && slices.ContainsFunc(listed, func(object metav1.ObjectMeta) bool {
 		_, written := object.Annotations[pipelinesascode.MaxKeepRuns]
@@ -158,7 +167,8 @@ func unnoted(run *v1alpha1.Run, listed []metav1.ObjectMeta) bool {
 	})
 }
 
-// remove deletes one run, if it is the object that was looked at. With it go its TaskRuns, its pods and its git-auth secret.
+// remove deletes one run, if it is the object that was looked at. With it go its TaskRuns, its pods
+// and its git-auth secret.
 func (s *Step) remove(ctx context.Context, old ended) error {
 	background := metav1.DeletePropagationBackground
 	err := s.Tekton.PipelineRuns(old.Namespace).Delete(ctx, old.Name, metav1.DeleteOptions{
@@ -172,7 +182,8 @@ func (s *Step) remove(ctx context.Context, old ended) error {
 	return notPruned(fault.VerbDelete, fmt.Errorf("deleting pipelinerun %s/%s: %w", old.Namespace, old.Name, err))
 }
 
-// notPruned keeps the words of a refusal and makes the retry the workqueue's, whatever refused it (docs/adr/0003).
+// notPruned keeps the words of a refusal and makes the retry the workqueue's, whatever refused it
+// (docs/adr/0003).
 func notPruned(verb fault.Verb, err error) error {
 	return fault.Transientf(ReasonNotPruned, "%s", fault.FromKube(verb, err).Message)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queue has a run wait for a slot where its Repository has a concurrency_limit. Who gets one is decided by the repository
-// reconciler alone, in the status of the Repository; here is what an event does about it.
+// Package queue has a run wait for a slot where its Repository has a concurrency_limit. Who gets
+// one is decided by the repository reconciler alone, in the status of the Repository; here is what
+// an event does about it.
 package queue
 
 import (
@@ -32,7 +33,8 @@ const Look = 5 * time.Minute
 
 // Line is what the events of an installation know of slots. All of it comes from caches.
 type Line struct {
-	// installation is Plumbline's namespace, and global the name of the global Repository there, "" for none.
+	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
+	// for none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
 	open                 clients.Open
@@ -53,7 +55,8 @@ func (l *Line) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
-// View is the line as one attempt sees it. The line is put in order once for all runs of the event: thousands may wait.
+// View is the line as one attempt sees it. The line is put in order once for all runs of the event:
+// thousands may wait.
 type View struct {
 	*Line
 	a *attempt.Attempt
@@ -65,8 +68,8 @@ type View struct {
 // Of returns the line as an attempt sees it.
 func (l *Line) Of(a *attempt.Attempt) *View { return &View{Line: l, a: a} }
 
-// Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled waits for nothing: do finds out whether
-// it is there.
+// Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled
+// waits for nothing: do finds out whether it is there.
 func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) error {
 	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
@@ -77,7 +80,8 @@ func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) erro
 	return l.a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
 }
 
-// place is where a run stands, from 1 on. One that the cache does not have yet stands behind all others.
+// place is where a run stands, from 1 on. One that the cache does not have yet stands behind all
+// others.
 func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
 		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
@@ -91,9 +95,10 @@ func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int 
 	return len(l.places) + 1
 }
 
-// wait returns why a run that may be created waits for a slot: a Throttled fault with fault.ReasonConcurrencyLimit, or that its
-// Repository is gone, or that it is refused. It is nil if there is no limit or the run has its slot: nobody is asked for that unless the
-// cache does not have the Repository.
+// wait returns why a run that may be created waits for a slot: a Throttled fault with
+// fault.ReasonConcurrencyLimit, or that its Repository is gone, or that it is refused. It is nil if
+// there is no limit or the run has its slot: nobody is asked for that unless the cache does not
+// have the Repository.
 func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	a := l.a
 	repository, err := a.Git.Repository(ctx)
@@ -126,9 +131,10 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 		}, granted))
 }
 
-// invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the author's text is: an author who is wrong
-// learns that at once, and not when the line is at its end. Whatever else that dry run meets is met again at the create. A run that is
-// there already, because an earlier create landed, is not refused.
+// invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the
+// author's text is: an author who is wrong learns that at once, and not when the line is at its
+// end. Whatever else that dry run meets is met again at the create. A run that is there already,
+// because an earlier create landed, is not refused.
 func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	values, err := a.Kept.Values(ctx)
 	if err != nil {
@@ -156,10 +162,11 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return plans.Masked(refused, values)
 }
 
-// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of their Repository have changed: after a
-// change of slots those that have one now, and those whose check says another place. Thousands may wait, and each slot that falls free
-// changes the place of all of them, but what the checks say of a few. Before and after are what an informer tells: before is nil when the
-// Repository was created, or deleted.
+// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of
+// their Repository have changed: after a change of slots those that have one now, and those whose
+// check says another place. Thousands may wait, and each slot that falls free changes the place of
+// all of them, but what the checks say of a few. Before and after are what an informer tells:
+// before is nil when the Repository was created, or deleted.
 func (l *Line) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
@@ -190,7 +197,8 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 	}
 }
 
-// moved returns those in a Repository's line of which their events have recorded another place, or none.
+// moved returns those in a Repository's line of which their events have recorded another place, or
+// none.
 func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	says := map[pacv1alpha1.Slot]string{}
 	for _, event := range events {
@@ -209,8 +217,9 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 	return all
 }
 
-// given returns the slots that a Repository did not have before. The process that gave one may know of a plan that the cache of this one
-// does not have yet: its event is not in the line then, and would look for its slot after Look only.
+// given returns the slots that a Repository did not have before. The process that gave one may know
+// of a plan that the cache of this one does not have yet: its event is not in the line then, and
+// would look for its slot after Look only.
 func (l *Line) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	queue := is.Status.Queue(l.installation)
 	if queue == nil {

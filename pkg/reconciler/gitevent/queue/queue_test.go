@@ -28,8 +28,8 @@ func event(name string, runs int) *v1alpha1.GitEvent {
 	return e
 }
 
-// An event with many runs puts the line in order once for all of them, and again when the slots have changed: the line may have thousands,
-// and each of its events is woken for each slot.
+// An event with many runs puts the line in order once for all of them, and again when the slots
+// have changed: the line may have thousands, and each of its events is woken for each slot.
 func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 	t.Parallel()
 	asked, own := 0, event("b", 250)
@@ -56,7 +56,8 @@ func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 	}
 }
 
-// Another process may give a slot before the cache of this one has the plan of its event. Nothing else wakes the event then.
+// Another process may give a slot before the cache of this one has the plan of its event. Nothing
+// else wakes the event then.
 func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
 	t.Parallel()
 	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
@@ -78,7 +79,8 @@ func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
 	}
 }
 
-// Each slot that falls free moves all that wait, and changes what the checks of a few say. Only these are woken.
+// Each slot that falls free moves all that wait, and changes what the checks of a few say. Only
+// these are woken.
 func TestASlotWakesFewOfManyThatWait(t *testing.T) {
 	t.Parallel()
 	const all = 1000

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reply answers the commands of a pull request, in one comment that all of them share. One event at a time writes it: the one
-// that has it on record. See docs/adr/0039.
+// Package reply answers the commands of a pull request, in one comment that all of them share. One
+// event at a time writes it: the one that has it on record. See docs/adr/0039.
 package reply
 
 import (
@@ -23,12 +23,15 @@ import (
 )
 
 const (
-	// replyLimit is how long a reply is tried, for one reason or several. What it says is in the GitEvent, and an event must not stay open for it.
+	// replyLimit is how long a reply is tried, for one reason or several. What it says is in the
+	// GitEvent, and an event must not stay open for it.
 	replyLimit = time.Hour
-	// beganLimit is how long ago an event may have begun to write the comment for the others to wait for it. It is more than any event takes
-	// that goes on: one that does not, because it panics say, must not keep the others from being answered.
+	// beganLimit is how long ago an event may have begun to write the comment for the others to
+	// wait for it. It is more than any event takes that goes on: one that does not, because it
+	// panics say, must not keep the others from being answered.
 	beganLimit = 2 * time.Hour
-	// inTurn is when an event looks again whether another one writes the comment; yielded is the same for the one that goes second.
+	// inTurn is when an event looks again whether another one writes the comment; yielded is the
+	// same for the one that goes second.
 	inTurn, yielded = 2 * time.Second, 5 * time.Second
 )
 
@@ -45,8 +48,9 @@ type Step struct {
 	Untrusted func(event *v1alpha1.GitEvent, now time.Time) time.Duration
 }
 
-// Do writes the comment that answers the commands of the event's pull request, if what it says of this one is not accepted. It fails
-// no run and no check: what somebody would have to mend, and what lasts, is told once and given up.
+// Do writes the comment that answers the commands of the event's pull request, if what it says of
+// this one is not accepted. It fails no run and no check: what somebody would have to mend, and
+// what lasts, is told once and given up.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	reply := a.Event.Status.Reply
 	if reply == nil || !a.Planned() || reply.GivenUp != "" {
@@ -66,8 +70,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	})
 }
 
-// failed lets others write the comment, unless what was sent may still take effect, and gives up what the Git service refuses. It
-// returns what is to be waited for.
+// failed lets others write the comment, unless what was sent may still take effect, and gives up
+// what the Git service refuses. It returns what is to be waited for.
 func (s *Step) failed(a *attempt.Attempt, reply *v1alpha1.Reply, err error) error {
 	f := fault.Of(err)
 	if f.Reason != fault.ReasonBusy && reply.FailingSince == nil {
@@ -100,14 +104,16 @@ func giveUp(a *attempt.Attempt, reply *v1alpha1.Reply, f *fault.Error) {
 	a.Waits.Tell(f.Reason, "the reply to a command is not written: "+f.Advice())
 }
 
-// refusal is the error of a reply that is not tried again: a permission is missing, say, or the conversation is locked.
+// refusal is the error of a reply that is not tried again: a permission is missing, say, or the
+// conversation is locked.
 type refusal struct{ error }
 
 // Unwrap returns the Git service's error.
 func (r *refusal) Unwrap() error { return r.error }
 
-// refused makes a refusal of what will not change by itself. Credentials may be replaced. A conversation that is too large to be read
-// stays so, and anybody may write into it: it is not read again and again.
+// refused makes a refusal of what will not change by itself. Credentials may be replaced. A
+// conversation that is too large to be read stays so, and anybody may write into it: it is not read
+// again and again.
 func refused(err error) error {
 	f := fault.Of(err)
 	if errors.Is(err, provider.ErrTooLarge) {
@@ -119,10 +125,11 @@ func refused(err error) error {
 	return &refusal{err}
 }
 
-// reply writes the comment once this event alone may. That it is about to is on record before it looks who else is: of two that begin
-// at once at least one sees the other. So the comment has been written by whoever wrote it before when this one looks for it, and a
-// write that was lost is not repeated before it is known to be lost. What the comment says is decided after that as well: it has
-// everything that those before have said.
+// reply writes the comment once this event alone may. That it is about to is on record before it
+// looks who else is: of two that begin at once at least one sees the other. So the comment has been
+// written by whoever wrote it before when this one looks for it, and a write that was lost is not
+// repeated before it is known to be lost. What the comment says is decided after that as well: it
+// has everything that those before have said.
 func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
 	if told, err := s.waits(ctx, a, reply); !told || err != nil {
 		return err
@@ -206,8 +213,9 @@ func (s *Step) writes(a *attempt.Attempt, event *v1alpha1.GitEvent) bool {
 	return reply != nil && reply.Begun != nil && a.Clock.Since(reply.Begun.Time) <= beganLimit
 }
 
-// begin puts on record that the event is about to write the comment, and waits until nothing can take effect any more that a process
-// before this one, or this one, may have sent. Whoever is on record as the holder may have: how it ended may have been lost.
+// begin puts on record that the event is about to write the comment, and waits until nothing can
+// take effect any more that a process before this one, or this one, may have sent. Whoever is on
+// record as the holder may have: how it ended may have been lost.
 func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
 	now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
 	switch {
@@ -245,8 +253,9 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Rep
 	return a.Record.Confirm(ctx)
 }
 
-// alone returns nil if no other event of the pull request may be writing the comment. Of two that have begun the older one goes first,
-// unless the other one is in the middle of it; so the younger one takes its beginning back.
+// alone returns nil if no other event of the pull request may be writing the comment. Of two that
+// have begun the older one goes first, unless the other one is in the middle of it; so the younger
+// one takes its beginning back.
 func (s *Step) alone(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
 	waits, second := false, false
 	for _, other := range events[1:] {

@@ -13,12 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// LateReports is how long after a takeover the post of the holder before may still land: the fence (10 s), the longest
-// call (30 s), and five seconds for the Git service to apply what it has received.
+// LateReports is how long after a takeover the post of the holder before may still land: the fence
+// (10 s), the longest call (30 s), and five seconds for the Git service to apply what it has
+// received.
 const LateReports = 45 * time.Second
 
-// intend records that this process is about to post a check. Taking over from another process whose post may be under
-// way is allowed at once, so that nobody waits for the check; the look-up that finds a duplicate is made later (I-8).
+// intend records that this process is about to post a check. Taking over from another process whose
+// post may be under way is allowed at once, so that nobody waits for the check; the look-up that
+// finds a duplicate is made later (I-8).
 //
 // It tells whether this is the first intent of all.
 func (s *Step) intend(a *attempt.Attempt, check *v1alpha1.Check) (first bool) {
@@ -36,8 +38,8 @@ func (s *Step) intend(a *attempt.Attempt, check *v1alpha1.Check) (first bool) {
 // postOf names a check among those of all events.
 func postOf(a *attempt.Attempt, key string) string { return string(a.Event.UID) + "/" + key }
 
-// lateMatters tells whether a post of this check that lands after another one shows: its first one as a second check, and
-// any but a conclusion where what lands late reopens a check.
+// lateMatters tells whether a post of this check that lands after another one shows: its first one
+// as a second check, and any but a conclusion where what lands late reopens a check.
 func (s *Step) lateMatters(a *attempt.Attempt, check *v1alpha1.Check) bool {
 	return check.ID == "" || s.Providers[a.Event.Spec.Provider].Reopens && !check.Concluded
 }
@@ -48,8 +50,9 @@ func (s *Step) mayLand(a *attempt.Attempt, check *v1alpha1.Check) {
 	check.RecheckAt = &at
 }
 
-// final tells whether a check is not written again by itself: it has a conclusion, or asks for an approval. Of the latter a
-// duplicate that lands late can be taken back only where a late report would also reopen a check; elsewhere it says the same.
+// final tells whether a check is not written again by itself: it has a conclusion, or asks for an
+// approval. Of the latter a duplicate that lands late can be taken back only where a late report
+// would also reopen a check; elsewhere it says the same.
 func (s *Step) final(a *attempt.Attempt, check *v1alpha1.Check) bool {
 	return check.Concluded || a.Event.Status.Disposition == v1alpha1.DispositionPending && s.Providers[a.Event.Spec.Provider].Reopens
 }
@@ -69,8 +72,9 @@ func (s *Step) rechecks(a *attempt.Attempt) []status.Check {
 	return due
 }
 
-// UntilRecheck is the wait for the next recheck of a final check, nil when there is none. One that was due when the
-// reconcile began is not waited for here: if it could not be made, the report waits, and has its own time.
+// UntilRecheck is the wait for the next recheck of a final check, nil when there is none. One that
+// was due when the reconcile began is not waited for here: if it could not be made, the report
+// waits, and has its own time.
 func (s *Step) UntilRecheck(a *attempt.Attempt) error {
 	for i := range a.Event.Status.Checks {
 		check := &a.Event.Status.Checks[i]

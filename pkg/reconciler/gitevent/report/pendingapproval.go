@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report bounds what is written to a Git service because of people who may not start anything: that their pull
-// requests wait for approval (S7). Whoever opens many and pushes to all of them at once must not use up the limits that the
-// reports of runs need.
+// Package report bounds what is written to a Git service because of people who may not start
+// anything: that their pull requests wait for approval (S7). Whoever opens many and pushes to all
+// of them at once must not use up the limits that the reports of runs need.
 package report
 
 import (
@@ -17,22 +17,27 @@ import (
 const (
 	// PullApart is the time between two reports for one pull request.
 	PullApart = time.Minute
-	// Burst is how many reports an installation takes at once: a quarter of the 80 requests that make content which GitHub
-	// allows it in a minute (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+	// Burst is how many reports an installation takes at once: a quarter of the 80 requests that
+	// make content which GitHub allows it in a minute
+	// (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
 	Burst = 20
-	// Apart is the time between two reports after that. With its look-ups a report takes two calls, or three: 1,800 an hour at
-	// most, about a third of the 5,000 that GitHub allows an installation (same source).
+	// Apart is the time between two reports after that. With its look-ups a report takes two calls,
+	// or three: 1,800 an hour at most, about a third of the 5,000 that GitHub allows an
+	// installation (same source).
 	Apart = 6 * time.Second
-	// pause is for how long an installation takes none after the service has said that it is called too often.
+	// pause is for how long an installation takes none after the service has said that it is called
+	// too often.
 	pause = time.Minute
-	// asking is how long the question for the head of a pull request may take before another event asks.
+	// asking is how long the question for the head of a pull request may take before another event
+	// asks.
 	asking = 30 * time.Second
-	// lag is for how long a replica of the Git service may not have heard of a push: what it says to be the head supersedes
-	// only commits that were known before.
+	// lag is for how long a replica of the Git service may not have heard of a push: what it says
+	// to be the head supersedes only commits that were known before.
 	lag = git.Lag
 	// soon is when an event comes back that waits for the answer to another one's question.
 	soon = time.Second
-	// maxRemembered bounds the pull requests, events and installations that are remembered; forgetting costs reports.
+	// maxRemembered bounds the pull requests, events and installations that are remembered;
+	// forgetting costs reports.
 	maxRemembered = 10_000
 )
 
@@ -79,8 +84,9 @@ const (
 	Wait
 )
 
-// Reports are those of one process. They are advice: a process that knows nothing makes a report once more, and no report that
-// is true is dropped. The zero value is ready. Safe for concurrent use.
+// Reports are those of one process. They are advice: a process that knows nothing makes a report
+// once more, and no report that is true is dropped. The zero value is ready. Safe for concurrent
+// use.
 type Reports struct {
 	// Wake lets an event ask again; nil wakes nobody.
 	Wake func(event string, after time.Duration)
@@ -187,8 +193,9 @@ func (s *Reports) Reply(r Report, now time.Time) time.Duration {
 	return 0
 }
 
-// Head tells what the Git service has answered to a question that was asked at a time: the head of the report's pull request,
-// "" if that is the report's commit. What fails is not told, and asked again.
+// Head tells what the Git service has answered to a question that was asked at a time: the head of
+// the report's pull request, "" if that is the report's commit. What fails is not told, and asked
+// again.
 func (s *Reports) Head(r Report, head string, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +215,8 @@ func (s *Reports) Written(r Report, now time.Time) {
 	s.end(r)
 }
 
-// Started tells that somebody who may has started runs for the report's commit: it waits for nobody's approval any more.
+// Started tells that somebody who may has started runs for the report's commit: it waits for
+// nobody's approval any more.
 func (s *Reports) Started(r Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,9 +256,10 @@ func (s *Reports) pull(r Report) *pull {
 	return p
 }
 
-// replace ends the waiting of events that a new one of their pull request has made needless: it is of the same commit, or its push
-// has replaced theirs. Whoever pushes again and again must not fill the Repository's budget of open events with those that wait.
-// Of two pushes that have each replaced the other, nobody knows here which came last.
+// replace ends the waiting of events that a new one of their pull request has made needless: it is
+// of the same commit, or its push has replaced theirs. Whoever pushes again and again must not fill
+// the Repository's budget of open events with those that wait. Of two pushes that have each
+// replaced the other, nobody knows here which came last.
 func (s *Reports) replace(p *pull, by Report) {
 	for event := range p.events {
 		t := s.tickets[event]
@@ -265,7 +274,8 @@ func (s *Reports) replace(p *pull, by Report) {
 	}
 }
 
-// end forgets an event that has nothing to report any more. A slot that no event of the pull request needs is another's.
+// end forgets an event that has nothing to report any more. A slot that no event of the pull
+// request needs is another's.
 func (s *Reports) end(r Report) {
 	p := s.pulls[r.pull]
 	delete(s.tickets, r.Event)

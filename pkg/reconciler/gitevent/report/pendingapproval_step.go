@@ -13,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// hold keeps back that an event waits for approval until its turn among those of strangers has come (S7). What the pull request
-// shows already, or what is about a commit that is not its head any more, counts as accepted and is not sent.
+// hold keeps back that an event waits for approval until its turn among those of strangers has come
+// (S7). What the pull request shows already, or what is about a commit that is not its head any
+// more, counts as accepted and is not sent.
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
 	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil && pr.HeadProjectID != a.Event.Spec.Project.ID {
 		s.Strangers.Started(ReportOf(a.Event))
@@ -45,9 +46,10 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 	return nil, fault.Throttledf(fault.ReasonBusy, wait, "other pull requests that wait for approval are reported first")
 }
 
-// overtaken ends the check of an event that waits for approval if another event has started its commit meanwhile. That one ends the check,
-// too; but a report here may have come later than its. So what has started is looked up once more after each report: either that
-// event is planned by then and found, or it reports after this and finds the check.
+// overtaken ends the check of an event that waits for approval if another event has started its
+// commit meanwhile. That one ends the check, too; but a report here may have come later than its.
+// So what has started is looked up once more after each report: either that event is planned by
+// then and found, or it reports after this and finds the check.
 func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || a.Event.Status.Plan.StartedBy != "" {
 		return nil

@@ -76,7 +76,8 @@ func (d *desk) until(end time.Duration, all ...Report) {
 	}
 }
 
-// S7: of 80 pull requests that are pushed to at once 20 show at once that they wait, and then one each six seconds, until all do.
+// S7: of 80 pull requests that are pushed to at once 20 show at once that they wait, and then one
+// each six seconds, until all do.
 func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -104,8 +105,8 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	}
 }
 
-// A pull request is reported once a minute, and what it shows in the end is its head: in whatever order its pushes arrive, and
-// whichever of them asks first.
+// A pull request is reported once a minute, and what it shows in the end is its head: in whatever
+// order its pushes arrive, and whichever of them asks first.
 func TestAPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]int{"in order": {1, 2, 3, 4, 5, 6}, "the newest first": {6, 5, 4, 3, 2, 1}, "mixed": {3, 6, 1, 5, 2, 4}} {
@@ -135,8 +136,8 @@ func TestAPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 
 func (d *desk) shown(pull string) string { return d.pulls[pull].shown }
 
-// Pushes again and again to many pull requests cost no more questions than reports: those that a newer commit has replaced ask
-// for nothing, and the newest have not to stand behind them.
+// Pushes again and again to many pull requests cost no more questions than reports: those that a
+// newer commit has replaced ask for nothing, and the newest have not to stand behind them.
 func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 40, 10
@@ -165,8 +166,9 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	}
 }
 
-// A stranger who pushes to many pull requests again and again does not fill the Repository's budget of open events (1,000), past which
-// everybody's deliveries are refused: who waits is one event for each pull request.
+// A stranger who pushes to many pull requests again and again does not fill the Repository's budget
+// of open events (1,000), past which everybody's deliveries are refused: who waits is one event for
+// each pull request.
 func TestPushesThatAreReplacedDoNotWait(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 80, 20
@@ -217,7 +219,8 @@ func TestAHeadThatWasPushedBackIsReported(t *testing.T) {
 	}
 }
 
-// Reopening a pull request again and again writes nothing new; that somebody had the delivery sent again does.
+// Reopening a pull request again and again writes nothing new; that somebody had the delivery sent
+// again does.
 func TestACommitThatShowsItIsNotReportedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -233,7 +236,8 @@ func TestACommitThatShowsItIsNotReportedAgain(t *testing.T) {
 	}
 }
 
-// What the Git service says while a replica of it may not know a push yet ends nothing: the push is asked about again.
+// What the Git service says while a replica of it may not know a push yet ends nothing: the push is
+// asked about again.
 func TestAReplicaThatLagsDropsNoReport(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -249,7 +253,8 @@ func TestAReplicaThatLagsDropsNoReport(t *testing.T) {
 	}
 }
 
-// Once the Git service says that it is called too often, strangers wait a minute; a write that failed is tried again at its time.
+// Once the Git service says that it is called too often, strangers wait a minute; a write that
+// failed is tried again at its time.
 func TestOthersGoFirstWhenTheServiceIsCalledTooOften(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -266,7 +271,8 @@ func TestOthersGoFirstWhenTheServiceIsCalledTooOften(t *testing.T) {
 	}
 }
 
-// Where no App is installed each namespace has limits of its own; a pull request is one, whatever its pushes.
+// Where no App is installed each namespace has limits of its own; a pull request is one, whatever
+// its pushes.
 func TestWhoseLimitsCount(t *testing.T) {
 	t.Parallel()
 	event := func(namespace string, installation int64, sha string) *v1alpha1.GitEvent {

@@ -22,14 +22,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Step takes what the Git service should show minus what it has accepted, and gives accepted checks: intents are recorded
-// before anything is sent.
+// Step takes what the Git service should show minus what it has accepted, and gives accepted
+// checks: intents are recorded before anything is sent.
 type Step struct {
 	Providers map[string]provider.Provider
 	Metrics   *metrics.Metrics
 	// Identity is this process's name among all that ever ran.
 	Identity string
-	// Late is how long after a takeover another process's post may land; 0 is the constant LateReports.
+	// Late is how long after a takeover another process's post may land; 0 is the constant
+	// LateReports.
 	Late time.Duration
 	// Strangers are the reports of events that wait for approval.
 	Strangers Reports
@@ -38,8 +39,8 @@ type Step struct {
 	posts  provider.Posts
 }
 
-// Do sends what the Git service has not accepted yet. What it sends is computed from the status alone, which holds no error
-// that arose after a PipelineRun was created.
+// Do sends what the Git service has not accepted yet. What it sends is computed from the status
+// alone, which holds no error that arose after a PipelineRun was created.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if err := s.sendAll(ctx, a); err != nil {
 		return err
@@ -100,11 +101,13 @@ func closed(err error) bool {
 	return f != nil && f.Class != fault.Transient && !attempt.Skipped(err) && !fault.Rejected(err)
 }
 
-// maxRefused is how many checks the Git service may refuse in one reconcile: an event may have hundreds that it refuses for the same reason.
+// maxRefused is how many checks the Git service may refuse in one reconcile: an event may have
+// hundreds that it refuses for the same reason.
 const maxRefused = 3
 
-// The checks that are left wait for a quarter of the time for which some were refused: a few that are refused soon hold no others back, and
-// hundreds do not use up what the Git service grants all the Repositories of an installation.
+// The checks that are left wait for a quarter of the time for which some were refused: a few that
+// are refused soon hold no others back, and hundreds do not use up what the Git service grants all
+// the Repositories of an installation.
 const (
 	leastRefused = 3 * time.Second
 	mostRefused  = 30 * time.Second
@@ -118,12 +121,13 @@ func refusedFor(a *attempt.Attempt) time.Duration {
 	return min(mostRefused, max(leastRefused, a.Clock.Since(wait.Since.Time)/4))
 }
 
-// maxAnnounced is the most checks whose intents are recorded with the plan. Where there are more, other writes come before the last
-// is sent anyway; and a process that takes over looks for each check that another one was about to send.
+// maxAnnounced is the most checks whose intents are recorded with the plan. Where there are more,
+// other writes come before the last is sent anyway; and a process that takes over looks for each
+// check that another one was about to send.
 const maxAnnounced = 8
 
-// Announce records the intents of the checks that are sent next, beside the plan that starts their runs. A report that is held
-// back has none: it may never be sent.
+// Announce records the intents of the checks that are sent next, beside the plan that starts their
+// runs. A report that is held back has none: it may never be sent.
 //
 // What it returns is called once they are recorded.
 func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
@@ -134,7 +138,8 @@ func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
 	return s.intendAll(a, checks)
 }
 
-// intendAll returns what notes, once it is recorded, for which of the checks this is the first intent of all.
+// intendAll returns what notes, once it is recorded, for which of the checks this is the first
+// intent of all.
 func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded func()) {
 	var first []string
 	for i := range checks {
@@ -149,9 +154,10 @@ func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded fu
 	}
 }
 
-// store writes the status before the checks are sent if something of it must be stored then: the intent of one, so that of two
-// processes that both believe to lead only one sends it; or a verdict, which goes out only as it is recorded. That a run was created
-// is no verdict, and is recorded with what its report is answered, unless it is there for long.
+// store writes the status before the checks are sent if something of it must be stored then: the
+// intent of one, so that of two processes that both believe to lead only one sends it; or a
+// verdict, which goes out only as it is recorded. That a run was created is no verdict, and is
+// recorded with what its report is answered, unless it is there for long.
 func (s *Step) store(ctx context.Context, a *attempt.Attempt, checks []status.Check) error {
 	for i := range checks {
 		stored := a.Record.Stored(checks[i].Key)
@@ -210,7 +216,8 @@ func (s *Step) note(a *attempt.Attempt, accepted *v1alpha1.Check, check *status.
 	}
 }
 
-// early tells that a check is about a run whose turn to be created has not come: in a moment there is more to say.
+// early tells that a check is about a run whose turn to be created has not come: in a moment there
+// is more to say.
 func early(a *attempt.Attempt, check status.Check) bool {
 	for i := range a.Event.Status.Runs {
 		if run := &a.Event.Status.Runs[i]; run.Name == check.Key {

@@ -14,13 +14,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// GoneLimit is how long reports wait for a Repository that is gone, and with it the credentials for them: long enough to
-// delete and create it again (E4).
+// GoneLimit is how long reports wait for a Repository that is gone, and with it the credentials for
+// them: long enough to delete and create it again (E4).
 const GoneLimit = 10 * time.Minute
 
-// unreportable tells whether all that is left is to report the ends of runs, and nobody can: the Repository is gone for
-// GoneLimit, and it alone named the credentials, or there is no hope for another reason. Where a GitHub App's still work,
-// reports are sent as ever.
+// unreportable tells whether all that is left is to report the ends of runs, and nobody can: the
+// Repository is gone for GoneLimit, and it alone named the credentials, or there is no hope for
+// another reason. Where a GitHub App's still work, reports are sent as ever.
 func unreportable(a *attempt.Attempt) bool {
 	wait := a.Waits.Of(v1alpha1.StepReport)
 	if !a.Waits.Stands(wait) || !a.Decided() || !a.Over() {

@@ -29,7 +29,8 @@ type note struct {
 // verdict is what comes of the look before the event creates anything.
 type verdict struct {
 	notes []note
-	// held are the pipelines of which it is not known yet whether a newer event has taken their place.
+	// held are the pipelines of which it is not known yet whether a newer event has taken their
+	// place.
 	held []string
 }
 
@@ -37,7 +38,8 @@ func (v *verdict) note(from string, names []string, newest string) {
 	v.notes = append(v.notes, note{from, names, newest})
 }
 
-// rival is another event that has runs of the same pipelines, and ends those of the event if it is the newer one.
+// rival is another event that has runs of the same pipelines, and ends those of the event if it is
+// the newer one.
 type rival struct {
 	event *v1alpha1.GitEvent
 	names []string
@@ -52,7 +54,8 @@ func (l *line) rivals() (all []rival) {
 	return all
 }
 
-// contested are the pipelines whose runs a newer event may have taken the place of. Nobody is asked for that.
+// contested are the pipelines whose runs a newer event may have taken the place of. Nobody is asked
+// for that.
 func (l *line) contested(rivals []rival) []string {
 	names := l.late()
 	for _, r := range rivals {
@@ -61,8 +64,9 @@ func (l *line) contested(rivals []rival) []string {
 	return names
 }
 
-// heed finds out what takes the place of runs of the event. It returns an error as long as something is held: Git does not say what is
-// newest, or may not have heard of all pushes yet (a Throttled fault).
+// heed finds out what takes the place of runs of the event. It returns an error as long as
+// something is held: Git does not say what is newest, or may not have heard of all pushes yet (a
+// Throttled fault).
 func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, err error) {
 	over := map[string]bool{}
 	for _, r := range rivals {
@@ -93,9 +97,10 @@ func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, er
 	return v, err
 }
 
-// late are the pipelines of an event that was planned long after it happened, whose runs nobody has asked for yet: a newer event may have
-// come, run and ended. What waits for a slot or a quota is seen by each newer event, as what runs is. Whoever asks for a run in a comment,
-// or by a re-run, wants it now.
+// late are the pipelines of an event that was planned long after it happened, whose runs nobody has
+// asked for yet: a newer event may have come, run and ended. What waits for a slot or a quota is
+// seen by each newer event, as what runs is. Whoever asks for a run in a comment, or by a re-run,
+// wants it now.
 func (l *line) late() (names []string) {
 	spec := &l.self.Spec
 	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(l.self.Happened()) < Late {
@@ -109,8 +114,8 @@ func (l *line) late() (names []string) {
 	return names
 }
 
-// heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's events have not run the late event's is
-// the newest run.
+// heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's
+// events have not run the late event's is the newest run.
 func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time) error {
 	head, err := ask.tip()
 	if err == nil && (head == "" || head == l.sha) {
@@ -133,7 +138,8 @@ func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time
 	return nil
 }
 
-// olders returns the events that have to be told that their runs of these pipelines end, because the event has one. The error is as of heed.
+// olders returns the events that have to be told that their runs of these pipelines end, because
+// the event has one. The error is as of heed.
 func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
 	for _, other := range l.others {
 		if len(goingOn(other, names)) == 0 {
@@ -164,8 +170,8 @@ func (l *line) compare(ask questions, other *v1alpha1.GitEvent, now time.Time) (
 	return result, newest, nil
 }
 
-// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing but what older ones may have. What is
-// cancelled itself takes nobody's place.
+// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing
+// but what older ones may have. What is cancelled itself takes nobody's place.
 func replaces(event *v1alpha1.GitEvent) (names []string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
@@ -176,7 +182,8 @@ func replaces(event *v1alpha1.GitEvent) (names []string) {
 	return names
 }
 
-// starts tells whether a run was created, or will be when there is room: whoever refuses its text has been asked by then.
+// starts tells whether a run was created, or will be when there is room: whoever refuses its text
+// has been asked by then.
 func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 	if run.UID != "" || !run.Creatable() {
 		return run.UID != ""
@@ -186,8 +193,8 @@ func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 	})
 }
 
-// goingOn are those of the pipelines that an event has a run of that is not over, or may get one, and that nothing has cancelled. One that
-// cannot take note of more is left alone.
+// goingOn are those of the pipelines that an event has a run of that is not over, or may get one,
+// and that nothing has cancelled. One that cannot take note of more is left alone.
 func goingOn(event *v1alpha1.GitEvent, names []string) (left []string) {
 	decided := event.Status.Plan.Decided()
 	for _, name := range names {

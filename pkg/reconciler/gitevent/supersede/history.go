@@ -48,8 +48,8 @@ func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
 	return l
 }
 
-// nameOf is the same for all events of one pull request, or of one branch or tag, of a Repository. An event that closes a pull request
-// starts nothing and has none.
+// nameOf is the same for all events of one pull request, or of one branch or tag, of a Repository.
+// An event that closes a pull request starts nothing and has none.
 func nameOf(event *v1alpha1.GitEvent) string {
 	switch ref := event.GitRef(); {
 	case event.Spec.Closes():
@@ -64,8 +64,8 @@ func nameOf(event *v1alpha1.GitEvent) string {
 	return ""
 }
 
-// has reports whether an event is of the line. A re-run of a pull request that the version before has recorded
-// is called by the other one of the pull request's Subjects.
+// has reports whether an event is of the line. A re-run of a pull request that the version before
+// has recorded is called by the other one of the pull request's Subjects.
 func (l *line) has(other *v1alpha1.GitEvent) bool {
 	name := nameOf(other)
 	if name == l.name {
@@ -81,7 +81,8 @@ func (l *line) has(other *v1alpha1.GitEvent) bool {
 
 func shaOf(event *v1alpha1.GitEvent) string { return history.Record{Event: event}.SHA() }
 
-// spec is the event's for a question to Git: a re-run does not tell of which pull request it is, and the others do.
+// spec is the event's for a question to Git: a re-run does not tell of which pull request it is,
+// and the others do.
 func (l *line) spec() *v1alpha1.GitEventSpec {
 	spec := l.self.Spec.DeepCopy()
 	if spec.BaseRef = l.self.GitRef(); spec.BaseRef != "" || spec.PullRequest != nil {
@@ -98,9 +99,11 @@ func (l *line) spec() *v1alpha1.GitEventSpec {
 
 // history is what the open events of a line tell of its commits.
 type commitHistory struct {
-	// next are, of each commit, those that pushes have replaced it with, and last those that it has replaced.
+	// next are, of each commit, those that pushes have replaced it with, and last those that it has
+	// replaced.
 	next, last map[string][]string
-	// seen is when each commit was last the newest one by the Git service's clock. A commit of which no event says when has none.
+	// seen is when each commit was last the newest one by the Git service's clock. A commit of
+	// which no event says when has none.
 	seen map[string]span
 	// reached keeps what was walked already.
 	reached map[walk]map[string]bool
@@ -139,7 +142,8 @@ func (h *commitHistory) add(event *v1alpha1.GitEvent) {
 	h.seen[sha] = when
 }
 
-// from are the commits that pushes lead to from one, or that lead to it. Each push is walked once, however often it is asked.
+// from are the commits that pushes lead to from one, or that lead to it. Each push is walked once,
+// however often it is asked.
 func (h *commitHistory) from(start walk) map[string]bool {
 	if reached := h.reached[start]; reached != nil {
 		return reached
@@ -168,15 +172,16 @@ func (h *commitHistory) seenLater(one, another string) bool {
 	return !a.IsZero() && !b.IsZero() && a.After(b)
 }
 
-// doubtful tells whether one commit may have been the newest after another one was, by the clock. One of which it is known to the second
-// was pushed then.
+// doubtful tells whether one commit may have been the newest after another one was, by the clock.
+// One of which it is known to the second was pushed then.
 func (h *commitHistory) doubtful(one, another string) bool {
 	a, b := h.seen[one], h.seen[another]
 	return h.seenLater(one, another) || (a.from != a.to || b.from != b.to) && !h.seenLater(another, one)
 }
 
-// replaced tells whether pushes have replaced one commit with another: those on record lead there and not back, and the clock does not tell
-// of one that is not on record. That of an event without runs, which is settled at once, may be such.
+// replaced tells whether pushes have replaced one commit with another: those on record lead there
+// and not back, and the clock does not tell of one that is not on record. That of an event without
+// runs, which is settled at once, may be such.
 func (l *line) replaced(sha, by string) bool {
 	of, with := sha, by
 	if sha != l.sha { // one of the two is the event's own commit or the head: walks from there serve for all other events

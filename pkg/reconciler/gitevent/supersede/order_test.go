@@ -158,8 +158,8 @@ func waiting(e *v1alpha1.GitEvent) {
 	e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + e.Status.Runs[0].Name, Reason: fault.ReasonConcurrencyLimit}}
 }
 
-// Comments, labels and re-runs are of the pull request; what is not planned does not tell its commit. Of events of one commit one is left,
-// whoever asks.
+// Comments, labels and re-runs are of the pull request; what is not planned does not tell its
+// commit. Of events of one commit one is left, whoever asks.
 func TestOfOneCommitOneIsLeft(t *testing.T) {
 	t.Parallel()
 	at := func(second int) func(*v1alpha1.GitEvent) {
@@ -196,8 +196,9 @@ func TestOfOneCommitOneIsLeft(t *testing.T) {
 	}
 }
 
-// An event that is planned long after it happened asks Git, once it is to be created, and what was run for the head; what is planned at
-// once asks nobody. A pipeline that the head's event has not run is run.
+// An event that is planned long after it happened asks Git, once it is to be created, and what was
+// run for the head; what is planned at once asks nobody. A pipeline that the head's event has not
+// run is run.
 func TestALateEventAsksGit(t *testing.T) {
 	t.Parallel()
 	ran := with(with(push("head", "b", "c", 0), adds("lint", false)), func(e *v1alpha1.GitEvent) { // as a settled one is
@@ -265,7 +266,8 @@ func TestALateEventAsksGit(t *testing.T) {
 	}
 }
 
-// A push back to the first commit is not on record. Whoever asks for a run of that commit then is not taken for older because a replica
-// that lags agrees with the pushes that are.
-// Where the head has no run of the pipeline the clock of the Git service tells which of two others is newer, if the pushes that are on
-// record lead back, or do not lead from one to the other: events without runs are settled at once.
+// A push back to the first commit is not on record. Whoever asks for a run of that commit then is
+// not taken for older because a replica that lags agrees with the pushes that are. Where the head
+// has no run of the pipeline the clock of the Git service tells which of two others is newer, if
+// the pushes that are on record lead back, or do not lead from one to the other: events without
+// runs are settled at once.

@@ -14,12 +14,12 @@ import (
 
 const pushes = 10
 
-// model is a Git service, an API server and controllers whose caches and replicas lag. The events are worked on one step at a time. Each
-// commit has one of two pipelines, or both. In some models runs end by themselves, and their events settle.
-// git asks one of the service's replicas: it may have missed the last pushes.
-// record is a delivery; the second one of a push changes nothing.
-// comment asks for what the head runs, in a pull request.
-// plan takes a comment's commit from a replica; the plan of a comment may take a while.
+// model is a Git service, an API server and controllers whose caches and replicas lag. The events
+// are worked on one step at a time. Each commit has one of two pipelines, or both. In some models
+// runs end by themselves, and their events settle. git asks one of the service's replicas: it may
+// have missed the last pushes. record is a delivery; the second one of a push changes nothing.
+// comment asks for what the head runs, in a pull request. plan takes a comment's commit from a
+// replica; the plan of a comment may take a while.
 func (m *model) plan(e *v1alpha1.GitEvent) {
 	if e.Spec.Comment != nil && m.r.IntN(3) > 0 {
 		return
@@ -98,7 +98,8 @@ func (m *model) tell(e *v1alpha1.GitEvent, view []*v1alpha1.GitEvent) {
 	}
 }
 
-// slot tells whether there is room for one more run of a pipeline: of all that wait the first that comes gets it.
+// slot tells whether there is room for one more run of a pipeline: of all that wait the first that
+// comes gets it.
 func (m *model) slot(pipeline string) bool {
 	return !m.limit || !slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
 		run := runOf(e, pipeline)
@@ -115,8 +116,8 @@ func runOf(e *v1alpha1.GitEvent, pipeline string) *v1alpha1.Run {
 	return nil
 }
 
-// play delivers the pushes in any order, some of them twice and some late by minutes, and lets any of the recorded events have a turn
-// between.
+// play delivers the pushes in any order, some of them twice and some late by minutes, and lets any
+// of the recorded events have a turn between.
 func (m *model) play() {
 	order := m.r.Perm(pushes)
 	for _, push := range order {
@@ -141,7 +142,8 @@ func (m *model) play() {
 	}
 }
 
-// newest is the newest event that has a run of the pipeline: that of the commit that was pushed last.
+// newest is the newest event that has a run of the pipeline: that of the commit that was pushed
+// last.
 func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 	var found *v1alpha1.GitEvent
 	last := func(e *v1alpha1.GitEvent) int {
@@ -159,8 +161,8 @@ func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 	return found
 }
 
-// open tells whether both of two events may go on: the newest commit does not have the pipeline, and since somebody has commented it is not
-// known which of their commits is the newer one.
+// open tells whether both of two events may go on: the newest commit does not have the pipeline,
+// and since somebody has commented it is not known which of their commits is the newer one.
 func (m *model) open(pipeline string, a, b *v1alpha1.GitEvent) bool {
 	return !slices.Contains(m.has[m.commit[pushes-1]], pipeline) && slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
 		return e.Spec.Comment != nil && (shaOf(e) == shaOf(a) || shaOf(e) == shaOf(b))
@@ -175,8 +177,9 @@ func (m *model) waits(pipeline string, e *v1alpha1.GitEvent) bool {
 	})
 }
 
-// Ten pushes to a branch, or to a pull request with comments, delivered in any order: of each pipeline the newest run is the only one that
-// is left, and nobody ever ended it. When it is over by itself, what comes late may run, too.
+// Ten pushes to a branch, or to a pull request with comments, delivered in any order: of each
+// pipeline the newest run is the only one that is left, and nobody ever ended it. When it is over
+// by itself, what comes late may run, too.
 func TestOnlyTheNewestOfTenPushesIsLeft(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {

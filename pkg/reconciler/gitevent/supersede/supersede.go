@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supersede ends the older runs of a pipeline when a newer event of the same pull request, branch or tag has started one
-// (cancel-in-progress). Which event is newer is decided from Git, never by which came first: see order.go and docs/adr/0043. The newer
-// event tells the older ones, as an event does that closes a pull request (pkg/reconciler/gitevent/cancel); each ends its own runs. An older one that
-// comes late finds the newer one itself.
+// Package supersede ends the older runs of a pipeline when a newer event of the same pull request,
+// branch or tag has started one (cancel-in-progress). Which event is newer is decided from Git,
+// never by which came first: see order.go and docs/adr/0043. The newer event tells the older ones,
+// as an event does that closes a pull request (pkg/reconciler/gitevent/cancel); each ends its own
+// runs. An older one that comes late finds the newer one itself.
 package supersede
 
 import (
@@ -26,16 +27,19 @@ import (
 )
 
 const (
-	// Lag is for how long after a commit was learnt what the Git service says counts only if the pushes on record agree.
+	// Lag is for how long after a commit was learnt what the Git service says counts only if the
+	// pushes on record agree.
 	Lag = git.Lag
-	// Late is how long it may take from an event to its plan. Of one that took longer the newer event may be over already, and Git is asked.
+	// Late is how long it may take from an event to its plan. Of one that took longer the newer
+	// event may be over already, and Git is asked.
 	Late = 10 * time.Second
-	// Patience is for how long an event creates nothing that a newer one may have taken the place of, while the Git service refuses to say.
-	// Nobody guesses then either: both runs go on.
+	// Patience is for how long an event creates nothing that a newer one may have taken the place
+	// of, while the Git service refuses to say. Nobody guesses then either: both runs go on.
 	Patience = 10 * time.Minute
 	// again is how soon an event comes back that cannot be ordered yet.
 	again = 3 * time.Second
-	// maxNames is the bytes of names in one annotation: an event takes note of 50, and all of an object may have 256 KiB.
+	// maxNames is the bytes of names in one annotation: an event takes note of 50, and all of an
+	// object may have 256 KiB.
 	maxNames = 3500
 )
 
@@ -52,8 +56,9 @@ type Events interface {
 	history.Lister
 }
 
-// Heed is done before the event creates anything: it takes note if a newer event has taken the place of its runs. As long as that is not
-// known of some pipelines it returns them, and an error: they are not created yet. The others do not wait.
+// Heed is done before the event creates anything: it takes note if a newer event has taken the
+// place of its runs. As long as that is not known of some pipelines it returns them, and an error:
+// they are not created yet. The others do not wait.
 func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err error) {
 	l := s.line(a)
 	rivals := l.rivals()
@@ -79,7 +84,8 @@ func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err
 	return held, err
 }
 
-// Tell is done after the event has created what it can: it tells the older events. It is repeated until each of them has taken note.
+// Tell is done after the event has created what it can: it tells the older events. It is repeated
+// until each of them has taken note.
 func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Plan.Cancels != nil {
 		return nil // it starts nothing, and the step is that of pkg/reconciler/gitevent/cancel
@@ -161,8 +167,9 @@ func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1
 	return nil
 }
 
-// note has the event take note of what takes its place, as if the newer event had told it, and goes on with that version of it. It may be
-// repeated; if somebody else has written the event meanwhile, it is read again.
+// note has the event take note of what takes its place, as if the newer event had told it, and goes
+// on with that version of it. It may be repeated; if somebody else has written the event meanwhile,
+// it is read again.
 func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	if err := a.Record.Confirm(ctx); err != nil {
 		return err
@@ -177,7 +184,8 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	return nil
 }
 
-// noted are the pipelines of what the event has taken note of from another one: the note that replaces it has to keep them.
+// noted are the pipelines of what the event has taken note of from another one: the note that
+// replaces it has to keep them.
 func noted(event *v1alpha1.GitEvent, from string) (names []string) {
 	for key, value := range event.Annotations {
 		c := &v1alpha1.Cancellation{}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package applog finds the deliveries of the GitHub App that were missed, because no receiver was there or because it
-// answered 503, and asks GitHub to send them again. GitHub never does so by itself (docs/adr/0030).
+// Package applog finds the deliveries of the GitHub App that were missed, because no receiver was
+// there or because it answered 503, and asks GitHub to send them again. GitHub never does so by
+// itself (docs/adr/0030).
 //
-// It writes no event: a delivery that was sent again comes to a receiver, which knows whether it is recorded already. So
-// nothing here has to be right for an event not to run twice; asking once too often costs a call.
+// It writes no event: a delivery that was sent again comes to a receiver, which knows whether it is
+// recorded already. So nothing here has to be right for an event not to run twice; asking once too
+// often costs a call.
 package applog
 
 import (
@@ -36,14 +38,16 @@ import (
 const (
 	// lookEvery is the time between two looks while nothing happens.
 	lookEvery = 5 * time.Minute
-	// soon is the time between two looks while the outcome of a redelivery is not known, and for settleFor after a receiver said
-	// that deliveries may have been missed: the log shows an attempt when it has ended.
+	// soon is the time between two looks while the outcome of a redelivery is not known, and for
+	// settleFor after a receiver said that deliveries may have been missed: the log shows an
+	// attempt when it has ended.
 	soon      = 10 * time.Second
 	settleFor = time.Minute
 	// settleAfter is how long the first look waits after that.
 	settleAfter = 2 * time.Second
-	// A look that failed is repeated after retryLook, twice that and so on, at most retryLookAtMost: what was missed is to be asked for within a
-	// minute of an outage's end, and the watch that tells of that may be as late.
+	// A look that failed is repeated after retryLook, twice that and so on, at most
+	// retryLookAtMost: what was missed is to be asked for within a minute of an outage's end, and
+	// the watch that tells of that may be as late.
 	retryLook       = 5 * time.Second
 	retryLookAtMost = 20 * time.Second
 	// secretWithin bounds the read of the App's Secret: one that hangs is tried again like one that
@@ -54,12 +58,13 @@ const (
 	// sentAgainFor is how long GitHub sends a delivery again; it refuses older ones
 	// (https://docs.github.com/en/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
 	sentAgainFor = 3 * 24 * time.Hour
-	// reconcileTimeout ends one reconcile. A look that is ended begins anew, so a slow service must not be stopped while it answers:
-	// 300 pages, four seconds each.
+	// reconcileTimeout ends one reconcile. A look that is ended begins anew, so a slow service must
+	// not be stopped while it answers: 300 pages, four seconds each.
 	reconcileTimeout = 20 * time.Minute
 )
 
-// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. Its one key is the App's.
+// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. Its one key is
+// the App's.
 type Reconciler struct {
 	pkgreconciler.LeaderAwareFuncs
 
@@ -79,7 +84,8 @@ type Reconciler struct {
 	logger     *zap.SugaredLogger
 	metrics    *metrics
 
-	// What follows belongs to whoever reconciles the key, which is one at a time. It is advice, and lost with the lease.
+	// What follows belongs to whoever reconciles the key, which is one at a time. It is advice, and
+	// lost with the lease.
 	ledger ledger
 	line   line
 	looked time.Time // zero for never
@@ -97,8 +103,8 @@ var (
 	_ pkgreconciler.LeaderAware = (*Reconciler)(nil)
 )
 
-// Heard notes that a receiver says that deliveries may have been missed. It returns after which time the key is to be
-// reconciled.
+// Heard notes that a receiver says that deliveries may have been missed. It returns after which
+// time the key is to be reconciled.
 func (r *Reconciler) Heard() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,7 +53,8 @@ func TestMissedDeliveriesAreAskedFor(t *testing.T) {
 	}
 }
 
-// Without a word of a receiver they are found within minutes. A look costs one page when nothing happened.
+// Without a word of a receiver they are found within minutes. A look costs one page when nothing
+// happened.
 func TestMissedDeliveriesAreFoundAnyway(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
@@ -83,8 +84,9 @@ func TestNothingFromBeforeTheInstallation(t *testing.T) {
 	}
 }
 
-// A delivery that is refused again and again while others are taken is given up, and its Repository is told; it was asked for further
-// and further apart. It is not asked for again, by no process and whatever is read again.
+// A delivery that is refused again and again while others are taken is given up, and its Repository
+// is told; it was asked for further and further apart. It is not asked for again, by no process and
+// whatever is read again.
 func TestARefusedDeliveryIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.receive = refuses("poison")
@@ -120,8 +122,8 @@ func TestARefusedDeliveryIsGivenUp(t *testing.T) {
 	}
 }
 
-// An outage refuses nobody: however long it lasts, what came meanwhile is asked for when it is over. While it lasts few are
-// asked for.
+// An outage refuses nobody: however long it lasts, what came meanwhile is asked for when it is
+// over. While it lasts few are asked for.
 func TestALongOutage(t *testing.T) {
 	w := newWorld(t)
 	w.deliver("before", 1)
@@ -155,7 +157,8 @@ func TestALongOutage(t *testing.T) {
 	}
 }
 
-// A process that is killed at any call, before it has had its effect or after, leaves to the next one what that needs.
+// A process that is killed at any call, before it has had its effect or after, leaves to the next
+// one what that needs.
 func TestKilledAtAnyCall(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for k := 1; ; k++ {
@@ -216,7 +219,8 @@ func TestALostLedger(t *testing.T) {
 	}
 }
 
-// A Repository that is new may have missed its first delivery: its number is not known yet. So everybody's are asked for.
+// A Repository that is new may have missed its first delivery: its number is not known yet. So
+// everybody's are asked for.
 func TestARepositoryWhoseNumberIsNotKnown(t *testing.T) {
 	for name, unbind := range map[string]func(w *world){
 		"claimed":     func(w *world) { w.serve(4); w.unbind(4) },
@@ -262,7 +266,8 @@ func TestTheServiceHasForgotten(t *testing.T) {
 	}
 }
 
-// One whose lease has ended asks for nothing, and an installation without an App has nothing to look at.
+// One whose lease has ended asks for nothing, and an installation without an App has nothing to
+// look at.
 func TestWhoHasNothingToDo(t *testing.T) {
 	w := newWorld(t)
 	w.receive = nobody

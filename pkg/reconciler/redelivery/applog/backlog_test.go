@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// timed is a service that takes its time for a page, and a receiver that says all the time that it has refused something: a tenant above
-// its budget has it say so.
+// timed is a service that takes its time for a page, and a receiver that says all the time that it
+// has refused something: a tenant above its budget has it say so.
 type timed struct {
 	*world
 	page  time.Duration
@@ -36,8 +36,8 @@ func (s *timed) Page(ctx context.Context, cursor string) ([]provider.Attempt, st
 	return s.world.Page(ctx, cursor)
 }
 
-// Of more than the ledger has room for each look reads all again. Receivers that have refused something meanwhile do not have it read all the
-// time: what was missed is asked for in between.
+// Of more than the ledger has room for each look reads all again. Receivers that have refused
+// something meanwhile do not have it read all the time: what was missed is asked for in between.
 func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
@@ -118,8 +118,8 @@ func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
 	t.Logf("the last one after %v", service.posts[len(service.posts)-1].Sub(began))
 }
 
-// One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the many of strangers, which count while the
-// number of some Repository is not known.
+// One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the
+// many of strangers, which count while the number of some Repository is not known.
 func TestTenantsTakeTurns(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	for _, crowd := range []string{"crowd", ""} {
@@ -199,7 +199,8 @@ func TestTheDefaultPort(t *testing.T) {
 	}
 }
 
-// setBack is a world whose service's clock was hours ahead and is set right; then a delivery is missed, and nobody is there.
+// setBack is a world whose service's clock was hours ahead and is set right; then a delivery is
+// missed, and nobody is there.
 func setBack(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -223,7 +224,8 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// What was taken while the clock was ahead was not taken after what fails now: an outage after that gives up nothing.
+// What was taken while the clock was ahead was not taken after what fails now: an outage after that
+// gives up nothing.
 func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
 	w := newWorld(t)
 	w.deliver("recorded", 1)
@@ -238,8 +240,8 @@ func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
 	w.wantRecorded("missed")
 }
 
-// While the ledger cannot be read no look succeeds. What was missed in that time is found afterwards, although the log still has an attempt of the
-// time when the service's clock was ahead.
+// While the ledger cannot be read no look succeeds. What was missed in that time is found
+// afterwards, although the log still has an attempt of the time when the service's clock was ahead.
 func TestLooksThatFailAfterAClockIsSetBack(t *testing.T) {
 	w := setBack(t)
 	unavailable := true
@@ -254,8 +256,9 @@ func TestLooksThatFailAfterAClockIsSetBack(t *testing.T) {
 	w.wantRecorded("missed")
 }
 
-// Receivers do not notice that nobody reaches them, as when a certificate has ended, and so do not say that it is over. A delivery that succeeds
-// says it: what was missed is then asked for without waiting, by a new process as well.
+// Receivers do not notice that nobody reaches them, as when a certificate has ended, and so do not
+// say that it is over. A delivery that succeeds says it: what was missed is then asked for without
+// waiting, by a new process as well.
 func TestAnOutageThatNoReceiverNoticed(t *testing.T) {
 	for name, restart := range map[string]func(w *world){"the same process": func(*world) {}, "a new process": (*world).start} {
 		t.Run(name, func(t *testing.T) {

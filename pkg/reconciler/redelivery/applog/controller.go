@@ -81,14 +81,16 @@ func NewController(o Options) injection.ControllerConstructor {
 	}
 }
 
-// ownClient takes no call from events. Its user agent tells its reads of Secrets from those that events need.
+// ownClient takes no call from events. Its user agent tells its reads of Secrets from those that
+// events need.
 func ownClient(ctx context.Context) kubernetes.Interface {
 	own := rest.CopyConfig(injection.GetConfig(ctx))
 	own.UserAgent, own.QPS, own.Burst = userAgent, 0, 0 // client-go's defaults
 	return kubernetes.NewForConfigOrDie(own)
 }
 
-// watchAsks calls heard when a receiver asks. It is not waited for: without it there is a look every few minutes.
+// watchAsks calls heard when a receiver asks. It is not waited for: without it there is a look
+// every few minutes.
 func watchAsks(ctx context.Context, kube kubernetes.Interface, namespace string, heard func()) error {
 	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", namespace, fields.OneTermEqualSelector("metadata.name", asks.Asks))
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)

@@ -22,8 +22,8 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
-// One of two receivers that has lost the API server for two hours answers 503 to every other delivery, and the other one takes
-// the rest. Nothing is given up for that.
+// One of two receivers that has lost the API server for two hours answers 503 to every other
+// delivery, and the other one takes the rest. Nothing is given up for that.
 func TestHalfAnOutageLosesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
@@ -50,8 +50,8 @@ func TestHalfAnOutageLosesNothing(t *testing.T) {
 	}
 }
 
-// A14 with ten minutes: what came while nobody could record it is asked for, and recorded once, within a minute of the moment in which a
-// receiver says that it is there.
+// A14 with ten minutes: what came while nobody could record it is asked for, and recorded once,
+// within a minute of the moment in which a receiver says that it is there.
 func TestTenMinutesAreMadeUpForWithinOne(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
@@ -110,8 +110,8 @@ func (w *world) redeliverBy(redeliver func(id int64) error) {
 	w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return other{w, redeliver}, nil }
 }
 
-// What a service takes and delivers hours later, or never, or refuses to deliver, is asked for less and less often, and holds up
-// no other delivery of its repository.
+// What a service takes and delivers hours later, or never, or refuses to deliver, is asked for less
+// and less often, and holds up no other delivery of its repository.
 func TestWhatIsNotSentAgainIsAskedForLessOften(t *testing.T) {
 	for name, answer := range map[string]error{
 		"later": nil, "failing": fault.Transientf("ServiceError", "500"), "refused": fault.Operatorf("Refused", "422"),
@@ -140,7 +140,8 @@ func TestWhatIsNotSentAgainIsAskedForLessOften(t *testing.T) {
 	}
 }
 
-// GitHub sends again what is not older than three days. What it has refused until then is given up, and its Repository told once.
+// GitHub sends again what is not older than three days. What it has refused until then is given up,
+// and its Repository told once.
 func TestWhatIsTooOldToBeSentAgainIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
@@ -183,8 +184,9 @@ func TestMuchThatTheServiceHasForgotten(t *testing.T) {
 	}
 }
 
-// What is given up stays so, by the next process as well, whatever else the ledger has to make room for, and is told once although it
-// cannot be written down at first. What others keep in the ConfigMap stays.
+// What is given up stays so, by the next process as well, whatever else the ledger has to make room
+// for, and is told once although it cannot be written down at first. What others keep in the
+// ConfigMap stays.
 func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(w.clock.Now().Add(-time.Hour))}}
@@ -232,7 +234,8 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 	}
 }
 
-// What was given up is forgotten when the log does not list it any more, and of very many the oldest: for all others there is room.
+// What was given up is forgotten when the log does not list it any more, and of very many the
+// oldest: for all others there is room.
 func TestWhatIsGivenUpIsForgottenInTheEnd(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	l := ledger{Through: begin}

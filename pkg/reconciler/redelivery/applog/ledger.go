@@ -12,29 +12,35 @@ import (
 )
 
 const (
-	// maxMissed bounds the ledger: about 170 bytes each, so that it fits twice into the 1 MiB of a ConfigMap.
+	// maxMissed bounds the ledger: about 170 bytes each, so that it fits twice into the 1 MiB of a
+	// ConfigMap.
 	maxMissed = 3000
-	// maxGivenUp of them may be given up, those that were tried last: whoever forgets one gives it up again if the log is read anew.
+	// maxGivenUp of them may be given up, those that were tried last: whoever forgets one gives it
+	// up again if the log is read anew.
 	maxGivenUp = 500
-	// remembered is how long a delivery that is given up stays after its last attempt: as long as GitHub's log lists that, which is three
-	// days, on an Enterprise Server seven, and a day more.
+	// remembered is how long a delivery that is given up stays after its last attempt: as long as
+	// GitHub's log lists that, which is three days, on an Enterprise Server seven, and a day more.
 	remembered = 8 * 24 * time.Hour
-	// maxRefused is how often a delivery is asked for that is refused while others are taken: for more than three hours. Half of the
-	// receivers may be without the API server for so long, or a tenant above its budget, and neither is the delivery's fault.
+	// maxRefused is how often a delivery is asked for that is refused while others are taken: for
+	// more than three hours. Half of the receivers may be without the API server for so long, or a
+	// tenant above its budget, and neither is the delivery's fault.
 	maxRefused = 8
-	// overlap is read again of what was read: an attempt shows in the log when it has ended, 10 s after it began at most, and
-	// not on all of the service's servers at once.
+	// overlap is read again of what was read: an attempt shows in the log when it has ended, 10 s
+	// after it began at most, and not on all of the service's servers at once.
 	overlap = 2 * time.Minute
 )
 
-// ledger is what is known of the deliveries of an App. It is durable, and made of the service's log alone: a ledger that is
-// lost or of an hour ago becomes the same one when the log is read again. All times are the service's.
+// ledger is what is known of the deliveries of an App. It is durable, and made of the service's log
+// alone: a ledger that is lost or of an hour ago becomes the same one when the log is read again.
+// All times are the service's.
 type ledger struct {
-	// Through is the time of the newest attempt that is accounted for, with all before it but what is Unread.
+	// Through is the time of the newest attempt that is accounted for, with all before it but what
+	// is Unread.
 	Through time.Time `json:"through"`
 	// Unread is a part of the log before Through that is still to be read.
 	Unread unread `json:"unread,omitzero"`
-	// Succeeded is the time of the newest attempt that succeeded. Like Through, it is never later than now.
+	// Succeeded is the time of the newest attempt that succeeded. Like Through, it is never later
+	// than now.
 	Succeeded time.Time `json:"succeeded"`
 	// Missed are the deliveries without success, in the order of their first attempts.
 	Missed []missed `json:"missed,omitempty"`
@@ -55,7 +61,8 @@ type missed struct {
 	GUID string `json:"guid"`
 	// ID is the attempt's that is repeated.
 	ID int64 `json:"id"`
-	// Repository is the service's number, and Tenant the namespace of the Repository that serves it, "" while none is known.
+	// Repository is the service's number, and Tenant the namespace of the Repository that serves
+	// it, "" while none is known.
 	Repository int64  `json:"repository,omitempty"`
 	Tenant     string `json:"-"`
 	// First and Last are the times of its first and of its last attempt.
@@ -63,7 +70,8 @@ type missed struct {
 	Last  time.Time `json:"last"`
 	// Tries is how many attempts there were after the first.
 	Tries int `json:"tries,omitempty"`
-	// Refused is how many of them failed although others have succeeded since the one before. An outage refuses nobody.
+	// Refused is how many of them failed although others have succeeded since the one before. An
+	// outage refuses nobody.
 	Refused int `json:"refused,omitempty"`
 	// GaveUp is set when it is not asked for any more.
 	GaveUp bool `json:"gaveUp,omitempty"`
@@ -72,8 +80,9 @@ type missed struct {
 // from is how far back the log is to be read.
 func (l *ledger) from() time.Time { return l.Through.Add(-overlap) }
 
-// readFrom lets the log be read again from then on. What has succeeded since is then learned from it in its order: remembered, it would count
-// as a success before each attempt that is read again, and an outage would have refused what it kept away.
+// readFrom lets the log be read again from then on. What has succeeded since is then learned from
+// it in its order: remembered, it would count as a success before each attempt that is read again,
+// and an outage would have refused what it kept away.
 func (l *ledger) readFrom(at time.Time) {
 	l.Through = at
 	if l.Succeeded.After(at) {
@@ -81,8 +90,9 @@ func (l *ledger) readFrom(at time.Time) {
 	}
 }
 
-// account takes attempts of the log, oldest first. Those that it has taken before change nothing. One that is later than now was made before the
-// service's clock was set back: it is read again until its time has come, because what is made meanwhile is listed as older.
+// account takes attempts of the log, oldest first. Those that it has taken before change nothing.
+// One that is later than now was made before the service's clock was set back: it is read again
+// until its time has come, because what is made meanwhile is listed as older.
 func (l *ledger) account(attempts []provider.Attempt, now time.Time) {
 	at := make(map[string]int, len(l.Missed))
 	for i := range l.Missed {
@@ -162,7 +172,8 @@ func (l *ledger) giveUp(gone map[string]bool) (all []ended) {
 	return all
 }
 
-// forget drops what was given up and is not in the log any more, and of more than maxMissed the newest of the tenants with the most.
+// forget drops what was given up and is not in the log any more, and of more than maxMissed the
+// newest of the tenants with the most.
 func (l *ledger) forget() {
 	var wanted, givenUp []missed
 	for _, m := range l.Missed {
@@ -179,8 +190,9 @@ func (l *ledger) forget() {
 	slices.SortStableFunc(l.Missed, func(a, b missed) int { return a.First.Compare(b.First) })
 }
 
-// fit returns as many as there is room for, the oldest of each tenant, and of each of its repositories: nobody takes the room of another. What
-// has no room is found again, because the log is then read as far back as that.
+// fit returns as many as there is room for, the oldest of each tenant, and of each of its
+// repositories: nobody takes the room of another. What has no room is found again, because the log
+// is then read as far back as that.
 func (l *ledger) fit(wanted []missed, room int) []missed {
 	if len(wanted) <= room {
 		return wanted

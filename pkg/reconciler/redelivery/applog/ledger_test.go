@@ -27,8 +27,8 @@ func long(begin time.Time) []provider.Attempt {
 	return log
 }
 
-// Whoever reads the log in pieces, some of it twice, knows what somebody knows who reads it at once: the ledger may be of any
-// age, and lost.
+// Whoever reads the log in pieces, some of it twice, knows what somebody knows who reads it at
+// once: the ledger may be of any age, and lost.
 func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	log := long(begin)
@@ -55,7 +55,8 @@ func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
 	}
 }
 
-// Of more than there is room for, every repository keeps its oldest, and the log is read again from where something has no room.
+// Of more than there is room for, every repository keeps its oldest, and the log is read again from
+// where something has no room.
 func TestAFullLedgerLosesNothing(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	var log []provider.Attempt
@@ -90,7 +91,8 @@ func TestAFullLedgerLosesNothing(t *testing.T) {
 	}
 }
 
-// What had no room is found again with all of its attempts. Those that an outage refused do not count, although others were taken after it.
+// What had no room is found again with all of its attempts. Those that an outage refused do not
+// count, although others were taken after it.
 func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	var log []provider.Attempt

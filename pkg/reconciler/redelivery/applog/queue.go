@@ -15,11 +15,12 @@ const (
 	askEvery = 500 * time.Millisecond
 	// probeEvery is the same while nobody seems to be there: one is asked for to find out.
 	probeEvery = time.Minute
-	// answerWithin is how long it usually takes at most until an attempt that was asked for shows in the log. When it does not, the
-	// next is asked for after twice that and so on, at most retryAtMost: the service is late, or does not make it.
+	// answerWithin is how long it usually takes at most until an attempt that was asked for shows
+	// in the log. When it does not, the next is asked for after twice that and so on, at most
+	// retryAtMost: the service is late, or does not make it.
 	answerWithin = time.Minute
-	// secondAfter is when a delivery is asked for the second time, later ones after retryAfter, twice that and so on, at most
-	// retryAtMost.
+	// secondAfter is when a delivery is asked for the second time, later ones after retryAfter,
+	// twice that and so on, at most retryAtMost.
 	secondAfter = 20 * time.Second
 	retryAfter  = 5 * time.Minute
 	retryAtMost = time.Hour
@@ -34,11 +35,12 @@ type ask struct {
 	before int
 }
 
-// line is what a process knows of whom it asks for. All of it is advice: who knows nothing asks once more than necessary.
+// line is what a process knows of whom it asks for. All of it is advice: who knows nothing asks
+// once more than necessary.
 type line struct {
 	asked map[string]ask // by GUID
-	// served is when a delivery of a repository was last asked for, and tenants the same of a tenant: these take turns, and the
-	// repositories of one.
+	// served is when a delivery of a repository was last asked for, and tenants the same of a
+	// tenant: these take turns, and the repositories of one.
 	served  map[int64]time.Time
 	tenants map[string]time.Time
 	// gone are those that the service does not have any more.
@@ -51,8 +53,8 @@ type line struct {
 	away bool
 	// there is when a receiver last said that it is there.
 	there time.Time
-	// succeeded is when an attempt last succeeded. Receivers do not say that they are there when they have noticed nothing, as of an
-	// outage of DNS.
+	// succeeded is when an attempt last succeeded. Receivers do not say that they are there when
+	// they have noticed nothing, as of an outage of DNS.
 	succeeded time.Time
 }
 
@@ -142,7 +144,8 @@ func (l *line) waits(missing []missed, now time.Time) bool {
 	return false
 }
 
-// forget drops what is known of deliveries that are not missed any more, when the others are written down.
+// forget drops what is known of deliveries that are not missed any more, when the others are
+// written down.
 func (l *line) forget(missing []missed) {
 	was := *l
 	*l = newLine()

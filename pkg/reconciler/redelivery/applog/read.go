@@ -16,22 +16,26 @@ import (
 )
 
 const (
-	// maxPages bounds one look, 30,000 attempts at GitHub: what is older is left to the next looks. GitHub allows 900 calls a minute.
+	// maxPages bounds one look, 30,000 attempts at GitHub: what is older is left to the next looks.
+	// GitHub allows 900 calls a minute.
 	maxPages = 300
-	// roomForUnread is how many deliveries the ledger may hold while what was left unread is read: the rest of its room is for what is missed
-	// meanwhile. If that had no room, the log would be read again from far back.
+	// roomForUnread is how many deliveries the ledger may hold while what was left unread is read:
+	// the rest of its room is for what is missed meanwhile. If that had no room, the log would be
+	// read again from far back.
 	roomForUnread = maxMissed / 2
-	// aPage is the most deliveries of a page at GitHub. While the ledger has room for so many each look reads one at least, however much is
-	// missed of one tenant: another one's may grow old in what is unread.
+	// aPage is the most deliveries of a page at GitHub. While the ledger has room for so many each
+	// look reads one at least, however much is missed of one tenant: another one's may grow old in
+	// what is unread.
 	aPage = 100
-	// manyPages is as long as a look may be to be made again soon; a longer one is made again later, so that looks take one call a
-	// second at most, and leave the time for asking.
+	// manyPages is as long as a look may be to be made again soon; a longer one is made again
+	// later, so that looks take one call a second at most, and leave the time for asking.
 	manyPages = 10
 	// reasonGivenUp is of the Kubernetes Event on the Repository.
 	reasonGivenUp = "DeliveryGivenUp"
 )
 
-// look reads the log since the last look, and some of what earlier looks have left unread, and writes down what is missed.
+// look reads the log since the last look, and some of what earlier looks have left unread, and
+// writes down what is missed.
 func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	l, was, err := r.store.load(ctx)
 	if err != nil {
@@ -83,7 +87,8 @@ func newer(attempts []provider.Attempt, since time.Time) (n int) {
 	return n
 }
 
-// read returns the attempts since the last look, and what is read of the unread part, oldest first; and what is left unread for later looks.
+// read returns the attempts since the last look, and what is read of the unread part, oldest first;
+// and what is left unread for later looks.
 func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, l *ledger) (all []provider.Attempt, left unread, err error) {
 	r.pages = 0
 	all, left, err = r.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
@@ -108,8 +113,9 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, l *ledg
 	return all, left, nil
 }
 
-// readOn reads of the unread part what there is room for. That it fails keeps nobody from what the look has found already. A cursor that fails
-// at once may be forgotten by the service, so the next look begins anew with the newest page; a limit says nothing of the cursor.
+// readOn reads of the unread part what there is room for. That it fails keeps nobody from what the
+// look has found already. A cursor that fails at once may be forgotten by the service, so the next
+// look begins anew with the newest page; a limit says nothing of the cursor.
 func (r *Reconciler) readOn(ctx context.Context, log provider.DeliveryLog, part unread, room int) ([]provider.Attempt, unread) {
 	if end, limited := ctx.Deadline(); limited { // what is found has to be written down as well
 		var cancel context.CancelFunc
@@ -126,8 +132,8 @@ func (r *Reconciler) readOn(ctx context.Context, log provider.DeliveryLog, part 
 	return older, left
 }
 
-// walk reads a part of the log, newest first, and returns what is left of it: when the look has read maxPages, before a page with more failures
-// than there is room for, and after an error.
+// walk reads a part of the log, newest first, and returns what is left of it: when the look has
+// read maxPages, before a page with more failures than there is room for, and after an error.
 func (r *Reconciler) walk(ctx context.Context, log provider.DeliveryLog, part unread, room int) (all []provider.Attempt, left unread, err error) {
 	for left = part; r.pages < maxPages && room > 0; {
 		page, next, err := log.Page(ctx, left.Cursor)
@@ -138,7 +144,8 @@ func (r *Reconciler) walk(ctx context.Context, log provider.DeliveryLog, part un
 		if n := len(page); n > 0 && page[n-1].At.Before(part.Since) {
 			next = "" // and all that follow
 		}
-		// One that is older may come before another that is not: which was made late may be listed where it was due.
+		// One that is older may come before another that is not: which was made late may be listed
+		// where it was due.
 		page = slices.DeleteFunc(page, func(a provider.Attempt) bool { return a.At.Before(part.Since) })
 		if room -= failures(page); room < 0 {
 			return all, left, nil
@@ -162,8 +169,8 @@ func failures(attempts []provider.Attempt) (n int) {
 	return n
 }
 
-// tell tells whoever owns its repository that a delivery is given up: before that is written down, so that a process that ends in between
-// tells it twice rather than never.
+// tell tells whoever owns its repository that a delivery is given up: before that is written down,
+// so that a process that ends in between tells it twice rather than never.
 func (r *Reconciler) tell(ctx context.Context, m ended, served served) {
 	if r.line.told[m.GUID] {
 		return // and it could not be written down

@@ -17,7 +17,8 @@ import (
 type served struct {
 	// owners are by the service's number of the repository.
 	owners map[int64]v1alpha1.ClaimOwner
-	// unbound tells that the number of some is not known: no event of them was planned yet, or none since their Repository was made.
+	// unbound tells that the number of some is not known: no event of them was planned yet, or none
+	// since their Repository was made.
 	unbound bool
 }
 
@@ -51,7 +52,8 @@ func (r *Reconciler) servedAt(baseURL string) served {
 	return s
 }
 
-// expect adds the repository whose events a claimed Repository is to be served next, if that is not what its URL was bound to last.
+// expect adds the repository whose events a claimed Repository is to be served next, if that is not
+// what its URL was bound to last.
 func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
 	owner := urlClaim.Spec.Repository
 	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
@@ -67,8 +69,8 @@ func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.R
 	}
 }
 
-// may tells whether deliveries of a repository may be for somebody here. One more redelivery is all that a wrong yes costs: the
-// receiver ignores it.
+// may tells whether deliveries of a repository may be for somebody here. One more redelivery is all
+// that a wrong yes costs: the receiver ignores it.
 func (s served) may(repository int64) bool {
 	_, known := s.owners[repository]
 	return known || s.unbound

@@ -16,8 +16,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// A URL is bound to the number of a repository that was deleted at the Git service and made anew: the new one's is not known until an
-// event of it is planned, if the Repository was made anew as well or says that the new one is the right one.
+// A URL is bound to the number of a repository that was deleted at the Git service and made anew:
+// the new one's is not known until an event of it is planned, if the Repository was made anew as
+// well or says that the new one is the right one.
 func TestANumberOfBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		by          types.UID
@@ -72,7 +73,8 @@ func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
 	}
 }
 
-// A controller that starts with a bad value does not know what is served: what is missed stays written down until it does.
+// A controller that starts with a bad value does not know what is served: what is missed stays
+// written down until it does.
 func TestNothingMissedIsDroppedWhileTheSettingCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	w.serve(1)

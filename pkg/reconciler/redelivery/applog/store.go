@@ -23,8 +23,9 @@ type store struct {
 	configMaps typedcorev1.ConfigMapInterface
 }
 
-// load returns the ledger and the ConfigMap that it is from. One that is empty or cannot be read begins when the ConfigMap was
-// created, which is when Plumbline was installed: what was missed before is not its business.
+// load returns the ledger and the ConfigMap that it is from. One that is empty or cannot be read
+// begins when the ConfigMap was created, which is when Plumbline was installed: what was missed
+// before is not its business.
 func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
 	cm, err := s.configMaps.Get(ctx, asks.Ledger, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -40,11 +41,12 @@ func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
 	return l, cm, nil
 }
 
-// maxConflicts is how often the write is tried at once while others write the ConfigMap: what GitLab's webhooks give up is in it, too, and
-// whoever has such a server says how often.
+// maxConflicts is how often the write is tried at once while others write the ConfigMap: what
+// GitLab's webhooks give up is in it, too, and whoever has such a server says how often.
 const maxConflicts = 5
 
-// save writes the ledger unless it is there already. Of two who have loaded the same one wins: the other begins anew.
+// save writes the ledger unless it is there already. Of two who have loaded the same one wins: the
+// other begins anew.
 func (s store) save(ctx context.Context, l ledger, was *corev1.ConfigMap) error {
 	text, err := json.Marshal(l)
 	if err != nil {

@@ -44,8 +44,8 @@ func (w *world) tracked() *corev1.ConfigMap {
 	return found.(*corev1.ConfigMap)
 }
 
-// What GitLab's webhooks give up is in the same ConfigMap, and a tenant with a server of its own can have it written at any time. That keeps
-// nobody's deliveries from being found.
+// What GitLab's webhooks give up is in the same ConfigMap, and a tenant with a server of its own
+// can have it written at any time. That keeps nobody's deliveries from being found.
 func TestOthersWhoWriteTheConfigMapHoldUpNothing(t *testing.T) {
 	w := newWorld(t)
 	w.kube.PrependReactor("update", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// More is missed than the ledger holds, and so much comes afterwards that one look does not reach back to what had no room. All of it is asked for
-// in the end.
+// More is missed than the ledger holds, and so much comes afterwards that one look does not reach
+// back to what had no room. All of it is asked for in the end.
 func TestWhatIsFurtherBackThanOneLookReads(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Minute)
@@ -44,7 +44,8 @@ func TestWhatIsFurtherBackThanOneLookReads(t *testing.T) {
 	}
 }
 
-// failing is a service that may answer with an error when it is asked for a page that is not the newest.
+// failing is a service that may answer with an error when it is asked for a page that is not the
+// newest.
 type failing struct {
 	*world
 	calls int
@@ -62,8 +63,9 @@ func (f *failing) Page(ctx context.Context, cursor string) ([]provider.Attempt, 
 	return f.world.Page(ctx, cursor)
 }
 
-// The part that was left unread is read although the service does not know the page any more where it is to be gone on with: then from the newest
-// page on. What came meanwhile is found at once whatever becomes of that part.
+// The part that was left unread is read although the service does not know the page any more where
+// it is to be gone on with: then from the newest page on. What came meanwhile is found at once
+// whatever becomes of that part.
 func TestReadingOnFails(t *testing.T) {
 	kept := fmt.Sprint(2 * pageSize)
 	for name, c := range map[string]struct {
@@ -110,7 +112,8 @@ func TestReadingOnFails(t *testing.T) {
 	}
 }
 
-// leftUnread makes a ledger whose unread part begins at the cursor and has the missed delivery "old"; "new" was missed since the last look.
+// leftUnread makes a ledger whose unread part begins at the cursor and has the missed delivery
+// "old"; "new" was missed since the last look.
 func (w *world) leftUnread(cursor string) {
 	w.Helper()
 	begin := w.clock.Now()
@@ -135,7 +138,8 @@ func (w *world) leftUnread(cursor string) {
 	}
 }
 
-// However much is refused of one tenant, what is unread is read: a delivery of another one may grow old in it.
+// However much is refused of one tenant, what is unread is read: a delivery of another one may grow
+// old in it.
 func TestATenantsBacklogHidesNothingUnread(t *testing.T) {
 	w := newWorld(t)
 	w.leftUnread(fmt.Sprint(2 * pageSize))

@@ -156,7 +156,8 @@ func (w *world) call() error {
 	return nil
 }
 
-// Page implements provider.DeliveryLog. A cursor is how many attempts are older, so it stays the same while the log grows.
+// Page implements provider.DeliveryLog. A cursor is how many attempts are older, so it stays the
+// same while the log grows.
 func (w *world) Page(_ context.Context, cursor string) ([]provider.Attempt, string, error) {
 	if err := w.call(); err != nil {
 		return nil, "", err

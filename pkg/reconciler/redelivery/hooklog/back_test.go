@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// outage lets everything fail for hours with this answer, 0 for none, until something was sent again in vain and that was seen, and lets nobody
-// tell of its end.
+// outage lets everything fail for hours with this answer, 0 for none, until something was sent
+// again in vain and that was seen, and lets nobody tell of its end.
 func (w *world) outage(answer int, guids ...string) {
 	w.Helper()
 	w.receive = func(string) int { return answer }
@@ -30,8 +30,8 @@ func (w *world) test() {
 	w.log[len(w.log)-1].Starts = false
 }
 
-// An outage may end without any receiver noticing it, for example of what is in front of it. Then the first delivery that is taken ends the
-// waiting.
+// An outage may end without any receiver noticing it, for example of what is in front of it. Then
+// the first delivery that is taken ends the waiting.
 func TestADeliveryThatIsTakenEndsTheWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer int

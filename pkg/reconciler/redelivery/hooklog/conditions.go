@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// verdict is what the condition Webhook is to say. Its message is the same as long as somebody has to do the same.
+// verdict is what the condition Webhook is to say. Its message is the same as long as somebody has
+// to do the same.
 type verdict struct {
 	status          corev1.ConditionStatus
 	reason, message string
@@ -56,7 +57,8 @@ type conditions struct {
 	namespace string
 }
 
-// tell makes the condition Webhook say what was found. Repositories whose webhooks never had a problem have no such condition.
+// tell makes the condition Webhook say what was found. Repositories whose webhooks never had a
+// problem have no such condition.
 func (r *Reconciler) tell(ctx context.Context, t *target, v verdict) error {
 	r.metrics.found(t.owner, v)
 	if r.conditions.told(t.repository, v) {

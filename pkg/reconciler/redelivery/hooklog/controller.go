@@ -38,8 +38,8 @@ const (
 	// queueName names the workqueue, its metrics and its leases.
 	queueName = "webhooks"
 	userAgent = "plumbline-controller/webhooks"
-	// concurrency is of steps, each of which waits for a Git service most of the time. It is four times what one server or one namespace
-	// may have.
+	// concurrency is of steps, each of which waits for a Git service most of the time. It is four
+	// times what one server or one namespace may have.
 	concurrency = 4 * atOnce
 	// clientQPS is for two reads of a Secret a step, when it is due and when its turn has come, and
 	// for what is given up.
@@ -50,7 +50,8 @@ const (
 type Options struct {
 	// Namespace is Plumbline's own.
 	Namespace string
-	// GlobalRepository is the name of the Repository, there, whose settings complete those of all others.
+	// GlobalRepository is the name of the Repository, there, whose settings complete those of all
+	// others.
 	GlobalRepository string
 	// Service is the Git service whose webhooks are looked after.
 	Service provider.Provider
@@ -136,15 +137,16 @@ func conditionsOf(ctx context.Context, namespace string, recorder record.EventRe
 	}
 }
 
-// ownClient takes no call from events. Its user agent tells its reads of Secrets from those that events need.
+// ownClient takes no call from events. Its user agent tells its reads of Secrets from those that
+// events need.
 func ownClient(ctx context.Context) kubernetes.Interface {
 	own := rest.CopyConfig(injection.GetConfig(ctx))
 	own.UserAgent, own.QPS, own.Burst = userAgent, clientQPS, clientQPS
 	return kubernetes.NewForConfigOrDie(own)
 }
 
-// watch wakes a Repository when it or its claim changes, and all of them when a receiver asks. What receivers ask is not waited for:
-// without it there is a look every few minutes.
+// watch wakes a Repository when it or its claim changes, and all of them when a receiver asks. What
+// receivers ask is not waited for: without it there is a look every few minutes.
 func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, kube kubernetes.Interface, claims, repositories cache.SharedIndexInformer) error {
 	if _, err := repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
 		return err

@@ -15,8 +15,9 @@ import (
 // settled makes a record one of an event that is over.
 func settled(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }
 
-// When there are as many settled events as are kept, older ones were evicted: a head that is as old as these may have had a record, and is not
-// named. What is kept for longer than others of its age tells nothing about them.
+// When there are as many settled events as are kept, older ones were evicted: a head that is as old
+// as these may have had a record, and is not named. What is kept for longer than others of its age
+// tells nothing about them.
 func TestHeadsWhoseRecordsMayBeEvicted(t *testing.T) {
 	for name, c := range map[string]struct {
 		stubs  int
@@ -71,7 +72,8 @@ func (m *many) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEvent
 	return page, nil
 }
 
-// Not all events are read to see how old the oldest are, and one page when there are far from too many.
+// Not all events are read to see how old the oldest are, and one page when there are far from too
+// many.
 func TestFewEventsAreReadForTheirAge(t *testing.T) {
 	w := newWorld(t)
 	few, nearly := int64(5000), int64(8900)

@@ -25,24 +25,29 @@ import (
 )
 
 const (
-	// givenUpPrefix begins the keys of the ConfigMap that are of webhooks; a Repository's UID follows. The other key is the ledger of
-	// GitHub's deliveries, which has up to 512 KiB of the 1 MiB.
+	// givenUpPrefix begins the keys of the ConfigMap that are of webhooks; a Repository's UID
+	// follows. The other key is the ledger of GitHub's deliveries, which has up to 512 KiB of the 1
+	// MiB.
 	givenUpPrefix = "gitlab."
-	// givenUpFor is how long it is remembered that a delivery is given up: GitLab lists an attempt for seven days, and this is a day more.
+	// givenUpFor is how long it is remembered that a delivery is given up: GitLab lists an attempt
+	// for seven days, and this is a day more.
 	givenUpFor = 8 * 24 * time.Hour
-	// maxGivenUp is of how many deliveries of one Repository that is remembered, the newest, at 40 bytes each; and maxGivenUpBytes of all
-	// Repositories. To forget one costs another Kubernetes Event after the next start.
+	// maxGivenUp is of how many deliveries of one Repository that is remembered, the newest, at 40
+	// bytes each; and maxGivenUpBytes of all Repositories. To forget one costs another Kubernetes
+	// Event after the next start.
 	maxGivenUp      = 50
 	maxGivenUpBytes = 256 << 10
-	// maxConflicts is how often the write is tried at once: the others that write the ConfigMap do so every few seconds at most.
+	// maxConflicts is how often the write is tried at once: the others that write the ConfigMap do
+	// so every few seconds at most.
 	maxConflicts = 3
-	// writeEvery is the time between two writes, of which writesAtOnce are made at once: whoever has the server says what is given up, and each
-	// write stores the whole ConfigMap anew.
+	// writeEvery is the time between two writes, of which writesAtOnce are made at once: whoever
+	// has the server says what is given up, and each write stores the whole ConfigMap anew.
 	writeEvery   = 5 * time.Second
 	writesAtOnce = 10
 )
 
-// givenUp remembers which deliveries were given up, so that no later process tells so again: the service's log still has them.
+// givenUp remembers which deliveries were given up, so that no later process tells so again: the
+// service's log still has them.
 type givenUp struct {
 	configMaps typedcorev1.ConfigMapInterface
 	pace       *rate.Limiter
@@ -52,7 +57,8 @@ func newGivenUp(configMaps typedcorev1.ConfigMapInterface) givenUp {
 	return givenUp{configMaps, rate.NewLimiter(rate.Every(writeEvery), writesAtOnce)}
 }
 
-// ends are deliveries, by the digest of their GUID, and until when they are remembered, in seconds since 1970.
+// ends are deliveries, by the digest of their GUID, and until when they are remembered, in seconds
+// since 1970.
 type ends map[string]int64
 
 func endOf(guid string) string {
@@ -69,7 +75,8 @@ func (g givenUp) of(ctx context.Context, repository types.UID) (ends, error) {
 	return endsIn(cm.Data[givenUpPrefix+string(repository)]), nil
 }
 
-// add remembers more of a Repository, and drops what was remembered for long enough. It may be repeated.
+// add remembers more of a Repository, and drops what was remembered for long enough. It may be
+// repeated.
 func (g givenUp) add(ctx context.Context, repository types.UID, guids []string, now time.Time) (err error) {
 	for range maxConflicts {
 		cm, failed := g.read(ctx)
@@ -104,7 +111,8 @@ func (g givenUp) add(ctx context.Context, repository types.UID, guids []string, 
 	return err
 }
 
-// read returns an empty ConfigMap if there is none: config/ is not applied, and nothing is remembered.
+// read returns an empty ConfigMap if there is none: config/ is not applied, and nothing is
+// remembered.
 func (g givenUp) read(ctx context.Context) (*corev1.ConfigMap, error) {
 	cm, err := g.configMaps.Get(ctx, asks.Ledger, metav1.GetOptions{})
 	if fault.Gone(err) {

@@ -28,8 +28,8 @@ func (w *world) failWrites(n int, err error) {
 	})
 }
 
-// What is given up is told once, whatever processes come later, and also when that could not be written down at first. GitLab's log lists it for a
-// week.
+// What is given up is told once, whatever processes come later, and also when that could not be
+// written down at first. GitLab's log lists it for a week.
 func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 	for name, err := range map[string]error{
 		"":                 nil,
@@ -135,8 +135,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-// A tenant with a server of its own has something else given up at each look. That has the ConfigMap written now and then, and what is left for a later
-// look is not told again.
+// A tenant with a server of its own has something else given up at each look. That has the
+// ConfigMap written now and then, and what is left for a later look is not told again.
 func TestWhatIsGivenUpIsWrittenSeldom(t *testing.T) {
 	w := newWorld(t)
 	one := newLog(7)

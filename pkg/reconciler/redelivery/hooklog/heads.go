@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// underWay is how long after a head has moved its delivery may come: GitLab delivers from a queue.
+	// underWay is how long after a head has moved its delivery may come: GitLab delivers from a
+	// queue.
 	underWay = 2 * time.Minute
 	// maxNamed is how many heads the condition names.
 	maxNamed = 10
@@ -40,8 +41,9 @@ type heads struct {
 	next time.Time
 }
 
-// account tells what is known of a webhook that is called. What GitLab did not send, because it had paused the webhook, is in no log: the
-// project's heads are compared with the records. It returns when to look again.
+// account tells what is known of a webhook that is called. What GitLab did not send, because it had
+// paused the webhook, is in no log: the project's heads are compared with the records. It returns
+// when to look again.
 func (r *Reconciler) account(ctx context.Context, m *memory, ours []provider.Hook, v view) (time.Duration, error) {
 	now := r.clock.Now()
 	is := v.target.repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
@@ -75,8 +77,9 @@ func (r *Reconciler) account(ctx context.Context, m *memory, ours []provider.Hoo
 	return next, r.tell(ctx, v.target, called())
 }
 
-// notRecorded returns the heads that no GitEvent is about although they have moved since the Repository is there and its URL claimed, and
-// as long as events are kept; and when to compare again, because the delivery of another may be under way.
+// notRecorded returns the heads that no GitEvent is about although they have moved since the
+// Repository is there and its URL claimed, and as long as events are kept; and when to compare
+// again, because the delivery of another may be under way.
 func (r *Reconciler) notRecorded(ctx context.Context, ours []provider.Hook, v view) (missing []provider.Head, next time.Duration, err error) {
 	now, next := r.clock.Now(), lookEvery
 	since := latest(now.Add(-r.settings().MaxWait()), latest(v.target.repository.CreationTimestamp.Time, v.target.since))
@@ -123,8 +126,8 @@ func tells(hooks []provider.Hook, head provider.Head) bool {
 	})
 }
 
-// recorded tells whether there is a GitEvent of the head, open or settled: a push to the branch, or one of the pull request that has run or
-// would have run that commit.
+// recorded tells whether there is a GitEvent of the head, open or settled: a push to the branch, or
+// one of the pull request that has run or would have run that commit.
 func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
 	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
 		Namespace: t.repository.Namespace, UID: t.repository.UID, URL: t.repository.Spec.URL,
@@ -141,8 +144,9 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 	return found, err
 }
 
-// withoutEvicted leaves out the heads whose records may have been evicted: the sweep deletes the oldest settled events above settled-cap, and
-// what it remembers of them does not say what they were about.
+// withoutEvicted leaves out the heads whose records may have been evicted: the sweep deletes the
+// oldest settled events above settled-cap, and what it remembers of them does not say what they
+// were about.
 func (r *Reconciler) withoutEvicted(ctx context.Context, heads []provider.Head) ([]provider.Head, error) {
 	if len(heads) == 0 {
 		return nil, nil
@@ -154,9 +158,10 @@ func (r *Reconciler) withoutEvicted(ctx context.Context, heads []provider.Head) 
 	return slices.DeleteFunc(heads, func(head provider.Head) bool { return head.At.Before(since) }), nil
 }
 
-// keptSince returns since when events are kept: since the oldest end of a settled one, if there are nearly as many as settled-cap or more; else
-// zero. One that has waited for days was created long before those that were evicted, so that its creation tells nothing; nor does one
-// that is spared because it is unreported. Names are kinds and digests, so the first events are as old as others.
+// keptSince returns since when events are kept: since the oldest end of a settled one, if there are
+// nearly as many as settled-cap or more; else zero. One that has waited for days was created long
+// before those that were evicted, so that its creation tells nothing; nor does one that is spared
+// because it is unreported. Names are kinds and digests, so the first events are as old as others.
 func (r *Reconciler) keptSince(ctx context.Context) (time.Time, error) {
 	var oldest time.Time
 	o, read := metav1.ListOptions{Limit: samplePage}, 0

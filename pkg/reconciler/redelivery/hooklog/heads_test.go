@@ -84,8 +84,9 @@ func (w *world) pause(long time.Duration) {
 	w.hooks[1].State, w.hooks[1].Until = provider.HookCalled, time.Time{}
 }
 
-// A15: what GitLab did not send while it had paused the webhook is in no log. The condition names the heads that moved meanwhile, with
-// what to do; the Repository has one Kubernetes Event of it, whatever is restarted. With their records the condition goes.
+// A15: what GitLab did not send while it had paused the webhook is in no log. The condition names
+// the heads that moved meanwhile, with what to do; the Repository has one Kubernetes Event of it,
+// whatever is restarted. With their records the condition goes.
 func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
 	w := newWorld(t)
 	w.move(0, commit("a"))
@@ -187,7 +188,8 @@ func TestHeadsThatNeedNothing(t *testing.T) {
 	}
 }
 
-// A record of something else is none: the same commit on another branch, the same pull request at another commit.
+// A record of something else is none: the same commit on another branch, the same pull request at
+// another commit.
 func TestRecordsOfSomethingElse(t *testing.T) {
 	w := newWorld(t)
 	w.move(0, commit("a"))
@@ -213,8 +215,8 @@ func TestADeliveryThatIsUnderWay(t *testing.T) {
 	w.wantCondition("False HeadsNotRecorded")
 }
 
-// After an outage of ours GitLab may have paused the webhook and called it again before anybody looked. A comparison that fails keeps
-// nothing from being sent again, and is made later.
+// After an outage of ours GitLab may have paused the webhook and called it again before anybody
+// looked. A comparison that fails keeps nothing from being sent again, and is made later.
 func TestHeadsAreComparedAfterAnOutage(t *testing.T) {
 	w := newWorld(t)
 	w.run(10 * time.Minute)
@@ -234,7 +236,8 @@ func TestHeadsAreComparedAfterAnOutage(t *testing.T) {
 	w.wantCondition("False HeadsNotRecorded")
 }
 
-// What the log has is sent again first: a head whose delivery is among that is not named. Nobody waits for the comparison long after.
+// What the log has is sent again first: a head whose delivery is among that is not named. Nobody
+// waits for the comparison long after.
 func TestHeadsWaitForWhatIsSentAgain(t *testing.T) {
 	w := newWorld(t)
 	w.run(10 * time.Minute)
@@ -257,7 +260,8 @@ func TestHeadsWaitForWhatIsSentAgain(t *testing.T) {
 	w.wantEvents("HeadsNotRecorded")
 }
 
-// When the last of what was refused before a pause has been sent again, the next regular look is not waited for.
+// When the last of what was refused before a pause has been sent again, the next regular look is
+// not waited for.
 func TestHeadsAreComparedSoonAfterAPause(t *testing.T) {
 	w := newWorld(t)
 	w.missed("push")

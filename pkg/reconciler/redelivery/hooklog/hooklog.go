@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hooklog looks after the webhooks of Repositories whose Git service is no GitHub App's: it tells in a condition when the
-// service does not call them any more, finds the deliveries that were missed, because no receiver was there or because it answered
-// 503, and has the service send them again, which it never does by itself (docs/adr/0031).
+// Package hooklog looks after the webhooks of Repositories whose Git service is no GitHub App's: it
+// tells in a condition when the service does not call them any more, finds the deliveries that were
+// missed, because no receiver was there or because it answered 503, and has the service send them
+// again, which it never does by itself (docs/adr/0031).
 //
-// It writes no event: a delivery that was sent again comes to a receiver, which knows whether it is recorded already. What a process
-// knows is read again from the service's log by the next one; only which deliveries are given up is written down.
+// It writes no event: a delivery that was sent again comes to a receiver, which knows whether it is
+// recorded already. What a process knows is read again from the service's log by the next one; only
+// which deliveries are given up is written down.
 package hooklog
 
 import (
@@ -32,14 +34,16 @@ import (
 )
 
 const (
-	// lookEvery is the time between two looks at a webhook while nothing happens. Where the token may not look, somebody has to change
-	// that, and deniedEvery is enough.
+	// lookEvery is the time between two looks at a webhook while nothing happens. Where the token
+	// may not look, somebody has to change that, and deniedEvery is enough.
 	lookEvery   = 5 * time.Minute
 	deniedEvery = 30 * time.Minute
-	// idleEvery is how soon it is seen that a setting has changed or a claim was made. It costs no call.
+	// idleEvery is how soon it is seen that a setting has changed or a claim was made. It costs no
+	// call.
 	idleEvery = 15 * time.Second
-	// settleAfter is how long the first look waits after a receiver said that deliveries may have been missed. For settleFor after that
-	// there is a look each settleEvery: the log shows an attempt when it has ended, after 10 s at most.
+	// settleAfter is how long the first look waits after a receiver said that deliveries may have
+	// been missed. For settleFor after that there is a look each settleEvery: the log shows an
+	// attempt when it has ended, after 10 s at most.
 	settleAfter = 2 * time.Second
 	settleEvery = 15 * time.Second
 	settleFor   = time.Minute
@@ -50,11 +54,13 @@ const (
 	reconcileTimeout = 2 * time.Minute
 )
 
-// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. A key is a Repository's.
+// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. A key is a
+// Repository's.
 type Reconciler struct {
 	pkgreconciler.LeaderAwareFuncs
 
-	// service is the Git service, namespace Plumbline's own, and global the name of the Repository there that completes all others.
+	// service is the Git service, namespace Plumbline's own, and global the name of the Repository
+	// there that completes all others.
 	service           provider.Provider
 	namespace, global string
 	settings          func() *config.Config
@@ -71,7 +77,8 @@ type Reconciler struct {
 	pace       *pace
 
 	mu sync.Mutex
-	// known is what this process knows of webhooks. A memory is changed by whoever reconciles its key alone.
+	// known is what this process knows of webhooks. A memory is changed by whoever reconciles its
+	// key alone.
 	known map[types.NamespacedName]*memory
 	// heard is when a receiver said that deliveries may have been missed.
 	heard time.Time
@@ -103,7 +110,8 @@ var (
 	_ pkgreconciler.LeaderAware = (*Reconciler)(nil)
 )
 
-// Heard notes that a receiver says that deliveries may have been missed, and returns after which time all keys are to be reconciled.
+// Heard notes that a receiver says that deliveries may have been missed, and returns after which
+// time all keys are to be reconciled.
 func (r *Reconciler) Heard() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +145,8 @@ func (r *Reconciler) forget(owner types.NamespacedName) {
 	r.metrics.forget(owner)
 }
 
-// Reconcile looks at the webhook of a Repository if it is time for that, and else has one missed delivery sent again.
+// Reconcile looks at the webhook of a Repository if it is time for that, and else has one missed
+// delivery sent again.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
@@ -204,8 +213,8 @@ func (m *memory) due(now time.Time) time.Time {
 	return m.look
 }
 
-// step looks, or has one delivery sent again. When both are due they take turns: whoever waits for long for a turn, because many share
-// its token, finds a look due each time.
+// step looks, or has one delivery sent again. When both are due they take turns: whoever waits for
+// long for a turn, because many share its token, finds a look due each time.
 func (r *Reconciler) step(ctx context.Context, m *memory, t *target) error {
 	log, err := r.service.Hooks(t.base, t.project, m.login.credentials) // it makes no call
 	m.login = login{}

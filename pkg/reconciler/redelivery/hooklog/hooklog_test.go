@@ -36,8 +36,8 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 	w.wantCondition("")
 }
 
-// An outage that begins and ends while the process runs: what was missed is sent again within seconds after a receiver says that it is
-// there, even if GitLab writes down an attempt late.
+// An outage that begins and ends while the process runs: what was missed is sent again within
+// seconds after a receiver says that it is there, even if GitLab writes down an attempt late.
 func TestAfterAnOutage(t *testing.T) {
 	w := newWorld(t)
 	w.deliver("a")
@@ -70,7 +70,8 @@ func TestFiveAMinute(t *testing.T) {
 	}
 }
 
-// However often the process is replaced, all that was missed is recorded in the end, and what was refused for good is given up.
+// However often the process is replaced, all that was missed is recorded in the end, and what was
+// refused for good is given up.
 func TestProcessesThatEnd(t *testing.T) {
 	w := newWorld(t)
 	w.missed(names(4)...)
@@ -82,7 +83,8 @@ func TestProcessesThatEnd(t *testing.T) {
 	w.wantOnce(names(4)...)
 }
 
-// While nobody answers, next to nothing is sent, and nothing is given up: GitLab pauses webhooks that fail.
+// While nobody answers, next to nothing is sent, and nothing is given up: GitLab pauses webhooks
+// that fail.
 func TestNobodyIsThere(t *testing.T) {
 	w := newWorld(t)
 	w.receive = func(string) int { return 0 }
@@ -100,7 +102,8 @@ func TestNobodyIsThere(t *testing.T) {
 	w.wantOnce(names(10)...)
 }
 
-// One that is refused while others are taken is given up, and told. It holds up no other one for long.
+// One that is refused while others are taken is given up, and told. It holds up no other one for
+// long.
 func TestARefusedDeliveryIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.missed("bad")
@@ -134,7 +137,8 @@ func TestWhatIsGoneIsGivenUp(t *testing.T) {
 	}
 }
 
-// What starts nothing, what came before the Repository, and what another webhook or project missed is nobody's here.
+// What starts nothing, what came before the Repository, and what another webhook or project missed
+// is nobody's here.
 func TestWhatIsNotOurs(t *testing.T) {
 	w := newWorld(t)
 	w.missed("issue", "old")
@@ -171,8 +175,8 @@ func TestALogThatCannotBeRead(t *testing.T) {
 	w.wantOnce("a", "b")
 }
 
-// What is so old that its event may be forgotten is not sent again: it could run twice. Nor is it when GitLab tells no time and it was
-// there when the process began.
+// What is so old that its event may be forgotten is not sent again: it could run twice. Nor is it
+// when GitLab tells no time and it was there when the process began.
 func TestWhatIsOld(t *testing.T) {
 	w := newWorld(t)
 	w.missed("old", "unknown", "new")
@@ -190,7 +194,8 @@ func TestWhatIsOld(t *testing.T) {
 	}
 }
 
-// A webhook that is paused again and again is one message, and nothing is sent to it. What was missed meanwhile is sent after that.
+// A webhook that is paused again and again is one message, and nothing is sent to it. What was
+// missed meanwhile is sent after that.
 func TestAPausedWebhookIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.missed("a")
@@ -256,7 +261,8 @@ func TestAServiceThatFails(t *testing.T) {
 	w.wantOnce("a")
 }
 
-// A quiet webhook costs two calls in five minutes; one that is not claimed, or while webhook-url is not set, none.
+// A quiet webhook costs two calls in five minutes; one that is not claimed, or while webhook-url is
+// not set, none.
 func TestAQuietWebhook(t *testing.T) {
 	w := newWorld(t)
 	w.run(time.Hour)

@@ -11,17 +11,20 @@ import (
 )
 
 const (
-	// maxRefused is how often a delivery is sent again that is refused while others are taken, as of GitHub's (docs/adr/0030). An outage refuses
-	// nobody, however long.
+	// maxRefused is how often a delivery is sent again that is refused while others are taken, as
+	// of GitHub's (docs/adr/0030). An outage refuses nobody, however long.
 	maxRefused = 8
-	// secondAfter is when a delivery is sent the third time, later ones after retryAfter, twice that and so on, at most retryLater.
+	// secondAfter is when a delivery is sent the third time, later ones after retryAfter, twice
+	// that and so on, at most retryLater.
 	secondAfter = 20 * time.Second
 	retryAfter  = 5 * time.Minute
 	retryLater  = time.Hour
-	// awayAfter is how long nothing is sent after something that was sent again has failed, twice that after the second and so on, at most
-	// retryLater: GitLab pauses a webhook whose calls fail four times in a row, and what comes then is lost.
+	// awayAfter is how long nothing is sent after something that was sent again has failed, twice
+	// that after the second and so on, at most retryLater: GitLab pauses a webhook whose calls fail
+	// four times in a row, and what comes then is lost.
 	awayAfter = 5 * time.Minute
-	// overlap is how long an attempt may take until it shows in the log, and one with a smaller id after it.
+	// overlap is how long an attempt may take until it shows in the log, and one with a smaller id
+	// after it.
 	overlap = 2 * time.Minute
 )
 
@@ -31,10 +34,11 @@ type missed struct {
 	// id is the newest attempt's, first the oldest one's, which was made at this time.
 	id, first int64
 	at        time.Time
-	// tries is how many attempts there were after the first, and refused how many of them failed although others have succeeded since the
-	// one before.
+	// tries is how many attempts there were after the first, and refused how many of them failed
+	// although others have succeeded since the one before.
 	tries, refused int
-	// tried is when this process had it sent again last, or tried to, zero for never; unsent is how often the service has failed to since.
+	// tried is when this process had it sent again last, or tried to, zero for never; unsent is how
+	// often the service has failed to since.
 	tried  time.Time
 	unsent int
 }
@@ -43,12 +47,13 @@ type missed struct {
 type log struct {
 	hook   int64
 	missed []missed // in the order in which they are sent again
-	// done are those among the failed ones that need nothing more: they have succeeded since, or are given up. Those of unwritten are
-	// given up, and that is not written down yet.
+	// done are those among the failed ones that need nothing more: they have succeeded since, or
+	// are given up. Those of unwritten are given up, and that is not written down yet.
 	done      map[string]bool
 	unwritten []string
 	old
-	// through is the id up to which all attempts are accounted for. It becomes what was the newest at markedAt, when that is long ago.
+	// through is the id up to which all attempts are accounted for. It becomes what was the newest
+	// at markedAt, when that is long ago.
 	through, newest, marked int64
 	markedAt                time.Time
 	// before is the newest attempt of the first look that has no time.
@@ -57,16 +62,18 @@ type log struct {
 	stale bool
 	// last is when something was sent again last.
 	last time.Time
-	// away counts what was sent again and failed, in a row, and back is when something may be sent again after that.
+	// away counts what was sent again and failed, in a row, and back is when something may be sent
+	// again after that.
 	away int
 	back time.Time
-	// answered is true when the last of these was answered, and there when a receiver last said that it is there.
+	// answered is true when the last of these was answered, and there when a receiver last said
+	// that it is there.
 	answered bool
 	there    time.Time
 }
 
-// heard notes that a receiver says that it is there. It says so as well when it has refused what was just sent again: that is repeated
-// later and later.
+// heard notes that a receiver says that it is there. It says so as well when it has refused what
+// was just sent again: that is repeated later and later.
 func (l *log) heard(at time.Time) {
 	l.there = at
 	switch {
@@ -78,7 +85,8 @@ func (l *log) heard(at time.Time) {
 	}
 }
 
-// next returns the delivery that is to be sent again next, and when; nil and zero when there is none.
+// next returns the delivery that is to be sent again next, and when; nil and zero when there is
+// none.
 func (l *log) next(now time.Time) (next *missed, at time.Time) {
 	for i := range l.missed {
 		m := &l.missed[i]
@@ -125,7 +133,8 @@ func (l *log) took(guid string, status int, now time.Time) {
 	l.sort()
 }
 
-// notSent notes that the service failed to send a delivery again: others come first now. It may have sent it nevertheless.
+// notSent notes that the service failed to send a delivery again: others come first now. It may
+// have sent it nevertheless.
 func (l *log) notSent(guid string, now time.Time) {
 	l.stale = true
 	for i := range l.missed {
@@ -137,9 +146,10 @@ func (l *log) notSent(guid string, now time.Time) {
 	l.sort()
 }
 
-// taken ends the waiting if the newest attempts show that it is over: one was taken, after the last failure and after what was sent again
-// last. A receiver that has answered shows it with an event, because it takes what starts nothing without the API server. That the service
-// calls a paused webhook again shows nothing, because the pause may just have ended.
+// taken ends the waiting if the newest attempts show that it is over: one was taken, after the last
+// failure and after what was sent again last. A receiver that has answered shows it with an event,
+// because it takes what starts nothing without the API server. That the service calls a paused
+// webhook again shows nothing, because the pause may just have ended.
 func (l *log) taken(newest []provider.Attempt, now time.Time) {
 	shows := func(a provider.Attempt) bool {
 		return a.Succeeded() && (a.Starts || !l.answered) && a.ID > l.newest && (a.At.IsZero() || a.At.After(l.last))
@@ -163,14 +173,15 @@ func (l *log) sort() {
 	})
 }
 
-// unseen forgets what is missed, so that nothing is sent again: the webhook is not called, or cannot be seen. When it can, the log is read anew.
+// unseen forgets what is missed, so that nothing is sent again: the webhook is not called, or
+// cannot be seen. When it can, the log is read anew.
 func (l *log) unseen() {
 	l.missed, l.stale = nil, true
 	l.through, l.marked = 0, 0
 }
 
-// saw takes the failed attempts since through, and returns the oldest one that has to be accounted for; 0 if
-// nothing has changed.
+// saw takes the failed attempts since through, and returns the oldest one that has to be accounted
+// for; 0 if nothing has changed.
 func (l *log) saw(failed []provider.Attempt) (oldest int64) {
 	news := l.stale || len(l.unsure) > 0
 	for _, a := range failed {
@@ -214,8 +225,9 @@ func least(a, b int64) int64 {
 	return a
 }
 
-// account replaces what is missed by what the log has: the attempts since the oldest that matters, oldest first. It is a
-// function of the log, but for when this process has tried, and for what is older than all that was read of it.
+// account replaces what is missed by what the log has: the attempts since the oldest that matters,
+// oldest first. It is a function of the log, but for when this process has tried, and for what is
+// older than all that was read of it.
 func (l *log) account(attempts []provider.Attempt) {
 	before := map[string]missed{}
 	found := map[string]*missed{}
@@ -272,7 +284,8 @@ func (l *log) older(attempts []provider.Attempt, found map[string]*missed) (orde
 	return order
 }
 
-// again counts a later attempt of the same delivery. Succeeded is the newest success of another one before it.
+// again counts a later attempt of the same delivery. Succeeded is the newest success of another one
+// before it.
 func (m *missed) again(id, succeeded int64) {
 	if id <= m.id {
 		return

@@ -9,19 +9,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// maxHooks is how many webhooks of a project are read that lead here: one, or some for different events. Each costs a call for each
-// look.
+// maxHooks is how many webhooks of a project are read that lead here: one, or some for different
+// events. Each costs a call for each look.
 const maxHooks = 5
 
 // logs are those of the webhooks of one project that lead here.
 type logs struct {
 	of []*log
-	// sent are the times of what was sent again in the last minute: GitLab counts those of all webhooks of a project together.
+	// sent are the times of what was sent again in the last minute: GitLab counts those of all
+	// webhooks of a project together.
 	sent []time.Time
 }
 
-// open returns the webhooks whose logs these are from now on, at least one: those that the service calls come first. What is known of
-// others is forgotten.
+// open returns the webhooks whose logs these are from now on, at least one: those that the service
+// calls come first. What is known of others is forgotten.
 func (l *logs) open(ours []provider.Hook) []provider.Hook {
 	ours = slices.Clone(ours)
 	slices.SortStableFunc(ours, func(a, b provider.Hook) int { return rank(a) - rank(b) })
@@ -68,8 +69,8 @@ func (l *logs) missing() (n int) {
 	return n
 }
 
-// next returns the delivery that is to be sent again next, in which log it is, and when; nil and zero when there is none. Webhooks take
-// turns.
+// next returns the delivery that is to be sent again next, in which log it is, and when; nil and
+// zero when there is none. Webhooks take turns.
 func (l *logs) next(now time.Time) (in *log, next *missed, at time.Time) {
 	for _, one := range l.of {
 		m, due := one.next(now)

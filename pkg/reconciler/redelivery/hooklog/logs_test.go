@@ -37,8 +37,9 @@ func (w *world) lead(hook int64, state provider.HookState) {
 	w.others[hook] = &[]provider.Attempt{}
 }
 
-// A project may have a webhook for pushes and another one for merge requests, and both lead here. What any of them missed is sent again, in turn,
-// five a minute of all, and the next process reads all of them, too.
+// A project may have a webhook for pushes and another one for merge requests, and both lead here.
+// What any of them missed is sent again, in turn, five a minute of all, and the next process reads
+// all of them, too.
 func TestEachWebhookThatLeadsHereIsRead(t *testing.T) {
 	w := newWorld(t)
 	w.lead(8, provider.HookCalled)
@@ -98,8 +99,8 @@ func TestManyWebhooksAreBounded(t *testing.T) {
 	}
 }
 
-// GitLab numbers attempts when they are written down, and lists them by the times that its processes took before that. Those of a burst
-// are in another order, and each is seen.
+// GitLab numbers attempts when they are written down, and lists them by the times that its
+// processes took before that. Those of a burst are in another order, and each is seen.
 func TestAttemptsThatWereMadeTogether(t *testing.T) {
 	w := newWorld(t)
 	all := names(4)
@@ -110,7 +111,8 @@ func TestAttemptsThatWereMadeTogether(t *testing.T) {
 	w.wantOnce(all...)
 }
 
-// Of a busy project's log less is read than what has happened since something was missed. What waits for its turn is sent again all the same.
+// Of a busy project's log less is read than what has happened since something was missed. What
+// waits for its turn is sent again all the same.
 func TestWhatIsOlderThanWhatIsRead(t *testing.T) {
 	w := newWorld(t)
 	all := names(60)
@@ -136,7 +138,8 @@ func (s slow) Attempts(ctx context.Context, hook int64, failed bool, page int) (
 	return s.world.Attempts(ctx, hook, failed, page)
 }
 
-// A service that is too slow to be asked for all of its log in time has missed deliveries sent again nevertheless.
+// A service that is too slow to be asked for all of its log in time has missed deliveries sent
+// again nevertheless.
 func TestASlowService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -153,7 +156,8 @@ func TestASlowService(t *testing.T) {
 	})
 }
 
-// After an outage of the API server what was missed is sent again within a minute, also if the watch that tells of receivers is late.
+// After an outage of the API server what was missed is sent again within a minute, also if the
+// watch that tells of receivers is late.
 func TestTheAPIServerWasAway(t *testing.T) {
 	w := newWorld(t)
 	w.run(7 * time.Minute)
@@ -168,8 +172,9 @@ func TestTheAPIServerWasAway(t *testing.T) {
 	w.wantOnce("a", "b")
 }
 
-// A14 with ten minutes in which neither this process nor a receiver reaches the API server: as many as GitLab sends again in a minute are
-// recorded, once each, within a minute of the end, and as many more in the next.
+// A14 with ten minutes in which neither this process nor a receiver reaches the API server: as many
+// as GitLab sends again in a minute are recorded, once each, within a minute of the end, and as
+// many more in the next.
 func TestTenMinutesAreMadeUpForAsFastAsGitLabSends(t *testing.T) {
 	w := newWorld(t)
 	w.run(7 * time.Minute)
@@ -207,7 +212,8 @@ func (s stuck) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	return s.world.Resend(ctx, hook, attempt)
 }
 
-// A delivery that GitLab fails to send again, for example because it is too large, holds up no other one, and is asked for less and less.
+// A delivery that GitLab fails to send again, for example because it is too large, holds up no
+// other one, and is asked for less and less.
 func TestADeliveryThatIsNotSentAgainHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	asked := 0
@@ -239,7 +245,8 @@ func TestWhatGrowsOldBetweenLooks(t *testing.T) {
 	w.wantEvents(reasonGivenUp)
 }
 
-// What was recorded although nobody answered may run twice when its stub is gone, however often it was sent again meanwhile.
+// What was recorded although nobody answered may run twice when its stub is gone, however often it
+// was sent again meanwhile.
 func TestWhatIsSentAgainGrowsOld(t *testing.T) {
 	w := newWorld(t)
 	w.missed("x")

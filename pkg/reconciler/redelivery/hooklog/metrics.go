@@ -41,7 +41,8 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of webhooks: %w", err)
 	}
-	// A series that begins at its first event hides that event from increase(), and one that is not there hides that nothing happens.
+	// A series that begins at its first event hides that event from increase(), and one that is not
+	// there hides that nothing happens.
 	ctx := context.Background()
 	m.givenUp.Add(ctx, 0)
 	for _, outcome := range []string{"ok", "failed"} {

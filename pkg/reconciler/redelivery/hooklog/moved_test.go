@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// What moved before this installation has claimed the URL was another installation's: it has run it, and its records are not here.
+// What moved before this installation has claimed the URL was another installation's: it has run
+// it, and its records are not here.
 func TestHeadsOfAnotherInstallationsTimeAreNotNamed(t *testing.T) {
 	w := newWorld(t)
 	w.move(0, commit("a"))

@@ -29,8 +29,8 @@ func (w *world) givenUp() (guids []string) {
 	return guids
 }
 
-// What grows old is given up and told once, also if no process knew of it meanwhile. What has succeeded since is not, nor what came before
-// the Repository.
+// What grows old is given up and told once, also if no process knew of it meanwhile. What has
+// succeeded since is not, nor what came before the Repository.
 func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
 	for name, grow := range map[string]func(w *world){
 		"while the webhook was paused": func(w *world) {
@@ -72,8 +72,8 @@ func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
 	}
 }
 
-// Of many as many are told as are remembered, so that the next process does not tell them again. Whether one has succeeded that is older
-// than all that is read cannot be seen, and it is not told.
+// Of many as many are told as are remembered, so that the next process does not tell them again.
+// Whether one has succeeded that is older than all that is read cannot be seen, and it is not told.
 func TestManyThatGrewOldUnseen(t *testing.T) {
 	w := newWorld(t)
 	w.missed(names(maxGivenUp + 10)...)
@@ -100,7 +100,8 @@ func TestManyThatGrewOldUnseen(t *testing.T) {
 	}
 }
 
-// forgetful is a service that has other failures each time that it is asked, and does not answer for the rest of its log.
+// forgetful is a service that has other failures each time that it is asked, and does not answer
+// for the rest of its log.
 type forgetful struct {
 	*world
 	asked *int
@@ -138,7 +139,8 @@ func TestWhatIsRememberedOfOldOnesIsBounded(t *testing.T) {
 	}
 }
 
-// endless is a service that has other failures each time that it is asked, tells no time of them, and sends none again.
+// endless is a service that has other failures each time that it is asked, tells no time of them,
+// and sends none again.
 type endless struct {
 	*world
 	asked *int
@@ -175,7 +177,8 @@ func TestWhatIsRememberedOfMissedOnesIsBounded(t *testing.T) {
 	}
 }
 
-// Many that grow old while nobody answers end in one look, whatever room there is for their attempts in what one look reads.
+// Many that grow old while nobody answers end in one look, whatever room there is for their
+// attempts in what one look reads.
 func TestManyThatGrowOldBehindOthers(t *testing.T) {
 	w := newWorld(t)
 	w.receive = func(string) int { return 0 }
@@ -194,7 +197,8 @@ func TestManyThatGrowOldBehindOthers(t *testing.T) {
 	}
 }
 
-// What is given up is not sent again when its attempts are read once more for the sake of another delivery.
+// What is given up is not sent again when its attempts are read once more for the sake of another
+// delivery.
 func TestWhatIsGivenUpStaysGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.receive = refuses("bad-1", "bad-2", "bad-3")

@@ -23,8 +23,9 @@ const (
 	lanesKept = 1000
 )
 
-// pace says whose turn it is. Whoever has to wait has a place in one lane after the other: others that come later wait longer, and
-// who waits for long in one lane takes nothing of the next. Safe for concurrent use.
+// pace says whose turn it is. Whoever has to wait has a place in one lane after the other: others
+// that come later wait longer, and who waits for long in one lane takes nothing of the next. Safe
+// for concurrent use.
 type pace struct {
 	mu     sync.Mutex
 	free   map[string]time.Time // when the next turn in a lane is
@@ -42,7 +43,8 @@ func newPace() *pace {
 	return &pace{free: map[string]time.Time{}, inside: map[string]int{}, places: map[string]place{}}
 }
 
-// enter returns how long the key has to wait. If it has not to, it is in all lanes until it calls leave.
+// enter returns how long the key has to wait. If it has not to, it is in all lanes until it calls
+// leave.
 func (p *pace) enter(key string, lanes []lane, now time.Time) (left time.Duration, leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

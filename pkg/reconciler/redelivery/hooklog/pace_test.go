@@ -15,7 +15,8 @@ import (
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "team", Name: "app"} }
 
-// Steps of one lane are apart, in the order in which they came; who waits for long in one lane takes nothing of the others.
+// Steps of one lane are apart, in the order in which they came; who waits for long in one lane
+// takes nothing of the others.
 func TestTurns(t *testing.T) {
 	p, now := newPace(), time.Now()
 	lanes := func(token string) []lane {
@@ -90,8 +91,8 @@ func TestProjectAt(t *testing.T) {
 	}
 }
 
-// However long a step waits for its turn, and however often a receiver asks for a look meanwhile, what is missed is sent again: looks and
-// resends take turns.
+// However long a step waits for its turn, and however often a receiver asks for a look meanwhile,
+// what is missed is sent again: looks and resends take turns.
 func TestLooksLeaveTurnsToResends(t *testing.T) {
 	w := newWorld(t)
 	w.run(10 * time.Minute)

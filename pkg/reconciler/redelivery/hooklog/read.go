@@ -24,7 +24,8 @@ const (
 	reasonGivenUp = "DeliveryGivenUp"
 )
 
-// look reads what the service says of the webhooks that lead here, tells it, and notes what is missed. It returns when to look again.
+// look reads what the service says of the webhooks that lead here, tells it, and notes what is
+// missed. It returns when to look again.
 func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provider.HookLog) (time.Duration, error) {
 	hooks, err := log.Hooks(ctx)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
@@ -76,7 +77,8 @@ func (r *Reconciler) readAll(ctx context.Context, m *memory, hooks []provider.Ho
 	return nil
 }
 
-// readOne notes what is missed of one webhook, and gives up what is too old or was refused too often.
+// readOne notes what is missed of one webhook, and gives up what is too old or was refused too
+// often.
 func (r *Reconciler) readOne(ctx context.Context, v view) error {
 	if err := r.read(ctx, v); err != nil {
 		return err
@@ -123,7 +125,8 @@ func (r *Reconciler) read(ctx context.Context, v view) error {
 	l.taken(all, r.clock.Now())
 	end := oldest
 	if len(all) > 0 {
-		// What is older than what was read is sent again if it failed: whether it has succeeded since, the receiver knows.
+		// What is older than what was read is sent again if it failed: whether it has succeeded
+		// since, the receiver knows.
 		end = all[len(all)-1].ID
 		all = append(all, slices.DeleteFunc(slices.Clone(failed), func(a provider.Attempt) bool { return a.ID >= end })...)
 	}
@@ -134,7 +137,8 @@ func (r *Reconciler) read(ctx context.Context, v view) error {
 	return nil
 }
 
-// readNewest looks on the first page for a delivery that was taken, while what is missed waits because others were not.
+// readNewest looks on the first page for a delivery that was taken, while what is missed waits
+// because others were not.
 func (r *Reconciler) readNewest(ctx context.Context, v view) error {
 	if v.log.away == 0 || len(v.log.missed) == 0 {
 		return nil
@@ -154,8 +158,8 @@ type view struct {
 	from   provider.HookLog
 }
 
-// pages returns the attempts that are newer than an id, the newest ids first. Their order in the log is that of times, which of attempts that
-// are made together is another one.
+// pages returns the attempts that are newer than an id, the newest ids first. Their order in the
+// log is that of times, which of attempts that are made together is another one.
 func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
 	byID := map[int64]provider.Attempt{} // pages move while attempts are made
 	end := shareOf(ctx)
@@ -182,7 +186,8 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 	return slices.SortedFunc(maps.Values(byID), func(a, b provider.Attempt) int { return cmp.Compare(b.ID, a.ID) }), nil
 }
 
-// counted returns an attempt that starts something only if it counts, and notes one that is too old.
+// counted returns an attempt that starts something only if it counts, and notes one that is too
+// old.
 func (r *Reconciler) counted(v view, a provider.Attempt) provider.Attempt {
 	if a.Starts && r.old(a.At) {
 		v.log.grownOld(a.GUID, a.ID, isMissed(a) && !precedes(a, v.target))
@@ -191,8 +196,9 @@ func (r *Reconciler) counted(v view, a provider.Attempt) provider.Attempt {
 	return a
 }
 
-// shareOf is until when one list is read, a quarter of the time that is left: a look that has not read all is worth more than one that was
-// stopped, because the next would be stopped as well. GitLab may take seconds for a page of whole payloads, and calls for each of large ones.
+// shareOf is until when one list is read, a quarter of the time that is left: a look that has not
+// read all is worth more than one that was stopped, because the next would be stopped as well.
+// GitLab may take seconds for a page of whole payloads, and calls for each of large ones.
 func shareOf(ctx context.Context) time.Time {
 	deadline, limited := ctx.Deadline()
 	if !limited {
@@ -201,8 +207,9 @@ func shareOf(ctx context.Context) time.Time {
 	return time.Now().Add(time.Until(deadline) / 4)
 }
 
-// counts tells whether an attempt may be one of a delivery that is missed: what came before the Repository was for nobody here, and what is
-// older than the stubs of events are kept might run twice. Where GitLab tells no time only what comes while this process looks counts.
+// counts tells whether an attempt may be one of a delivery that is missed: what came before the
+// Repository was for nobody here, and what is older than the stubs of events are kept might run
+// twice. Where GitLab tells no time only what comes while this process looks counts.
 func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 	if a.At.IsZero() {
 		if l.markedAt.IsZero() { // the first look
@@ -228,7 +235,8 @@ func (r *Reconciler) old(at time.Time) bool {
 	return !at.IsZero() && at.Before(r.clock.Now().Add(-r.settings().MaxWait()))
 }
 
-// sendsNothing tells whether the service refuses to send anything again. What else fails may be because of the one delivery.
+// sendsNothing tells whether the service refuses to send anything again. What else fails may be
+// because of the one delivery.
 func sendsNothing(f *fault.Error) bool {
 	switch f.Reason {
 	case "HookPaused", fault.ReasonPermissionMissing, fault.ReasonCredentialsRefused:
@@ -264,8 +272,9 @@ func (r *Reconciler) resend(ctx context.Context, m *memory, v view, missing *mis
 	return nil
 }
 
-// giveUp ends the tries for some deliveries. It tells whoever owns the Repository, unless a process has done so before, and then writes
-// down that it has: one that ends in between tells it twice rather than never.
+// giveUp ends the tries for some deliveries. It tells whoever owns the Repository, unless a process
+// has done so before, and then writes down that it has: one that ends in between tells it twice
+// rather than never.
 func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why string) error {
 	l, repository := v.log, v.target.repository
 	if len(all) > 0 {

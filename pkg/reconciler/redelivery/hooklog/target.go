@@ -20,12 +20,14 @@ const (
 	// each further webhook that leads here: 60 calls a minute. gitlab.com allows a user 2,000
 	// a minute, and a self-managed GitLab that limits users 120 unless told otherwise.
 	tokenEvery = 2 * time.Second
-	// hostEvery is the time between two steps at the same server: gitlab.com allows 2,000 calls a minute from an address.
+	// hostEvery is the time between two steps at the same server: gitlab.com allows 2,000 calls a
+	// minute from an address.
 	hostEvery = 250 * time.Millisecond
-	// namespaceEvery is the same for one namespace: half of what a server's turns are, so that the others have the rest.
+	// namespaceEvery is the same for one namespace: half of what a server's turns are, so that the
+	// others have the rest.
 	namespaceEvery = 2 * hostEvery
-	// atOnce is how many steps there may be at the same time at one server, and for one namespace: fewer than workers, so that nobody's
-	// slow server holds up the others.
+	// atOnce is how many steps there may be at the same time at one server, and for one namespace:
+	// fewer than workers, so that nobody's slow server holds up the others.
 	atOnce = 2
 )
 
@@ -38,17 +40,20 @@ type target struct {
 	project    v1alpha1.Project
 	// leads is where our webhook leads.
 	leads string
-	// since is when the URL was claimed. What happened before may be recorded by another installation.
+	// since is when the URL was claimed. What happened before may be recorded by another
+	// installation.
 	since time.Time
 }
 
-// serves tells whether the Repository is of the Git service that is looked at, and its address here is known.
+// serves tells whether the Repository is of the Git service that is looked at, and its address here
+// is known.
 func (r *Reconciler) serves(repository *pacv1alpha1.Repository) bool {
 	own := repository.Spec.GitProvider
 	return own != nil && own.Type == r.service.Name && repository.Spec.URL != "" && repository.DeletionTimestamp == nil
 }
 
-// target returns nil while there is nothing to look at: the URL is another Repository's or not claimed yet, or webhook-url is not set.
+// target returns nil while there is nothing to look at: the URL is another Repository's or not
+// claimed yet, or webhook-url is not set.
 func (r *Reconciler) target(repository *pacv1alpha1.Repository) (*target, error) {
 	leads := r.settings().WebhookURL
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
@@ -76,7 +81,8 @@ func (r *Reconciler) target(repository *pacv1alpha1.Repository) (*target, error)
 	return t, nil
 }
 
-// projectAt reads the project's path off its URL. Without git_provider.url a server is taken to be at the root of its host.
+// projectAt reads the project's path off its URL. Without git_provider.url a server is taken to be
+// at the root of its host.
 func projectAt(base, canonical string) v1alpha1.Project {
 	project := v1alpha1.Project{URL: canonical}
 	at, err := url.Parse(base)

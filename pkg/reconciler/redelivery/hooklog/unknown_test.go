@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Where GitLab tells no times, what failed before the first look is not sent again after a pause either: it may be so old that it would run
-// a second time.
+// Where GitLab tells no times, what failed before the first look is not sent again after a pause
+// either: it may be so old that it would run a second time.
 func TestAPauseDoesNotMakeWhatIsOldNew(t *testing.T) {
 	w := newWorld(t)
 	w.missed("old")
@@ -29,7 +29,8 @@ func TestAPauseDoesNotMakeWhatIsOldNew(t *testing.T) {
 	}
 }
 
-// A token that may not look any more does not send again either what was missed before: that is left until it may.
+// A token that may not look any more does not send again either what was missed before: that is
+// left until it may.
 func TestATokenThatMayNotAnyMoreIsAskedSeldom(t *testing.T) {
 	w := newWorld(t)
 	w.receive = refuses("a")

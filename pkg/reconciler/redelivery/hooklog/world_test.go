@@ -55,7 +55,8 @@ type world struct {
 	// unread is what reading the whole log fails with.
 	unread error
 	gone   bool // nothing is sent again
-	// heads are the project's; moved is when those of pull requests did, and noHeads what looking at them fails with.
+	// heads are the project's; moved is when those of pull requests did, and noHeads what looking
+	// at them fails with.
 	heads    []provider.Head
 	moved    map[int64]time.Time
 	noHeads  error

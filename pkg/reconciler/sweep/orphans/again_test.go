@@ -16,8 +16,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A redelivery makes the event again while the check of its run is being closed. Its verdict may have been there already, and was
-// overwritten: it is reported once more. A run that somebody follows again is not labelled, because the label would hide it from them.
+// A redelivery makes the event again while the check of its run is being closed. Its verdict may
+// have been there already, and was overwritten: it is reported once more. A run that somebody
+// follows again is not labelled, because the label would hide it from them.
 func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 	t.Parallel()
 	down := fault.Transientf(fault.ReasonGitUnavailable, "502, and it is stored")
@@ -61,7 +62,8 @@ func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 	}
 }
 
-// The git-auth secret of a run whose event was deleted goes with the run: it belonged to the Repository, and nobody else would give it away.
+// The git-auth secret of a run whose event was deleted goes with the run: it belonged to the
+// Repository, and nobody else would give it away.
 func TestASecretGoesWithItsLostRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,7 +19,8 @@ import (
 // reason is that of the result of a run whose event was deleted.
 const reason = "GitEventDeleted"
 
-// recorded returns the event with that run alone and the result of it; nil if the event has recorded none.
+// recorded returns the event with that run alone and the result of it; nil if the event has
+// recorded none.
 func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
 	if event.Status.Plan == nil {
 		return nil
@@ -34,8 +35,9 @@ func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1al
 	return nil
 }
 
-// eventOf is what an event would be that has only the end of a run left to report. It is not stored. What the annotations of the run
-// say may be anybody's words: where is reported is the Repository's, and what its URL is bound to.
+// eventOf is what an event would be that has only the end of a run left to report. It is not
+// stored. What the annotations of the run say may be anybody's words: where is reported is the
+// Repository's, and what its URL is bound to.
 func eventOf(run *metav1.PartialObjectMetadata, repository v1alpha1.RepositoryReference, bound v1alpha1.ProjectIdentity) *v1alpha1.GitEvent {
 	said := run.Annotations
 	event := &v1alpha1.GitEvent{

@@ -49,8 +49,8 @@ func TestWhatFailedIsAskedForAgainAnHourLater(t *testing.T) {
 	}
 }
 
-// A run whose check never can be closed, of a commit that is gone or that its annotations make up, keeps no other one open: neither at
-// once nor when it comes first each hour.
+// A run whose check never can be closed, of a commit that is gone or that its annotations make up,
+// keeps no other one open: neither at once nor when it comes first each hour.
 func TestARunThatNeverCanBeClosedHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{fault.ReasonCommitUnknown, fault.ReasonGitUnavailable, fault.ReasonTimeout} {
@@ -102,8 +102,8 @@ func TestANamespaceWithoutAnswersHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// While a Git service may not be called, whoever wants to report there finds no turn. When it may be called again, others need not wait until
-// all of these were called, who do not come.
+// While a Git service may not be called, whoever wants to report there finds no turn. When it may
+// be called again, others need not wait until all of these were called, who do not come.
 func TestWhoFoundNoTurnHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

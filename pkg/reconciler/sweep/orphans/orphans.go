@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphans closes the checks of PipelineRuns whose GitEvent does not report any more how they end: it was deleted, or it settled
-// because nobody could be told. Nobody else would conclude them ever. See docs/adr/0032.
+// Package orphans closes the checks of PipelineRuns whose GitEvent does not report any more how
+// they end: it was deleted, or it settled because nobody could be told. Nobody else would conclude
+// them ever. See docs/adr/0032.
 package orphans
 
 import (
@@ -29,13 +30,14 @@ import (
 )
 
 const (
-	// age is how old a run must be: by then whoever creates runs has recorded it, and a person who deletes an event by mistake has
-	// had its delivery sent again, which adopts the run.
+	// age is how old a run must be: by then whoever creates runs has recorded it, and a person who
+	// deletes an event by mistake has had its delivery sent again, which adopts the run.
 	age = time.Hour
 	// limit bounds the calls for one report. It is longer than a Git service takes that works.
 	limit = 20 * time.Second
-	// again is how long what failed is left alone. A run rests twice as long each time, atMost at last: otherwise the first one of a
-	// Repository that never can be closed would be tried each time instead of those after it.
+	// again is how long what failed is left alone. A run rests twice as long each time, atMost at
+	// last: otherwise the first one of a Repository that never can be closed would be tried each
+	// time instead of those after it.
 	again, atMost = time.Hour, 24 * time.Hour
 	// maxFailed bounds what is remembered of failures; forgetting costs attempts.
 	maxFailed = 10_000
@@ -57,8 +59,9 @@ type Closer struct {
 	failed map[string]pause // runs, events, Repositories and namespaces
 }
 
-// NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and needs one. What finds none is not
-// waited for, the sweep comes again: it leaves the line when it is called, so that nothing is kept for it. A nil after is time.AfterFunc.
+// NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and
+// needs one. What finds none is not waited for, the sweep comes again: it leaves the line when it
+// is called, so that nothing is kept for it. A nil after is time.AfterFunc.
 func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
 	var t *fairqueue.Turns
 	t = fairqueue.New(fairqueue.Options{
@@ -73,9 +76,10 @@ type pause struct {
 	until time.Time
 }
 
-// Close closes the check of a run that no event reports any more, and tells whether it looked the run's event up, which takes up to
-// three live reads, and whether it asked a Git service. A run whose check is closed is labelled as completed, so that nobody lists it
-// any more. The error is why the check may still be open; another attempt within the hour does nothing.
+// Close closes the check of a run that no event reports any more, and tells whether it looked the
+// run's event up, which takes up to three live reads, and whether it asked a Git service. A run
+// whose check is closed is labelled as completed, so that nobody lists it any more. The error is
+// why the check may still be open; another attempt within the hour does nothing.
 func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error) {
 	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run.Namespace)) {
 		return false, false, nil
@@ -111,9 +115,11 @@ func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, e
 	return c.label(ctx, service, &event.Status.Runs[0], id)
 }
 
-// correct tells whether the run has an event again, which a redelivery made after eventFor had found none. If that event has recorded
-// a result, it may have reported its verdict between the look and the write of the report here, which has then taken it back: no Git
-// service compares before it writes. So the verdict is reported once more. Without a result the event reports later than that, and wins.
+// correct tells whether the run has an event again, which a redelivery made after eventFor had
+// found none. If that event has recorded a result, it may have reported its verdict between the
+// look and the write of the report here, which has then taken it back: no Git service compares
+// before it writes. So the verdict is reported once more. Without a result the event reports later
+// than that, and wins.
 func (c *Closer) correct(ctx context.Context, run *metav1.PartialObjectMetadata) (followed bool, err error) {
 	name := run.Labels[plumbline.EventLabel]
 	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
@@ -152,7 +158,8 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	return eventOf(run, repository, *bound), nil
 }
 
-// label marks the run as reported, when it has its git-auth secret. It is not needed for anything else: without it both are looked at again.
+// label marks the run as reported, when it has its git-auth secret. It is not needed for anything
+// else: without it both are looked at again.
 func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
 	if err := c.leave(ctx, run); err != nil {
 		return err
@@ -174,7 +181,8 @@ func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alp
 	return fault.FromKube(fault.VerbPatch, fmt.Errorf("labelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
 }
 
-// leave gives the run its git-auth secret, as its event would have done: the Repository owns it, and would keep it when the run is gone.
+// leave gives the run its git-auth secret, as its event would have done: the Repository owns it,
+// and would keep it when the run is gone.
 func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
 	name := resources.SecretName(run.Name)
 	_, err := c.Secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})
@@ -184,9 +192,10 @@ func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
 	return fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, name, err))
 }
 
-// servedBy returns the Repository that a run is of, and what its URL is bound to at the Git service; nil if that is not certain.
-// Whoever may create PipelineRuns in a namespace may give them any label and annotation. So these do not say where the namespace
-// may report to: the claim of the Repository's URL does.
+// servedBy returns the Repository that a run is of, and what its URL is bound to at the Git
+// service; nil if that is not certain. Whoever may create PipelineRuns in a namespace may give them
+// any label and annotation. So these do not say where the namespace may report to: the claim of the
+// Repository's URL does.
 func (c *Closer) servedBy(ctx context.Context, run *metav1.PartialObjectMetadata) (v1alpha1.RepositoryReference, *v1alpha1.ProjectIdentity, error) {
 	none, name := v1alpha1.RepositoryReference{}, run.Annotations[pipelinesascode.Repository]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 {
@@ -225,8 +234,8 @@ func kube(what string, err error) error {
 	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s: %w", what, err))
 }
 
-// failedFor leaves alone what would fail like a run or an event. What a run makes a Git service answer, and how slowly, is up to its namespace: it
-// says nothing of others'.
+// failedFor leaves alone what would fail like a run or an event. What a run makes a Git service
+// answer, and how slowly, is up to its namespace: it says nothing of others'.
 func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string) {
 	switch reason {
 	case fault.ReasonCommitUnknown: // other runs are of other commits

@@ -163,7 +163,8 @@ func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []by
 	return nil, p.w.denies
 }
 
-// A run whose event somebody deleted: its check is closed, with what is known and no verdict, and it is done.
+// A run whose event somebody deleted: its check is closed, with what is known and no verdict, and
+// it is done.
 func TestTheCheckOfALostRunIsClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,7 +187,8 @@ func TestTheCheckOfALostRunIsClosed(t *testing.T) {
 	}
 }
 
-// Labels and annotations of a run may be anybody's words: nothing is reported where the API server does not confirm them.
+// Labels and annotations of a run may be anybody's words: nothing is reported where the API server
+// does not confirm them.
 func TestWhatIsNotLostOrNotConfirmedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world){

@@ -20,9 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Report reports how the checks end that a settled event has left open, as it is recorded: what the event waited for in vain may be
-// mended by now. It needs no PipelineRun: that may be gone, or was never made. It asks whether it may before it asks a Git service for a
-// namespace. The error is why some are still open; another attempt within the hour does nothing.
+// Report reports how the checks end that a settled event has left open, as it is recorded: what the
+// event waited for in vain may be mended by now. It needs no PipelineRun: that may be gone, or was
+// never made. It asks whether it may before it asks a Git service for a namespace. The error is why
+// some are still open; another attempt within the hour does nothing.
 func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadata, may func(namespace string) bool) error {
 	event, err := c.givenUp(ctx, object)
 	if event == nil || err != nil {
@@ -67,8 +68,8 @@ func (c *Closer) givenUp(ctx context.Context, object *metav1.PartialObjectMetada
 	return event, nil
 }
 
-// reportOpen reports the checks that the event has left open, and takes those off it that are reported. One that the service refuses
-// keeps no other one open.
+// reportOpen reports the checks that the event has left open, and takes those off it that are
+// reported. One that the service refuses keeps no other one open.
 func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, service provider.Provider) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -102,7 +103,8 @@ func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, servi
 	return refused
 }
 
-// labelRun labels the PipelineRun of a check. Without the label, which may be refused, the sweep looks the run's event up in each pass.
+// labelRun labels the PipelineRun of a check. Without the label, which may be refused, the sweep
+// looks the run's event up in each pass.
 func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event *v1alpha1.GitEvent, name, id string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
@@ -115,8 +117,9 @@ func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event 
 	}
 }
 
-// report reports the end of the event's one run at the Git service, of checks that are open only if nobody knows what was reported
-// before. The id is that of the run's check, if it is known. It returns what that has.
+// report reports the end of the event's one run at the Git service, of checks that are open only if
+// nobody knows what was reported before. The id is that of the run's check, if it is known. It
+// returns what that has.
 func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string, onlyOpen bool) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -18,8 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// givenUp is the event of the run as it settled when nobody could be told: of what it has planned, one succeeded, one was refused before
-// it was made, one was deleted with its namespace, and one was reported before.
+// givenUp is the event of the run as it settled when nobody could be told: of what it has planned,
+// one succeeded, one was refused before it was made, one was deleted with its namespace, and one
+// was reported before.
 func givenUp() *v1alpha1.GitEvent {
 	event := recorded()
 	event.Status.Phase, event.Status.Unreported = v1alpha1.PhaseSettled, true
@@ -53,7 +54,8 @@ func (w *world) event() *v1alpha1.GitEvent {
 	return event
 }
 
-// What an event gave up to report is reported as it recorded it, once it can be, whether or not there is a PipelineRun.
+// What an event gave up to report is reported as it recorded it, once it can be, whether or not
+// there is a PipelineRun.
 func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
