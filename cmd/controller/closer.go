@@ -28,21 +28,43 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 	client, clock := plumblineclient.Get(ctx), clock.RealClock{}
 	own, repositories := client.PlumblineV1alpha1(), client.PipelinesascodeV1alpha1()
 	return &orphans.Closer{
-		Events: own.GitEvents(system.Namespace()), Claims: own.RepositoryClaims(system.Namespace()), Repositories: repositories,
-		Runs:      metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+		Events: own.GitEvents(
+			system.Namespace(),
+		),
+		Claims:       own.RepositoryClaims(system.Namespace()),
+		Repositories: repositories,
+		Runs: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
+			Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 		Secrets:   kubeclient.Get(ctx).CoreV1(),
-		Providers: providers, Clock: clock,
+		Providers: providers,
+		Clock:     clock,
 		Credentials: credentials.New(credentials.Options{
-			Namespace: system.Namespace(), AppSecret: secret, GlobalRepository: global, Providers: providers,
-			Kube: kubeclient.Get(ctx).CoreV1(), Cache: repositoryinformer.Get(ctx).Lister(), Repositories: repositories, Clock: clock,
-			Turns: orphans.NewTurns(clock.Now, nil),
+			Namespace:        system.Namespace(),
+			AppSecret:        secret,
+			GlobalRepository: global,
+			Providers:        providers,
+			Kube: kubeclient.Get(ctx).
+				CoreV1(),
+			Cache:        repositoryinformer.Get(ctx).Lister(),
+			Repositories: repositories,
+			Clock:        clock,
+			Turns:        orphans.NewTurns(clock.Now, nil),
 		}),
 	}
 }
 
 // sweeping is the sweep with a closer.
-func sweeping(secret, global string, events *gitevents.Watch, providers map[string]provider.Provider) injection.ControllerConstructor {
+func sweeping(
+	secret, global string,
+	events *gitevents.Watch,
+	providers map[string]provider.Provider,
+) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-		return sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)})(ctx, cmw)
+		return sweep.NewController(
+			sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)},
+		)(
+			ctx,
+			cmw,
+		)
 	}
 }

@@ -87,17 +87,49 @@ func limitCalls(cfg *rest.Config) {
 
 func main() {
 	memory.Set(os.Getenv)
-	workers := flag.Int("workers", defaultWorkers, "events reconciled at once; the Git services of one namespace get at most a quarter of them")
+	workers := flag.Int(
+		"workers",
+		defaultWorkers,
+		"events reconciled at once; the Git services of one namespace get at most a quarter of them",
+	)
 	coexist := flag.Bool("coexist-with-pac", false, "start although Pipelines-as-Code runs in this cluster")
-	secret := flag.String("github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials")
-	global := flag.String("global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
-	operatorRetry := flag.Duration("operator-retry", fault.OperatorRetry, "how long what an operator has to mend waits before it is tried again")
+	secret := flag.String(
+		"github-app-secret",
+		"plumbline-github-app",
+		"name of the Secret with the GitHub App's credentials",
+	)
+	global := flag.String(
+		"global-repository",
+		"pipelines-as-code",
+		"name of the Repository in Plumbline's namespace whose settings complete those of all others",
+	)
+	operatorRetry := flag.Duration(
+		"operator-retry",
+		fault.OperatorRetry,
+		"how long what an operator has to mend waits before it is tried again",
+	)
 	look := flag.Duration("credential-look", credentials.Look, "how often the Secrets are read that events wait for")
-	closeWindow := flag.Duration("close-window", cancel.Window, "how long the event of a closed pull request stays open for older ones that are delivered late")
-	lateReports := flag.Duration("late-reports", report.LateReports, "how long after a takeover another controller's report may still arrive at the Git service")
-	check := flag.Bool("preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
+	closeWindow := flag.Duration(
+		"close-window",
+		cancel.Window,
+		"how long the event of a closed pull request stays open for older ones that are delivered late",
+	)
+	lateReports := flag.Duration(
+		"late-reports",
+		report.LateReports,
+		"how long after a takeover another controller's report may still arrive at the Git service",
+	)
+	check := flag.Bool(
+		"preflight",
+		false,
+		"print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything",
+	)
 	probes := flag.Int("health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
-	contention := flag.Int("mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex, which the key runtime-profiling of the ConfigMap opens; 0 is none")
+	contention := flag.Int(
+		"mutex-profile-fraction",
+		0,
+		"one of so many waits for a lock is kept for /debug/pprof/mutex, which the key runtime-profiling of the ConfigMap opens; 0 is none",
+	)
 	cfg := injection.ParseAndGetRESTConfigOrDie() // parses the flags, -kube-api-qps and -kube-api-burst among them
 	runtime.SetMutexProfileFraction(*contention)
 	limitCalls(cfg)
@@ -125,9 +157,22 @@ func main() {
 	// probes on a fixed port.
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leaderelection.With(ctx, election)))
 	go serveProbes(ctx, *probes)
-	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
-	onGitHub, onGitLab := github.New(github.Options{UserAgent: "plumbline/" + version}), gitlab.New(gitlab.Options{UserAgent: "plumbline/" + version})
-	sharedmain.MainWithConfig(ctx, component, cfg,
+	events, claims, runs := gitevents.New(
+		system.Namespace(),
+	), claim.NewClaims(
+		system.Namespace(),
+	), pipelineruns.NewRuns(
+		system.Namespace(),
+	)
+	onGitHub, onGitLab := github.New(
+		github.Options{UserAgent: "plumbline/" + version},
+	), gitlab.New(
+		gitlab.Options{UserAgent: "plumbline/" + version},
+	)
+	sharedmain.MainWithConfig(
+		ctx,
+		component,
+		cfg,
 		gitevent.NewController(clients.Options{
 			Namespace:        system.Namespace(),
 			Version:          version,
@@ -137,17 +182,36 @@ func main() {
 			GlobalRepository: *global,
 			Workers:          *workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
-			Times:            clients.Times{OperatorRetry: *operatorRetry, CredentialLook: *look, LateReports: *lateReports, CloseWindow: *closeWindow},
+			Times: clients.Times{
+				OperatorRetry:  *operatorRetry,
+				CredentialLook: *look,
+				LateReports:    *lateReports,
+				CloseWindow:    *closeWindow,
+			},
 		}, events, claims, runs),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			return repository.NewController(repository.Options{
-				OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims, Runs: runs.Informer(ctx).GetIndexer(), GlobalRepository: *global,
+				OpenEvents:       events.Of,
+				EventInformer:    events.Informer(ctx).Informer(),
+				Claims:           claims,
+				Runs:             runs.Informer(ctx).GetIndexer(),
+				GlobalRepository: *global,
 			})(ctx, cmw)
 		}),
 		inBulk(sweeping(*secret, *global, events, byName(onGitHub, onGitLab))),
-		inBulk(webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global})),
-		applog.NewController(applog.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims}),
-		inBulk(hooklog.NewController(hooklog.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims})),
+		inBulk(
+			webhooksecret.NewController(
+				webhooksecret.Options{Namespace: system.Namespace(), AppSecret: *secret, GlobalRepository: *global},
+			),
+		),
+		applog.NewController(
+			applog.Options{Namespace: system.Namespace(), AppSecret: *secret, GitHub: onGitHub, Claims: claims},
+		),
+		inBulk(
+			hooklog.NewController(
+				hooklog.Options{Namespace: system.Namespace(), GlobalRepository: *global, Service: onGitLab, Claims: claims},
+			),
+		),
 	)
 	end() // if it was not told to
 	election.Wait()
@@ -201,10 +265,18 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leaderelection.Electio
 // settingsOfElection reads the ConfigMap of the leader election, nil if there is none. An API
 // server that has just begun refuses everybody until it has read the roles.
 func settingsOfElection(ctx context.Context, client kubernetes.Interface) (cm *corev1.ConfigMap, err error) {
-	waited := wait.PollUntilContextTimeout(ctx, time.Second, settingsWithin, true, func(ctx context.Context) (bool, error) {
-		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).Get(ctx, knativeelection.ConfigMapName(), metav1.GetOptions{})
-		return err == nil || fault.Gone(err), nil
-	})
+	waited := wait.PollUntilContextTimeout(
+		ctx,
+		time.Second,
+		settingsWithin,
+		true,
+		func(ctx context.Context) (bool, error) {
+			cm, err = client.CoreV1().
+				ConfigMaps(system.Namespace()).
+				Get(ctx, knativeelection.ConfigMapName(), metav1.GetOptions{})
+			return err == nil || fault.Gone(err), nil
+		},
+	)
 	switch {
 	case waited != nil:
 		return nil, cmp.Or(err, waited)

@@ -90,15 +90,22 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
-		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
-		missed: signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
-		asks:   asks, copies: secrets.New(asks, clock.RealClock{}),
+		namespace:  namespace,
+		client:     client,
+		unverified: unverified,
+		kube:       kube,
+		logger:     logger,
+		config:     settings,
+		missed:     signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
+		asks:       asks,
+		copies:     secrets.New(asks, clock.RealClock{}),
 		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
 		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
-			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).Informer(),
+			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).
+			Informer(),
 		budget: quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
 	}, nil
 }
@@ -169,9 +176,16 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 		}
 	}
 	for shard := range webhooksecret.Shards {
-		one := cache.NewListWatchFromClient(c.kube.CoreV1().RESTClient(), "secrets", c.namespace, fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)))
+		one := cache.NewListWatchFromClient(
+			c.kube.CoreV1().RESTClient(),
+			"secrets",
+			c.namespace,
+			fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)),
+		)
 		informer := cache.NewSharedInformer(one, &corev1.Secret{}, resync)
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, changed any) { set(changed) }})
+		_, err := informer.AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, changed any) { set(changed) }},
+		)
 		if err != nil {
 			return fmt.Errorf("watching the copies of webhook secrets: %w", err)
 		}
@@ -253,9 +267,16 @@ func (c *cluster) options(s settings) receiver.Options {
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget, Retention: func() time.Duration { return c.config.Load().SettledRetention },
-			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
-			Wait: wait,
+			Namespace: c.namespace,
+			Clock:     clock.RealClock{},
+			Budget:    c.budget,
+			Retention: func() time.Duration { return c.config.Load().SettledRetention },
+			Events: plumbline.GitEvents(
+				c.namespace,
+			),
+			Payloads:   blob.Payloads(plumbline, c.namespace),
+			Tombstones: plumbline.TombstonePages(c.namespace),
+			Wait:       wait,
 		},
 		Missed: c.missed.Ask,
 		Logger: c.logger,

@@ -87,12 +87,42 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free one")
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
-	flag.DurationVar(&s.apiWait, "api-wait", receiver.KubeCallBudget, "how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s")
-	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it")
-	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
-	flag.BoolVar(&s.preflight, "preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
-	flag.BoolVar(&s.profiling, "profiling", false, "serve /debug/pprof on port 8008, or PROFILING_PORT, to whoever reaches it")
-	flag.IntVar(&s.contention, "mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex; 0 is none")
+	flag.DurationVar(
+		&s.apiWait,
+		"api-wait",
+		receiver.KubeCallBudget,
+		"how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s",
+	)
+	flag.StringVar(
+		&s.appSecret,
+		"github-app-secret",
+		"plumbline-github-app",
+		"name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it",
+	)
+	flag.StringVar(
+		&s.global,
+		"global-repository",
+		"pipelines-as-code",
+		"name of the Repository in Plumbline's namespace whose settings complete those of all others",
+	)
+	flag.BoolVar(
+		&s.preflight,
+		"preflight",
+		false,
+		"print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything",
+	)
+	flag.BoolVar(
+		&s.profiling,
+		"profiling",
+		false,
+		"serve /debug/pprof on port 8008, or PROFILING_PORT, to whoever reaches it",
+	)
+	flag.IntVar(
+		&s.contention,
+		"mutex-profile-fraction",
+		0,
+		"one of so many waits for a lock is kept for /debug/pprof/mutex; 0 is none",
+	)
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
@@ -117,7 +147,10 @@ func newLogger() *zap.SugaredLogger {
 // reportInstallation prints what is wrong with the installation as far as it concerns the receiver;
 // it returns the exit code.
 func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
-	checker, err := preflight.New(cfg, preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret})
+	checker, err := preflight.New(
+		cfg,
+		preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret},
+	)
 	if err != nil {
 		logger.Errorw("preparing the preflight", zap.Error(err))
 		return 1

@@ -61,7 +61,11 @@ func traceFlags() map[string]*string {
 
 // newTracer installs the tracer that the keys configure. Deliveries are taken without traces rather
 // than not at all, so what is wrong with the configuration is logged.
-func newTracer(ctx context.Context, logger *zap.SugaredLogger, keys map[string]*string) (shutdown func(context.Context) error) {
+func newTracer(
+	ctx context.Context,
+	logger *zap.SugaredLogger,
+	keys map[string]*string,
+) (shutdown func(context.Context) error) {
 	data := map[string]string{}
 	for key, value := range keys {
 		if *value != "" {

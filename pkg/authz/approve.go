@@ -59,7 +59,9 @@ func (m *matter) givesNone(decision rules.Decision, recorded []history.Record) (
 	case m.remark() && allowed && m.EndsPending:
 		return rules.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
 	case m.again() && allowed && approval.Unread(recorded, m.Spec.SHA):
-		return rules.Decision{Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet."}, true
+		return rules.Decision{
+			Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet.",
+		}, true
 	}
 	return decision, !m.remark() || !allowed
 }
@@ -91,8 +93,14 @@ func (m *matter) bind(decision rules.Decision, heads []approval.Head) rules.Deci
 	}
 	asked := m.written()
 	if asked.SHA == "" && m.config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
-		return rules.Decision{Why: fmt.Sprintf("An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
-			"after reading it write /ok-to-test %s.", m.Spec.SHA, m.Spec.SHA)}
+		return rules.Decision{
+			Why: fmt.Sprintf(
+				"An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
+					"after reading it write /ok-to-test %s.",
+				m.Spec.SHA,
+				m.Spec.SHA,
+			),
+		}
 	}
 	comment := approval.Comment{Received: m.Spec.ReceivedAt.Time, SHA: asked.SHA}
 	if at := m.Spec.HappenedAt; at != nil {

@@ -101,7 +101,12 @@ type Desk struct {
 // New returns a desk that asks nobody yet. The Repository is the event's.
 func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) *Desk {
 	d := &Desk{repository: repository, config: c, sources: sources}
-	d.people = &lookups{Desk: d, names: map[rules.Person]string{}, answers: map[string]bool{}, known: map[rules.Question]bool{}}
+	d.people = &lookups{
+		Desk:    d,
+		names:   map[rules.Person]string{},
+		answers: map[string]bool{},
+		known:   map[rules.Question]bool{},
+	}
 	return d
 }
 
@@ -185,8 +190,16 @@ func (m *matter) decide(ctx context.Context) (rules.Decision, error) {
 func (m *matter) accessInput() rules.Input {
 	spec := m.Spec
 	in := rules.Input{
-		Trigger: spec.Trigger, Comment: spec.Comment != nil, Label: spec.EventType == match.LabelEvent, Restricted: m.repository.Spec.Restricts() != "",
-		SameRepository: SameRepository(m.Spec), Approved: m.Approval != nil, Members: m.config.MembersMayRun, Known: m.people.known,
+		Trigger:    spec.Trigger,
+		Comment:    spec.Comment != nil,
+		Label:      spec.EventType == match.LabelEvent,
+		Restricted: m.repository.Spec.Restricts() != "",
+		SameRepository: SameRepository(
+			m.Spec,
+		),
+		Approved: m.Approval != nil,
+		Members:  m.config.MembersMayRun,
+		Known:    m.people.known,
 	}
 	if m.Command != nil {
 		in.Command = rules.Command(m.Command.Kind)

@@ -24,7 +24,11 @@ import (
 
 // remember decides about a commit that nobody has approved, and that runs by an approval of another
 // one or not at all.
-func (m *matter) remember(ctx context.Context, decision rules.Decision, recorded []history.Record) (rules.Decision, error) {
+func (m *matter) remember(
+	ctx context.Context,
+	decision rules.Decision,
+	recorded []history.Record,
+) (rules.Decision, error) {
 	if !m.config.RememberApprovals || decision.Verdict == rules.Allowed {
 		return decision, nil
 	}
@@ -65,7 +69,8 @@ func (m *matter) remember(ctx context.Context, decision rules.Decision, recorded
 
 // wasPushed tells whether the event is that of a push to the pull request's branch.
 func (m *matter) wasPushed() bool {
-	return m.Spec.Comment == nil && m.Spec.Before != "" && slices.Contains([]string{"synchronize", "update"}, m.Spec.Action)
+	return m.Spec.Comment == nil && m.Spec.Before != "" &&
+		slices.Contains([]string{"synchronize", "update"}, m.Spec.Action)
 }
 
 // pushedBySomebodyElse says that the commit was pushed by another account than the author of the
@@ -104,7 +109,14 @@ func (m *matter) forgets(ctx context.Context, given *v1alpha1.Approval) (why str
 	case !may:
 		return given.By + " may not approve it any more", nil
 	}
-	different, err := m.sources.History.Differ(ctx, given.SHA, m.Spec.SHA, pipelinesascode.Definitions, owners.File, owners.AliasesFile)
+	different, err := m.sources.History.Differ(
+		ctx,
+		given.SHA,
+		m.Spec.SHA,
+		pipelinesascode.Definitions,
+		owners.File,
+		owners.AliasesFile,
+	)
 	switch {
 	case fault.Is(err, fault.Invalid):
 		return "what has been changed since cannot be told: " + fault.Of(err).Message, nil
@@ -121,7 +133,13 @@ func (m *matter) mayApprove(ctx context.Context, who string) (bool, error) {
 	in := m.accessInput()
 	in.Comment, in.Command, in.Own = true, rules.OkToTest, same(who, m.Spec.PullRequest.Author)
 	in.Label, in.Approved, in.Known = false, true, map[rules.Question]bool{}
-	approver := &lookups{Desk: m.Desk, spec: m.Spec, names: map[rules.Person]string{rules.Commenter: who}, answers: m.people.answers, known: in.Known}
+	approver := &lookups{
+		Desk:    m.Desk,
+		spec:    m.Spec,
+		names:   map[rules.Person]string{rules.Commenter: who},
+		answers: m.people.answers,
+		known:   in.Known,
+	}
 	decision, err := approver.answered(ctx, in, rules.Commenter)
 	return decision.Verdict == rules.Allowed, err
 }

@@ -87,7 +87,11 @@ func (p *parser) namespaces(previous Namespaces) Namespaces {
 }
 
 func (p *parser) badNamespaces(problem string, previous Namespaces) Namespaces {
-	p.bad(keyServeNamespaces, problem, namespacesForm+"; at the start no namespace of a team is served until the key is corrected")
+	p.bad(
+		keyServeNamespaces,
+		problem,
+		namespacesForm+"; at the start no namespace of a team is served until the key is corrected",
+	)
 	if previous.own != "" && previous.Broken == "" {
 		return previous
 	}

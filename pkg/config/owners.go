@@ -74,7 +74,15 @@ func (p *parser) owners() Owners {
 	}
 	if o.Broken != "" {
 		o.listed = nil
-		p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s; no event starts anything until it is mended", keyURLOwners, o.Broken, ownersForm))
+		p.errs = append(
+			p.errs,
+			fmt.Errorf(
+				"key %q: %s; allowed: %s; no event starts anything until it is mended",
+				keyURLOwners,
+				o.Broken,
+				ownersForm,
+			),
+		)
 	}
 	return o
 }

@@ -86,7 +86,10 @@ func (k *Keeper) Waiting() int { return k.waiting.len() }
 // NamesSecret tells whether a wait with this reason ends when somebody changes a Secret.
 func NamesSecret(reason string) bool {
 	switch reason {
-	case fault.ReasonCredentialsMissing, fault.ReasonCredentialsInvalid, fault.ReasonCredentialsRefused, fault.ReasonSecretMissing:
+	case fault.ReasonCredentialsMissing,
+		fault.ReasonCredentialsInvalid,
+		fault.ReasonCredentialsRefused,
+		fault.ReasonSecretMissing:
 		return true
 	}
 	return false

@@ -121,7 +121,12 @@ func (s *Session) renews() bool {
 // VisitOf is an event's visit at its Git service.
 func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
 	spec := &event.Spec
-	visit := fairqueue.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
+	visit := fairqueue.Visit{
+		Event:        event.Name,
+		Namespace:    spec.Repository.Namespace,
+		Host:         spec.Host,
+		Installation: spec.InstallationID,
+	}
 	if spec.Trigger == v1alpha1.TriggerPullRequest {
 		visit.PullsOf = spec.Repository.Name
 	}
@@ -130,7 +135,10 @@ func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
 
 // observe is told of each call to the Git service.
 func (s *Session) observe(a provider.Answered) {
-	s.keeper.options.Turns.Learn(VisitOf(s.event), fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed})
+	s.keeper.options.Turns.Learn(
+		VisitOf(s.event),
+		fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed},
+	)
 }
 
 // Shared tells whether the session has logged in with a token that another namespace than the
@@ -144,7 +152,9 @@ func (s *Session) Shared() bool {
 // Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried
 // again when it has changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	if len(validation.IsDNS1123Subdomain(name)) != 0 { // there is none, and a client cannot even ask for some of these names
+	if len(
+		validation.IsDNS1123Subdomain(name),
+	) != 0 { // there is none, and a client cannot even ask for some of these names
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
 	secret, err := s.keeper.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -172,7 +182,11 @@ func (s *Session) Refused(f *fault.Error) {
 // attempt is what the Git service is asked with in this session.
 func (s *Session) attempt() attempt {
 	ref := s.event.Spec.Repository
-	return attempt{secret: s.secret, content: s.saw[s.secret], repository: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
+	return attempt{
+		secret:     s.secret,
+		content:    s.saw[s.secret],
+		repository: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name},
+	}
 }
 
 // End gives the turn back and notes whether the event waits for an operator, as its status.waits

@@ -130,7 +130,8 @@ var (
 	query    = regexp.MustCompile(`(https?://[^\s"'?]+)\?[^\s"']*`)
 	// Tokens of GitHub and GitLab, JWTs, and anything that follows the word Bearer.
 	token = regexp.MustCompile(
-		`\b(gh[opsur]_|github_pat_|gl[a-z]{2,5}-)[A-Za-z0-9_.=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+|\b[Bb]earer\s+[\w.=+/-]{8,}`)
+		`\b(gh[opsur]_|github_pat_|gl[a-z]{2,5}-)[A-Za-z0-9_.=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+|\b[Bb]earer\s+[\w.=+/-]{8,}`,
+	)
 )
 
 // stable takes out of an API server's message what varies from one attempt to the next, and no

@@ -24,7 +24,12 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 		// start something.
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", decision.Why), nil
 	}
-	return p.end(v1alpha1.DispositionPending, p.spec.SHA, decision.Pending(), decision.Why+" "+p.desk.Approvers(p.known())), nil
+	return p.end(
+		v1alpha1.DispositionPending,
+		p.spec.SHA,
+		decision.Pending(),
+		decision.Why+" "+p.desk.Approvers(p.known()),
+	), nil
 }
 
 // known is the event as far as it is known by now.

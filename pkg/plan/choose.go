@@ -68,8 +68,11 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	}
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
 	if len(d.runs.all) == 0 && d.retest.left > 0 {
-		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf("of %d pipelines for this event none has a latest run on this commit that ended without success: "+
-			"a command that names one starts it all the same", d.retest.left)
+		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
+			"of %d pipelines for this event none has a latest run on this commit that ended without success: "+
+				"a command that names one starts it all the same",
+			d.retest.left,
+		)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
 	return nil
@@ -124,7 +127,10 @@ func (d *draft) candidates() ([]Decision, []*candidate) {
 			decisions[i] = known
 		}
 		if decisions[i].Open {
-			open = append(open, &candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]})
+			open = append(
+				open,
+				&candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]},
+			)
 		}
 	}
 	return decisions, open
@@ -143,7 +149,10 @@ func waiting(candidates []*candidate) error {
 		return nil
 	}
 	soonest := slices.MinFunc(waits, func(a, b error) int {
-		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class), cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
+		return cmp.Or(
+			cmp.Compare(fault.Of(a).Class, fault.Of(b).Class),
+			cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter),
+		)
 	})
 	return fault.Among(soonest, waits...)
 }
@@ -152,9 +161,21 @@ func waiting(candidates []*candidate) error {
 func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, message string) {
 	switch {
 	case runs > 0:
-		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", runs, definitions, Definitions)
+		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf(
+			"%d of %d pipelines in %s are for this event",
+			runs,
+			definitions,
+			Definitions,
+		)
 	case definitions == 0:
-		return v1alpha1.DispositionIgnored, "NoPipelines", fmt.Sprintf("the commit has no PipelineRun in a .yaml or .yml file of %s", Definitions)
+		return v1alpha1.DispositionIgnored, "NoPipelines", fmt.Sprintf(
+			"the commit has no PipelineRun in a .yaml or .yml file of %s",
+			Definitions,
+		)
 	}
-	return v1alpha1.DispositionIgnored, "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", definitions, Definitions)
+	return v1alpha1.DispositionIgnored, "NoMatch", fmt.Sprintf(
+		"none of the %d pipelines in %s is for this event",
+		definitions,
+		Definitions,
+	)
 }

@@ -83,7 +83,8 @@ func withLineFeeds(comment string) string {
 
 // startsFailed tells whether a command starts what is for it as far as it has not run with success.
 func (p *planner) startsFailed() bool {
-	return p.command != nil && p.malformed == nil && (p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
+	return p.command != nil && p.malformed == nil &&
+		(p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
 }
 
 // first waits until what ran can be read without somebody else deciding by the same.
@@ -189,7 +190,11 @@ func (p *planner) badArgument() string {
 		case secret[name]:
 			return shown(name) + " has its value from a secret, which no comment replaces"
 		case !declared[name]:
-			return fmt.Sprintf("the Repository has no param %s in spec.params. Those that can be set: %s", shown(name), listed(slices.Sorted(maps.Keys(declared))))
+			return fmt.Sprintf(
+				"the Repository has no param %s in spec.params. Those that can be set: %s",
+				shown(name),
+				listed(slices.Sorted(maps.Keys(declared))),
+			)
 		}
 	}
 	return ""
@@ -246,7 +251,12 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 	for i := range decisions {
 		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that there is not, so it starts nothing"
 	}
-	return fmt.Sprintf("nothing was started: %s has no pipeline called %s. There are: %s", Definitions, listed(unknown), listed(slices.Sorted(maps.Keys(known))))
+	return fmt.Sprintf(
+		"nothing was started: %s has no pipeline called %s. There are: %s",
+		Definitions,
+		listed(unknown),
+		listed(slices.Sorted(maps.Keys(known))),
+	)
 }
 
 // nameOf is what people call a definition, its placeholders replaced as far as that is known

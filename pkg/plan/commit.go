@@ -28,7 +28,12 @@ func (p *planner) saidOnCommit() *Plan {
 	if !p.onCommit() {
 		return nil
 	}
-	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NoCommand", "a comment on a commit starts something only if it has a command")
+	return p.end(
+		v1alpha1.DispositionIgnored,
+		p.spec.SHA,
+		"NoCommand",
+		"a comment on a commit starts something only if it has a command",
+	)
 }
 
 // aim notes which branch or tag a command on a commit names. Without one it is the default branch,
@@ -62,8 +67,15 @@ func (p *planner) isHead(sha string) error {
 	if tag, is := strings.CutPrefix(p.spec.BaseRef, tags); is {
 		named = "the tag " + shown(tag)
 	}
-	return over("NotTheHead", fmt.Sprintf("nothing was done: %s is at commit %s, and the comment is on %s. Comment on that one, or name another branch:NAME or tag:NAME",
-		named, head, sha))
+	return over(
+		"NotTheHead",
+		fmt.Sprintf(
+			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on that one, or name another branch:NAME or tag:NAME",
+			named,
+			head,
+			sha,
+		),
+	)
 }
 
 // ofRef leaves of the records of a commit those of the branch or tag that a command on it is about.

@@ -52,12 +52,21 @@ func (p *planner) newFacts(head git.Head) (*facts, error) {
 func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error) {
 	repository := p.Repository
 	scope, err := template.New(template.Facts{
-		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: params,
+		Key:       p.Event.Name,
+		Variables: resolve.Variables(p.spec, head, repository.Namespace),
+		Headers:   p.spec.Headers,
+		Params:    params,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
-	f := &facts{ask: p.Sources, spec: p.spec, scope: scope, event: match.Of(p.spec, head.Commit.Title), asked: map[string]error{}}
+	f := &facts{
+		ask:   p.Sources,
+		spec:  p.spec,
+		scope: scope,
+		event: match.Of(p.spec, head.Commit.Title),
+		asked: map[string]error{},
+	}
 	f.event.Params = scope.Params()
 	if p.Approval != nil {
 		f.withheld = withheld(repository)
@@ -200,8 +209,12 @@ func (f *facts) learnPulls(ctx context.Context) error {
 
 func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
 	if name := f.withheld[ref]; name != "" {
-		return fault.Invalidf("SecretWithheld", "the param %s holds a secret, and this commit is of somebody who may not start anything: "+
-			"a maintainer can set untrusted: true beside its secret_ref in the Repository", name)
+		return fault.Invalidf(
+			"SecretWithheld",
+			"the param %s holds a secret, and this commit is of somebody who may not start anything: "+
+				"a maintainer can set untrusted: true beside its secret_ref in the Repository",
+			name,
+		)
 	}
 	value, err := f.ask.Secret(ctx, ref)
 	if err != nil {

@@ -43,13 +43,18 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if in.Earlier != nil {
 		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.desk = authz.New(in.Repository, in.Config, authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
+	p.desk = authz.New(
+		in.Repository,
+		in.Config,
+		authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded},
+	)
 	made, err := p.make(ctx)
 	if made == nil {
 		made = &Plan{}
 	}
 	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
-	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
+	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil ||
+		p.EndsPending
 	return made, err
 }
 
@@ -145,7 +150,9 @@ func (p *planner) complete(ctx context.Context) error {
 	// A service that is asked for the comment must say what its delivery says: one that was edited
 	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
-		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
+		return &Over{
+			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does")),
+		}
 	}
 	p.spec.Comment.Body = heard.Body
 	return p.isHead(sha)
@@ -161,7 +168,11 @@ func (p *planner) serves(ctx context.Context) error {
 
 // end is the plan of an event that starts nothing, whatever is defined.
 func (p *planner) end(disposition v1alpha1.Disposition, sha, reason, message string) *Plan {
-	return &Plan{Ending: Ending{Disposition: disposition, Reason: reason, Message: message}, Commits: Commits{HeadSHA: sha}, Runs: p.earlierRuns()}
+	return &Plan{
+		Ending:  Ending{Disposition: disposition, Reason: reason, Message: message},
+		Commits: Commits{HeadSHA: sha},
+		Runs:    p.earlierRuns(),
+	}
 }
 
 func (p *planner) earlierRuns() []Run {
@@ -192,8 +203,14 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 	d.set = set.Resting(d.rest)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
-			Files: p.Source, Addresses: p.Addresses, Web: p.Web, SHA: made.DefinitionSHA, Remote: p.Config.Remote, Service: p.Config.GitHubURL,
-			Missing: p.Missing, Known: files,
+			Files:     p.Source,
+			Addresses: p.Addresses,
+			Web:       p.Web,
+			SHA:       made.DefinitionSHA,
+			Remote:    p.Config.Remote,
+			Service:   p.Config.GitHubURL,
+			Missing:   p.Missing,
+			Known:     files,
 		})
 	}
 	return made, d.choose(ctx, made)

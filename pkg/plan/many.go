@@ -24,8 +24,15 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 	if d.Earlier != nil {
 		none = "no more of them are started"
 	}
-	return fault.Invalidf("TooManyPipelines", "%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
-		"Narrow their annotations, or start several from one pipeline", selected, Definitions, v1alpha1.MaxRuns, none)
+	return fault.Invalidf(
+		"TooManyPipelines",
+		"%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
+			"Narrow their annotations, or start several from one pipeline",
+		selected,
+		Definitions,
+		v1alpha1.MaxRuns,
+		none,
+	)
 }
 
 // refuseOpen ends the planning with one check that says why. What was created for the event before
@@ -48,8 +55,10 @@ func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 // a whole.
 func (p *planner) wholeRefused(why *fault.Error) Run {
 	return Run{
-		Pipeline: Definitions, Namespace: p.spec.Repository.Namespace, Name: resources.RunName(p.Event.Name, Definitions, 0, Definitions),
-		Refused: &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message},
+		Pipeline:  Definitions,
+		Namespace: p.spec.Repository.Namespace,
+		Name:      resources.RunName(p.Event.Name, Definitions, 0, Definitions),
+		Refused:   &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message},
 	}
 }
 

@@ -60,13 +60,15 @@ func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
 }
 
 func pushesBranch(spec *v1alpha1.GitEventSpec) bool {
-	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil && strings.HasPrefix(spec.BaseRef, branchPrefix)
+	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil &&
+		strings.HasPrefix(spec.BaseRef, branchPrefix)
 }
 
 // ownEvent reports whether an event is a pull request's own: it was opened, reopened or pushed to,
 // or is ready for review.
 func ownEvent(spec *v1alpha1.GitEventSpec) bool {
-	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent && !spec.Closes()
+	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent &&
+		!spec.Closes()
 }
 
 // leftToPull returns an Ignored fault if the own event of an open pull request of the pushed branch
@@ -117,9 +119,15 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	case late:
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
-		return false, d.lookAgain("the event of open pull request #%d, which may run the same commit, is not planned yet", pull.Number)
+		return false, d.lookAgain(
+			"the event of open pull request #%d, which may run the same commit, is not planned yet",
+			pull.Number,
+		)
 	case len(known) == 0 && isHead:
-		return false, d.lookAgain("the event of open pull request #%d, which has the same commit, is not on record yet", pull.Number)
+		return false, d.lookAgain(
+			"the event of open pull request #%d, which has the same commit, is not on record yet",
+			pull.Number,
+		)
 	}
 	return false, nil
 }
@@ -207,7 +215,11 @@ func (d *draft) soonLate(push *v1alpha1.GitEventSpec) bool {
 // others returns those events of a subject that are picked. Of two events of which either may go on
 // without the other, one has to see what the other one has decided: what is not decided and
 // outdates cannot record a decision that it made without reading again.
-func (d *draft) others(ctx context.Context, subjects string, picks, outdates func(*v1alpha1.GitEventSpec) bool) ([]history.Record, error) {
+func (d *draft) others(
+	ctx context.Context,
+	subjects string,
+	picks, outdates func(*v1alpha1.GitEventSpec) bool,
+) ([]history.Record, error) {
 	list := func() ([]history.Record, error) {
 		all, err := d.RecordsOf(ctx, subjects)
 		if err != nil {

@@ -41,8 +41,11 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		run.Wishes = annotations.Read(made.Annotations, annotations.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
-			Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }})
+		run.Wishes = annotations.Read(
+			made.Annotations,
+			annotations.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
+				Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }},
+		)
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
@@ -103,7 +106,8 @@ func (c *candidate) decide(reason string) {
 // postpone leaves a candidate open. One that is selected already gets its run, so that its author
 // sees a check that says what it waits for, unless not even its name is known.
 func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) {
-	if c.decision.Reason == "" || f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
+	if c.decision.Reason == "" ||
+		f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
 		c.decision.Reason = "waiting: " + f.Message
 	}
 	if selected && !strings.Contains(run.Pipeline, "{{") {
@@ -137,18 +141,38 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if v1alpha1.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline
 		run.Pipeline = c.definition.Name
-		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s", c.definition.File, maxPipelineName, name)
+		return nil, fault.Invalidf(
+			"BadName",
+			"%s: with the variables replaced metadata.name is longer than %d bytes: %s",
+			c.definition.File,
+			maxPipelineName,
+			name,
+		)
 	}
 	if err := d.runs.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
 	target, source := match.Branches(d.facts.event, rendered.Annotations)
 	event := &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Event.Namespace, Name: d.Event.Name, Annotations: d.Event.Annotations}, Spec: *d.spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   d.Event.Namespace,
+			Name:        d.Event.Name,
+			Annotations: d.Event.Annotations,
+		},
+		Spec: *d.spec,
 	}
 	made = resources.MakePipelineRun(resources.RunInput{
-		Event: event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
-		Secret: run.Secret, LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
+		Event:        event,
+		Head:         d.head,
+		Rendered:     rendered,
+		TargetBranch: target,
+		SourceBranch: source,
+		Definition:   c.definition,
+		Name:         run.Name,
+		Namespace:    run.Namespace,
+		Secret:       run.Secret,
+		LogURL:       d.Config.Console.Links(run.Namespace, run.Name).Run,
+		Version:      d.Version,
 	})
 	if d.Approval != nil {
 		resources.Confine(made, d.serviceAccount())

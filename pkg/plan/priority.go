@@ -29,7 +29,9 @@ const priorityPatience = 10 * time.Second
 // author has written has no part in it.
 func (d *draft) prioritize(ctx context.Context) string {
 	settings := d.Repository.Spec.Settings
-	if d.priority.value != nil || settings == nil || settings.QueuePriority == "" || d.Repository.Spec.Concurrency(nil) == 0 || d.started() {
+	if d.priority.value != nil || settings == nil || settings.QueuePriority == "" ||
+		d.Repository.Spec.Concurrency(nil) == 0 ||
+		d.started() {
 		return d.priority.says
 	}
 	value, told, err := d.evaluatePriority(ctx, settings.QueuePriority)
@@ -45,7 +47,8 @@ func (d *draft) prioritize(ctx context.Context) string {
 // started tells whether an attempt before this one has decided a run of the event. If it stored no
 // priority there was no line, and the run keeps its place: the event has 0.
 func (d *draft) started() bool {
-	return d.Earlier != nil && slices.ContainsFunc(d.Earlier.Runs, func(run Run) bool { return run.Refused == nil && !run.Unresolved })
+	return d.Earlier != nil &&
+		slices.ContainsFunc(d.Earlier.Runs, func(run Run) bool { return run.Refused == nil && !run.Unresolved })
 }
 
 // evaluatePriority evaluates with a budget of its own: the expressions of .tekton, which strangers

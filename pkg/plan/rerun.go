@@ -79,7 +79,10 @@ func (p *planner) stands(sha string) error {
 	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
 		return over("NotApproved", "No run of this commit, which is a fork's, is on record: nobody has allowed it.")
 	case p.rerun.Unrecorded && head != sha:
-		return over("NotTheHead", fmt.Sprintf("Nothing is on record of commit %s, and the head of pull request #%d is %s now.", sha, pr.Number, head))
+		return over(
+			"NotTheHead",
+			fmt.Sprintf("Nothing is on record of commit %s, and the head of pull request #%d is %s now.", sha, pr.Number, head),
+		)
 	}
 	return nil
 }
@@ -103,7 +106,10 @@ func (d *draft) repeats(c *candidate) bool {
 	case c.definition.Err != nil:
 		c.err = c.definition.Err
 	default:
-		c.selection = match.Decision{Selected: true, Reason: fmt.Sprintf("%s: %s asked for it to run again", match.Selected, d.spec.Sender)}
+		c.selection = match.Decision{
+			Selected: true,
+			Reason:   fmt.Sprintf("%s: %s asked for it to run again", match.Selected, d.spec.Sender),
+		}
 	}
 	return true
 }

@@ -60,8 +60,16 @@ func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 		if r.Event.Name != d.Approval.Event || !d.spec.Happened().Before(r.Event.Happened()) {
 			continue
 		}
-		if slices.ContainsFunc(r.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) }) {
-			return fault.Ignoredf("NotSelected", "%s has approved the commit since then, and the event of that, %s, has started it", d.Approval.By, r.Event.Name)
+		if slices.ContainsFunc(
+			r.Event.Status.Runs,
+			func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) },
+		) {
+			return fault.Ignoredf(
+				"NotSelected",
+				"%s has approved the commit since then, and the event of that, %s, has started it",
+				d.Approval.By,
+				r.Event.Name,
+			)
 		}
 	}
 	return nil

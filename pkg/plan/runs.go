@@ -40,7 +40,12 @@ func (r *runs) distinct(run *Run, file string) error {
 		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline {
 			name := run.Pipeline
 			run.Pipeline = file
-			return fault.Invalidf("DuplicateName", "%s: with the variables replaced another PipelineRun is called %s, too: give each its own name", file, name)
+			return fault.Invalidf(
+				"DuplicateName",
+				"%s: with the variables replaced another PipelineRun is called %s, too: give each its own name",
+				file,
+				name,
+			)
 		}
 	}
 	return nil

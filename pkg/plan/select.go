@@ -20,7 +20,11 @@ const incompleteFiles = "the Git service did not list all changed files"
 // it refers to is open.
 func (d *draft) selects(ctx context.Context, c *candidate) {
 	if run := d.runs.named(c.run); run != nil {
-		c.selection = match.Decision{Selected: true, Reason: cmp.Or(c.decision.Selected, match.Selected), Incomplete: run.Note != ""}
+		c.selection = match.Decision{
+			Selected:   true,
+			Reason:     cmp.Or(c.decision.Selected, match.Selected),
+			Incomplete: run.Note != "",
+		}
 		return
 	}
 	if d.repeats(c) {

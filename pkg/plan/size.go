@@ -52,9 +52,15 @@ func (s *size) told() string {
 	if s.earlier > 0 {
 		started = fmt.Sprintf(" beside the %.1f MiB of those that were started before", float64(s.earlier)/(1<<20))
 	}
-	return fmt.Sprintf("the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are kept for one event: "+
-		"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
-		len(s.of), float64(s.total)/(1<<20), started, MaxBytes>>20, strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are kept for one event: "+
+			"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
+		len(s.of),
+		float64(s.total)/(1<<20),
+		started,
+		MaxBytes>>20,
+		strings.Join(names, ", "),
+	)
 }
 
 func (d *draft) forgetManifests() {

@@ -42,7 +42,10 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if len(denied) == 0 {
 		return ""
 	}
-	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(denied, ", ") + "."
+	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(
+		denied,
+		", ",
+	) + "."
 }
 
 // mentions tells whether a word is anywhere in a PipelineRun.

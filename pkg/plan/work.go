@@ -42,6 +42,9 @@ func (w *work) tooMuch() error {
 	if w.done <= maxWork {
 		return nil
 	}
-	return fault.Invalidf("TooMuchWork", "the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
-		"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver")
+	return fault.Invalidf(
+		"TooMuchWork",
+		"the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
+			"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver",
+	)
 }

@@ -41,7 +41,12 @@ func IsDefinition(name string) bool {
 // ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the
 // first error. What is more or larger than Plumbline reads is an Invalid fault that names the
 // directory.
-func ReadFiles(ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error)) ([]git.File, error) {
+func ReadFiles(
+	ctx context.Context,
+	dir string,
+	names []string,
+	read func(context.Context, string) ([]byte, error),
+) ([]git.File, error) {
 	if len(names) > MaxFiles {
 		return nil, fault.Invalidf("TooManyFiles", "%s holds %d YAML files: at most %d are read", dir, len(names), MaxFiles)
 	}
@@ -85,7 +90,12 @@ func ReadFiles(ctx context.Context, dir string, names []string, read func(contex
 // CheckTotal refuses a directory whose files are too large together, in bytes.
 func CheckTotal(dir string, total int) error {
 	if total > maxTotal {
-		return fault.Invalidf("FilesTooLarge", "the YAML files in %s have more than %d bytes together: no more are read", dir, maxTotal)
+		return fault.Invalidf(
+			"FilesTooLarge",
+			"the YAML files in %s have more than %d bytes together: no more are read",
+			dir,
+			maxTotal,
+		)
 	}
 	return nil
 }

@@ -24,7 +24,10 @@ func Differ(earlier, later string, names []string, root func(sha string) ([]Entr
 		return nil, notComparable(err)
 	}
 	before, err := listed(root, earlier)
-	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonCommitUnknown { // it was there: it has been replaced and thrown away
+	if f := fault.Of(
+		err,
+	); f != nil &&
+		f.Reason == fault.ReasonCommitUnknown { // it was there: it has been replaced and thrown away
 		return nil, fault.Invalidf(ReasonNotComparable, "%s", f.Message)
 	}
 	if err != nil {

@@ -108,8 +108,14 @@ func addressRefused(req *http.Request, err error) error {
 		why = "it resolves to an address that is not public"
 	}
 	host := req.URL.Hostname()
-	return fault.Operatorf(ReasonAddressRefused, "%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
-		"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there", host, why, host)
+	return fault.Operatorf(
+		ReasonAddressRefused,
+		"%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
+			"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there",
+		host,
+		why,
+		host,
+	)
 }
 
 // ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation

@@ -17,7 +17,11 @@ import (
 func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
 	if strings.Contains(raw, "@") { // and is not repeated: it may be a password
-		return nil, fault.Operatorf("BadConfiguration", "%s has an @: set it to https://<host>, without a user or password", setting)
+		return nil, fault.Operatorf(
+			"BadConfiguration",
+			"%s has an @: set it to https://<host>, without a user or password",
+			setting,
+		)
 	}
 	if err != nil || base.Host == "" {
 		return nil, fault.Operatorf("BadConfiguration", "%s %q is not a URL: set it to https://<host>", setting, raw)
@@ -50,7 +54,12 @@ func Host(u *url.URL) string {
 // know its own scheme redirects to the same host without, and the token would go there.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme != via[0].URL.Scheme {
-		return fault.Operatorf("ForeignHost", "the Git service redirects to %s://%s; credentials are not sent there", req.URL.Scheme, req.URL.Host)
+		return fault.Operatorf(
+			"ForeignHost",
+			"the Git service redirects to %s://%s; credentials are not sent there",
+			req.URL.Scheme,
+			req.URL.Host,
+		)
 	}
 	if len(via) > 5 || req.Method != via[0].Method {
 		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")

@@ -141,7 +141,8 @@ func (p *Pace) Learn(header http.Header, err error) {
 		return
 	}
 	f := fault.Of(err)
-	if f.Class != fault.Throttled || f.RetryAfter <= 0 || f.Reason == fault.ReasonBusy { // of our own making: the service was called
+	if f.Class != fault.Throttled || f.RetryAfter <= 0 ||
+		f.Reason == fault.ReasonBusy { // of our own making: the service was called
 		return
 	}
 	p.mu.Lock()

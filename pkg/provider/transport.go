@@ -172,7 +172,12 @@ func refused(req *http.Request, resp *http.Response, body []byte) error {
 	}
 	// An answer that is not JSON (a proxy's page) has no message.
 	_ = json.Unmarshal(body, &said)
-	return &StatusError{Code: resp.StatusCode, Header: resp.Header, Message: cmp.Or(said.Message, said.Description), fault: f}
+	return &StatusError{
+		Code:    resp.StatusCode,
+		Header:  resp.Header,
+		Message: cmp.Or(said.Message, said.Description),
+		fault:   f,
+	}
 }
 
 // unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is

@@ -63,7 +63,12 @@ func (o object) size() int {
 }
 
 // Files returns the files of a directory. list and read are called for what is not kept.
-func (t *Trees) Files(ctx context.Context, tree TreeID, list func() ([]Definition, error), read func(context.Context, Definition) ([]byte, error)) ([]git.File, error) {
+func (t *Trees) Files(
+	ctx context.Context,
+	tree TreeID,
+	list func() ([]Definition, error),
+	read func(context.Context, Definition) ([]byte, error),
+) ([]git.File, error) {
 	found, ok := t.get(tree)
 	if !ok {
 		listed, err := list()
@@ -79,7 +84,11 @@ func (t *Trees) Files(ctx context.Context, tree TreeID, list func() ([]Definitio
 		ids[f.Path], names = f.ID, append(names, f.Path)
 	}
 	return ReadFiles(ctx, tree.Dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		return t.File(tree.Reader, ids[name], func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) })
+		return t.File(
+			tree.Reader,
+			ids[name],
+			func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) },
+		)
 	})
 }
 
@@ -118,7 +127,10 @@ func (t *Trees) keep(key TreeID, o object) {
 	defer t.mu.Unlock()
 	if t.kept == nil {
 		// Without a bound of its own: it is the bytes that are bounded.
-		t.kept = lru.NewWithEvictionFunc(0, func(_ lru.Key, o any) { t.bytes -= o.(object).size() }) //nolint:forcetypeassert // as above
+		t.kept = lru.NewWithEvictionFunc(
+			0,
+			func(_ lru.Key, o any) { t.bytes -= o.(object).size() },
+		) //nolint:forcetypeassert // as above
 	}
 	if _, there := t.kept.Get(key); there {
 		return

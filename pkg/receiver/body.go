@@ -48,7 +48,11 @@ var (
 // read returns the whole body, with a slot that is held until release is called. Who sends a body
 // has no slot before it is there, but for one over smallBodyBytes: it takes a slot for large ones
 // when it has sent that much.
-func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+func (h *Handler) read(
+	ctx context.Context,
+	w http.ResponseWriter,
+	r *http.Request,
+) (body []byte, release func(), err error) {
 	none := func() {}
 	if r.ContentLength > MaxBodyBytes {
 		return nil, none, errTooLarge

@@ -31,7 +31,13 @@ func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
 	if ok {
 		return nil
 	}
-	return fault.Throttledf(scope.Reason(), budgetRetry, "the open events of %s have used up %s", scope, r.Budget.Limits(scope))
+	return fault.Throttledf(
+		scope.Reason(),
+		budgetRetry,
+		"the open events of %s have used up %s",
+		scope,
+		r.Budget.Limits(scope),
+	)
 }
 
 // unrecorded answers what Record refuses. Whoever sends learns whose budget is used up, and nothing
@@ -47,7 +53,10 @@ func unrecorded(err error) answer {
 	case quota.ReasonNamespace:
 		return unavailable("the open events of the Repository's namespace have used up their budget: "+again, err)
 	case fairness.ReasonRate:
-		return unavailable("Repositories of this namespace have sent many large deliveries in a short time: send the delivery again in a minute", err)
+		return unavailable(
+			"Repositories of this namespace have sent many large deliveries in a short time: send the delivery again in a minute",
+			err,
+		)
 	case quota.ReasonTotal:
 		return unavailable("the open events of this installation have used up their budget: "+again, err)
 	}

@@ -45,7 +45,12 @@ func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	return &Server{
 		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe(),
 		connections: connlimit.New(connlimit.Limits{
-			Total: maxConnections, Unverified: maxUnverified, Bytes: maxUnslottedBytes, Patience: patience, Headers: headerTimeout, Rate: contendedRate,
+			Total:      maxConnections,
+			Unverified: maxUnverified,
+			Bytes:      maxUnslottedBytes,
+			Patience:   patience,
+			Headers:    headerTimeout,
+			Rate:       contendedRate,
 		}, metrics),
 	}
 }

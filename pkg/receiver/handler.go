@@ -174,7 +174,11 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return rejected(http.StatusMethodNotAllowed, "MethodNotAllowed", "deliveries are sent by POST")
 	}
 	if d.provider = h.claimant(r.Header); d.provider == nil {
-		return rejected(http.StatusBadRequest, "UnknownService", "no Git service recognises this request: its headers are not those of a webhook delivery")
+		return rejected(
+			http.StatusBadRequest,
+			"UnknownService",
+			"no Git service recognises this request: its headers are not those of a webhook delivery",
+		)
 	}
 	body, release, err := h.read(ctx, w, r)
 	d.release = sync.OnceFunc(release)
@@ -190,7 +194,10 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 	case !d.origin.App && d.provider.BaseURL != nil:
 		return h.acceptOwn(ctx, d)
 	case !d.origin.App:
-		return ignored("NotTheApp", "only deliveries of the GitHub App are served: install the App on the repository and remove this webhook")
+		return ignored(
+			"NotTheApp",
+			"only deliveries of the GitHub App are served: install the App on the repository and remove this webhook",
+		)
 	}
 	return h.accept(ctx, d)
 }
@@ -239,7 +246,12 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	return h.record(ctx, d, repository, spec)
 }
 
-func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alpha1.Repository, spec *v1alpha1.GitEventSpec) answer {
+func (h *Handler) record(
+	ctx context.Context,
+	d *delivery,
+	repository *pacv1alpha1.Repository,
+	spec *v1alpha1.GitEventSpec,
+) answer {
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}

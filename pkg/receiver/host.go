@@ -14,7 +14,10 @@ import (
 func otherHost(d *delivery, baseURL, canonical string, spec *v1alpha1.GitEventSpec) *answer {
 	configured := hostOf(baseURL)
 	if configured == "" {
-		a := unavailable("the configuration cannot be read at the moment", fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name))
+		a := unavailable(
+			"the configuration cannot be read at the moment",
+			fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name),
+		)
 		return &a
 	}
 	if hostOf(canonical) == configured && hostOf("https://"+spec.Host+"/x") == configured {

@@ -119,7 +119,9 @@ func (r *Recorder) buried(ctx context.Context, name string, spec *v1alpha1.GitEv
 		return sight{}, false
 	}
 	if err != nil {
-		return sight{err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err))}, false
+		return sight{
+			err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err)),
+		}, false
 	}
 	entry, buried := tombstone.Find(page, name, r.Clock.Now())
 	switch {

@@ -64,7 +64,13 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}
 	return &Metrics{
-		deliveries: deliveries, duration: duration, refused: refused, previous: previous, overBudget: overBudget, open: open, cut: cut,
+		deliveries: deliveries,
+		duration:   duration,
+		refused:    refused,
+		previous:   previous,
+		overBudget: overBudget,
+		open:       open,
+		cut:        cut,
 	}, nil
 }
 

@@ -34,7 +34,11 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 		return unavailable("the Repository's Git service cannot be told at the moment", err)
 	}
 	if service.Webhook.Name == "" {
-		return h.stranger(d, "NoWebhookSecret", "the Repository of "+canonical+" names no secret of its webhook: set git_provider.webhook_secret")
+		return h.stranger(
+			d,
+			"NoWebhookSecret",
+			"the Repository of "+canonical+" names no secret of its webhook: set git_provider.webhook_secret",
+		)
 	}
 	secret, err := h.Services.Secret(ctx, service.Webhook)
 	if err != nil {
@@ -43,7 +47,10 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	// Nobody waits for a newer secret here: the time would tell strangers that the project is
 	// onboarded.
 	if err := d.verify(secret, false); err != nil {
-		return unverified(err, func() answer { return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message) })
+		return unverified(
+			err,
+			func() answer { return h.stranger(d, "Unauthenticated", canonical+": "+fault.Of(err).Message) },
+		)
 	}
 	d.verified = true
 	if err := h.Recorder.Affords(repository.Namespace, d.origin.Push, len(d.body)); err != nil {
@@ -53,7 +60,12 @@ func (h *Handler) acceptOwn(ctx context.Context, d *delivery) answer {
 	if err != nil {
 		return undecoded(err)
 	}
-	if refusal := otherHost(d, d.provider.BaseURL(service.URL, service.RepositoryURL, spec.Project), canonical, spec); refusal != nil {
+	if refusal := otherHost(
+		d,
+		d.provider.BaseURL(service.URL, service.RepositoryURL, spec.Project),
+		canonical,
+		spec,
+	); refusal != nil {
 		return *refusal
 	}
 	return h.record(ctx, d, repository, spec)

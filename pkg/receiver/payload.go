@@ -20,7 +20,10 @@ import (
 // writePayload returns how many bytes of the payloads are there, or may be: some of them when
 // others could not be written, and those twice that were tried twice. Made are those of them that
 // were not there before.
-func (r *Recorder) writePayload(ctx context.Context, payloads []*v1alpha1.EventPayload) (written, made int64, err error) {
+func (r *Recorder) writePayload(
+	ctx context.Context,
+	payloads []*v1alpha1.EventPayload,
+) (written, made int64, err error) {
 	bounded := boundedPayloads{r.Payloads, r.Wait, &atomic.Int64{}, &atomic.Int64{}}
 	err = blob.Write(ctx, bounded, payloads)
 	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
@@ -50,7 +53,11 @@ type boundedPayloads struct {
 }
 
 // Create implements blob's writer.
-func (b boundedPayloads) Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (created *v1alpha1.EventPayload, err error) {
+func (b boundedPayloads) Create(
+	ctx context.Context,
+	payload *v1alpha1.EventPayload,
+	opts metav1.CreateOptions,
+) (created *v1alpha1.EventPayload, err error) {
 	err = uncontended(func() error {
 		ctx, cancel := b.wait.call(ctx)
 		defer cancel()

@@ -25,7 +25,14 @@ import (
 type gitEvents interface {
 	Create(ctx context.Context, event *v1alpha1.GitEvent, opts metav1.CreateOptions) (*v1alpha1.GitEvent, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.GitEvent, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
 }
 
 type eventPayloads interface {
@@ -35,7 +42,14 @@ type eventPayloads interface {
 
 type tombstonePages interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.TombstonePage, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.TombstonePage, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.TombstonePage, error)
 }
 
 // Recorder makes deliveries durable.
@@ -113,12 +127,18 @@ func (r *Recorder) Affords(namespace string, push bool, size int) error {
 // it. It returns without error only when that GitEvent is in the API server, or its tombstone.
 // Every error means that the delivery must come again; it is safe to repeat at any time and on any
 // number of replicas at once.
-func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
+func (r *Recorder) Record(
+	ctx context.Context,
+	spec *v1alpha1.GitEventSpec,
+	body []byte,
+) (name string, created bool, err error) {
 	rate, taken := fairness.RateOf(spec), int64(0)
 	if err := r.Affords(rate.Namespace, rate.Push, len(body)); err != nil {
 		return "", false, err
 	}
-	if len(body) > fairness.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
+	if len(
+		body,
+	) > fairness.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
 		taken = int64(len(body)) / fairness.UsuallyPacked
 		if err := r.rates.Take(rate, taken, r.Clock.Now()); err != nil {
 			return "", false, err
@@ -147,7 +167,12 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 			return name, created, nil
 		}
 	}
-	return "", false, fault.Operatorf("RedeliveryLimit", "GitEvent %s and %d later ones of the same delivery all ended without runs", base, maxReopened)
+	return "", false, fault.Operatorf(
+		"RedeliveryLimit",
+		"GitEvent %s and %d later ones of the same delivery all ended without runs",
+		base,
+		maxReopened,
+	)
 }
 
 // settleOn finds out what the name means for the delivery, and creates the record if the name is
@@ -178,7 +203,10 @@ func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *par
 func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 	event := &v1alpha1.GitEvent{Spec: *p.spec.DeepCopy(),
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx), Labels: map[string]string{plumbline.SubjectLabel: p.spec.Subject()},
+			Namespace:   r.Namespace,
+			Name:        name,
+			Annotations: tracecontext.Annotations(ctx),
+			Labels:      map[string]string{plumbline.SubjectLabel: p.spec.Subject()},
 		}}
 	if !p.whole() {
 		return r.createWithPayloads(ctx, event, p)

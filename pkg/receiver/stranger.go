@@ -117,7 +117,10 @@ func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, er
 
 // webhookKeys are at most maxVouchers places where Repositories keep their webhook secrets, each
 // once; nil when there are no Repositories.
-func webhookKeys(repositories []*pacv1alpha1.Repository, global *pacv1alpha1.Repository) (keys []pacv1alpha1.SecretKey) {
+func webhookKeys(
+	repositories []*pacv1alpha1.Repository,
+	global *pacv1alpha1.Repository,
+) (keys []pacv1alpha1.SecretKey) {
 	if len(repositories) > 0 {
 		keys = []pacv1alpha1.SecretKey{}
 	}
@@ -192,7 +195,11 @@ func unverified(err error, refused func() answer) answer {
 }
 
 func overrun() answer {
-	a := rejected(http.StatusServiceUnavailable, "TooManyStrangers", "too many deliveries that nobody vouches for at once: send it again in a moment")
+	a := rejected(
+		http.StatusServiceUnavailable,
+		"TooManyStrangers",
+		"too many deliveries that nobody vouches for at once: send it again in a moment",
+	)
 	a.retryAfter, a.late = retryAfter, true
 	return a
 }

@@ -39,7 +39,12 @@ func pending(in Input) Check {
 		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(event), Former: formerID(event), Shared: true,
 		State: Queued, Title: titlePending, Summary: in.summary("", "is waiting for approval."),
 		Text: render("pending.md", approval{
-			User: plain(event.Spec.Sender), Trigger: plain(string(event.Spec.Trigger)), Why: plain(plan.Message), Commit: plan.HeadSHA,
+			User: plain(
+				event.Spec.Sender,
+			),
+			Trigger: plain(string(event.Spec.Trigger)),
+			Why:     plain(plan.Message),
+			Commit:  plan.HeadSHA,
 		}),
 	}
 }
@@ -49,12 +54,21 @@ func pending(in Input) Check {
 // no check where there is none.
 func approved(in Input) Check {
 	c := Check{
-		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(in.Event), Former: formerID(in.Event), OnlyOpen: true,
-		State: Completed, Conclusion: Skipped, Title: titleApproved, Summary: in.summary("", "waits for no approval any more."),
-		Text: "Somebody who may has started the pipelines of this commit. Their own checks tell how they end.",
+		Key:        EventKey,
+		Name:       in.Application,
+		ExternalID: ApprovalID(in.Event),
+		Former:     formerID(in.Event),
+		OnlyOpen:   true,
+		State:      Completed,
+		Conclusion: Skipped,
+		Title:      titleApproved,
+		Summary:    in.summary("", "waits for no approval any more."),
+		Text:       "Somebody who may has started the pipelines of this commit. Their own checks tell how they end.",
 	}
 	if plan := in.Event.Status.Plan; plan.Approval != nil {
-		c.Text = plain(plan.Approval.Says(plan.HeadSHA)) + " The checks of its pipelines tell how they end; without any, no pipeline is for it."
+		c.Text = plain(
+			plan.Approval.Says(plan.HeadSHA),
+		) + " The checks of its pipelines tell how they end; without any, no pipeline is for it."
 	}
 	return c
 }

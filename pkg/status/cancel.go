@@ -15,7 +15,13 @@ func (in Input) cancelling(c *Check, run RunState) bool {
 	c.Summary = in.summary(run.Run.Pipeline, "is being cancelled.")
 	c.Text = "This run is being cancelled: " + plain(why.Why) + "."
 	if run.Refused != nil {
-		c.Text += " It goes on, because that has been refused" + since(run.Refused) + " (" + plain(run.Refused.Reason) + "), and is tried again: " + code(run.Refused.Message)
+		c.Text += " It goes on, because that has been refused" + since(
+			run.Refused,
+		) + " (" + plain(
+			run.Refused.Reason,
+		) + "), and is tried again: " + code(
+			run.Refused.Message,
+		)
 	}
 	return true
 }

@@ -19,7 +19,9 @@ var (
 	admissionCall  = regexp.MustCompile(`(?s)failed calling webhook "([^"]*)": (?:failed to call webhook: )?(.*)$`)
 	conversionCall = regexp.MustCompile(`(?s)conversion webhook for (\S+, Kind=\S+) failed: (.*)$`)
 	posted         = regexp.MustCompile(`(?s)^(?:Post|Get) "?([^"\s]+?)"?: (.*)$`)
-	denial         = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: (.*)| without explanation.*)$`)
+	denial         = regexp.MustCompile(
+		`(?s)admission webhook "([^"]*)" denied the request(?:: (.*)| without explanation.*)$`,
+	)
 
 	// k8s.io/apiserver pkg/authz/plugin/namespace/lifecycle.
 	terminating = regexp.MustCompile(`unable to create new content in namespace (\S+) because it is being terminated`)

@@ -20,11 +20,15 @@ var (
 	byWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
 	// k8s.io/apiserver pkg/authz/plugin/policy: a decision of a policy, and one that cannot be
 	// evaluated.
-	byPolicy = regexp.MustCompile(`^` + forbidden + `(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`)
+	byPolicy = regexp.MustCompile(
+		`^` + forbidden + `(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`,
+	)
 	// k8s.io/pod-security-admission.
 	byPodSecurity = regexp.MustCompile(`^` + forbidden + `violates PodSecurity "([^"]+)"`)
 	// k8s.io/kubernetes plugin/pkg/admission/limitranger.
-	byLimitRange = regexp.MustCompile(`^` + forbidden + `\[?(?:(?:minimum|maximum) \S+ usage per|\S+ max limit to request ratio per)`)
+	byLimitRange = regexp.MustCompile(
+		`^` + forbidden + `\[?(?:(?:minimum|maximum) \S+ usage per|\S+ max limit to request ratio per)`,
+	)
 	// k8s.io/apimachinery pkg/api/errors, NewInvalid.
 	byValidation = regexp.MustCompile(`^\S+ "[^"]*" is invalid: `)
 )

@@ -59,7 +59,10 @@ func Replies(events []*v1alpha1.GitEvent) string {
 
 // Newest returns the commands that the comment is about, the newest first.
 func Newest(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
-	events = slices.DeleteFunc(slices.Clone(events), func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil })
+	events = slices.DeleteFunc(
+		slices.Clone(events),
+		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil },
+	)
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return After(b, a) })
 	return events[:min(len(events), 1+maxBefore)]
 }
@@ -82,7 +85,11 @@ func ReplyDigest(event *v1alpha1.GitEvent) string {
 }
 
 func inFull(event *v1alpha1.GitEvent) *answered {
-	a := &answered{By: quoted(event.Spec.Sender), Command: span(event.Status.Reply.Command), Says: capital(says(event, maxSays, maxNames))}
+	a := &answered{
+		By:      quoted(event.Spec.Sender),
+		Command: span(event.Status.Reply.Command),
+		Says:    capital(says(event, maxSays, maxNames)),
+	}
 	if plan := event.Status.Plan; plan.HeadSHA != "" {
 		a.Commit = quoted(plan.HeadSHA)
 	}
@@ -91,7 +98,11 @@ func inFull(event *v1alpha1.GitEvent) *answered {
 }
 
 func inBrief(event *v1alpha1.GitEvent) answered {
-	return answered{By: quoted(event.Spec.Sender), Command: span(event.Status.Reply.Command), Says: says(event, maxReason, maxBefore)}
+	return answered{
+		By:      quoted(event.Spec.Sender),
+		Command: span(event.Status.Reply.Command),
+		Says:    says(event, maxReason, maxBefore),
+	}
 }
 
 // says is what became of a command, in one line: which pipelines it starts, or why none.
@@ -203,7 +214,8 @@ func because(event *v1alpha1.GitEvent) (lines []string) {
 
 // tells tells whether the reason of a decision says something that the reply does not say yet.
 func tells(plan *v1alpha1.Plan, d *v1alpha1.Decision) bool {
-	return d.Reason != v1alpha1.NotNamed && !strings.HasPrefix(d.Reason, "selected") && !strings.HasPrefix(plan.Message, "nothing was started")
+	return d.Reason != v1alpha1.NotNamed && !strings.HasPrefix(d.Reason, "selected") &&
+		!strings.HasPrefix(plan.Message, "nothing was started")
 }
 
 // reference finds what GitHub and GitLab take for the number of an issue, a merge request or the

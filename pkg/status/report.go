@@ -99,13 +99,21 @@ func (r *report) brief(condition *apis.Condition) string {
 	if failing := r.failing(); len(failing) > 0 {
 		of, condition = "task "+r.label(failing[0])+": ", failing[0].Status.GetCondition(apis.ConditionSucceeded)
 	}
-	words := cmp.Or(Diagnose(condition.Reason, condition.Message, r.facts), withoutHint(condition.Message, r.facts), condition.Reason)
+	words := cmp.Or(
+		Diagnose(condition.Reason, condition.Message, r.facts),
+		withoutHint(condition.Message, r.facts),
+		condition.Reason,
+	)
 	return shorten(strings.Join(strings.Fields(of+words), " "), "…", maxBrief)
 }
 
 // ended is Tekton's last word on the run.
 func (r *report) ended(condition *apis.Condition) string {
-	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + r.bounded(line(withoutHint(condition.Message, r.facts))) + "</p>"
+	return "<p>The PipelineRun ended with <b>" + line(
+		condition.Reason,
+	) + "</b>: " + r.bounded(
+		line(withoutHint(condition.Message, r.facts)),
+	) + "</p>"
 }
 
 func (r *report) diagnosis(c *apis.Condition) []string {

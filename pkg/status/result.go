@@ -27,7 +27,13 @@ type Facts struct {
 // Succeeded condition counts, not what spec.status asks for. The text is the report's body, of at
 // most maxText bytes (0: no limit): the task table and, for a failed run, the first failing task's
 // name, Tekton's words and a diagnosis. taskRuns may be empty.
-func ResultOf(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, links Links, facts Facts, maxText int) *v1alpha1.Result {
+func ResultOf(
+	pr *pipelinev1.PipelineRun,
+	taskRuns []*pipelinev1.TaskRun,
+	links Links,
+	facts Facts,
+	maxText int,
+) *v1alpha1.Result {
 	condition := pr.Status.GetCondition(apis.ConditionSucceeded)
 	outcome := outcomeOf(condition)
 	if outcome == "" {

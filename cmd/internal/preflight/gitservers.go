@@ -32,7 +32,13 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	const object = "The Git services of Repositories"
 	settings, err := c.settings(ctx)
 	if err != nil {
-		return []Finding{unknown(object, err, "let this account get the ConfigMap: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml")}
+		return []Finding{
+			unknown(
+				object,
+				err,
+				"let this account get the ConfigMap: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
+			),
+		}
 	}
 	if settings.Namespaces.Broken != "" {
 		return []Finding{c.badNamespaces(settings)}
@@ -63,8 +69,14 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 		return findings
 	}
 	return append(findings, Finding{
-		Object: object, Problem: "are not all called: " + some(refused, "; "),
-		Remedy: fmt.Sprintf("list the hosts that may be called in %s of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url", "git-allowed-hosts", c.Namespace, config.Name),
+		Object:  object,
+		Problem: "are not all called: " + some(refused, "; "),
+		Remedy: fmt.Sprintf(
+			"list the hosts that may be called in %s of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
+			"git-allowed-hosts",
+			c.Namespace,
+			config.Name,
+		),
 	})
 }
 
@@ -81,7 +93,8 @@ func some(all []string, separator string) string {
 // Each host is named once.
 func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bool) []string {
 	git := r.Spec.GitProvider
-	if git == nil || git.Secret == nil || git.Type == "github" { // the App's and the global Repository's are the administrator's
+	if git == nil || git.Secret == nil ||
+		git.Type == "github" { // the App's and the global Repository's are the administrator's
 		return nil
 	}
 	address := git.URL

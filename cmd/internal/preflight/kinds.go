@@ -33,7 +33,10 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 	for _, version := range want.Spec.Versions {
 		served, err := c.served(ctx, want.Spec.Group, version.Name)
 		if err != nil {
-			return append(all, unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account"))
+			return append(
+				all,
+				unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account"),
+			)
 		}
 		schema := served.kind(want.Spec.Group, version.Name, want.Spec.Names.Kind)
 		if schema == nil {
@@ -61,8 +64,14 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 			more = fmt.Sprintf(" and %d more", len(lacks)-shown)
 		}
 		all = append(all, Finding{
-			Object: object, Remedy: apply,
-			Problem: fmt.Sprintf("is of another version than this binary: %s lacks %s%s", version.Name, strings.Join(lacks[:min(shown, len(lacks))], ", "), more),
+			Object: object,
+			Remedy: apply,
+			Problem: fmt.Sprintf(
+				"is of another version than this binary: %s lacks %s%s",
+				version.Name,
+				strings.Join(lacks[:min(shown, len(lacks))], ", "),
+				more,
+			),
 		})
 	}
 	return all

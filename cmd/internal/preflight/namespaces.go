@@ -52,7 +52,11 @@ func (c *Checker) listed(ctx context.Context) []string {
 // lacking returns where this account lacks a right. A right of a ClusterRole that it does not have
 // in all namespaces is enough in those that are listed: the operator binds the role in each
 // (config/optional/namespaces.yaml). What is watched is watched everywhere.
-func (c *Checker) lacking(ctx context.Context, of asked, right authorizationv1.ResourceAttributes) (lacking []string, err error) {
+func (c *Checker) lacking(
+	ctx context.Context,
+	of asked,
+	right authorizationv1.ResourceAttributes,
+) (lacking []string, err error) {
 	allowed, err := c.allowed(ctx, right)
 	if err != nil || allowed {
 		return nil, err

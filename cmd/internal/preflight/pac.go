@@ -61,7 +61,14 @@ func (c *Checker) RunningBeside(ctx context.Context) ([]Finding, error) {
 		list, err := c.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, named)
 		switch {
 		case apierrors.IsForbidden(err):
-			all = append(all, unknown("Deployment "+pac.name, err, "let this account list it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"))
+			all = append(
+				all,
+				unknown(
+					"Deployment "+pac.name,
+					err,
+					"let this account list it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
+				),
+			)
 			continue
 		case err != nil:
 			return all, fault.FromKube(fault.VerbRead, fmt.Errorf("looking for Deployment %s: %w", pac.name, err))
@@ -95,10 +102,19 @@ func (c *Checker) leftOver(ctx context.Context) []Finding {
 		return nil
 	}
 	if err != nil {
-		return []Finding{unknown(object, err, "let this account get it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml")}
+		return []Finding{
+			unknown(
+				object,
+				err,
+				"let this account get it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
+			),
+		}
 	}
-	return []Finding{{
-		Object: object, Problem: "is left over from Pipelines-as-Code: while its webhook is not served, no Repository can be created or changed",
-		Remedy: "kubectl delete validatingwebhookconfiguration " + leftOver,
-	}}
+	return []Finding{
+		{
+			Object:  object,
+			Problem: "is left over from Pipelines-as-Code: while its webhook is not served, no Repository can be created or changed",
+			Remedy:  "kubectl delete validatingwebhookconfiguration " + leftOver,
+		},
+	}
 }

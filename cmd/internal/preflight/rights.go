@@ -66,10 +66,23 @@ func (c *Checker) right(ctx context.Context, of asked, group, resource string) [
 	var missing, where []string
 	for _, verb := range rule.Verbs {
 		for _, name := range names {
-			right := authorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Group: group, Resource: base, Subresource: sub, Name: name}
+			right := authorizationv1.ResourceAttributes{
+				Verb:        verb,
+				Namespace:   namespace,
+				Group:       group,
+				Resource:    base,
+				Subresource: sub,
+				Name:        name,
+			}
 			lacking, err := c.lacking(ctx, of, right)
 			if err != nil {
-				return []Finding{unknown(object, err, "let this account create selfsubjectaccessreviews.authorization.k8s.io, as ClusterRole system:basic-user does for every account")}
+				return []Finding{
+					unknown(
+						object,
+						err,
+						"let this account create selfsubjectaccessreviews.authorization.k8s.io, as ClusterRole system:basic-user does for every account",
+					),
+				}
 			}
 			if len(lacking) > 0 {
 				missing, where = append(missing, verb), append(where, lacking...)
@@ -80,11 +93,19 @@ func (c *Checker) right(ctx context.Context, of asked, group, resource string) [
 		return nil
 	}
 	slices.Sort(where)
-	return []Finding{{
-		Object:  object,
-		Problem: fmt.Sprintf("does not let %s %s %s in %s", c.Component, strings.Join(slices.Compact(missing), ", "), qualified(group, resource), some(slices.Compact(where), ", ")),
-		Remedy:  remedy,
-	}}
+	return []Finding{
+		{
+			Object: object,
+			Problem: fmt.Sprintf(
+				"does not let %s %s %s in %s",
+				c.Component,
+				strings.Join(slices.Compact(missing), ", "),
+				qualified(group, resource),
+				some(slices.Compact(where), ", "),
+			),
+			Remedy: remedy,
+		},
+	}
 }
 
 func qualified(group, resource string) string {
@@ -99,9 +120,11 @@ func qualified(group, resource string) string {
 }
 
 func (c *Checker) allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
-	review, err := c.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
-	}, metav1.CreateOptions{})
+	review, err := c.kube.AuthorizationV1().
+		SelfSubjectAccessReviews().
+		Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
 	}

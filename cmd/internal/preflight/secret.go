@@ -26,14 +26,30 @@ func (c *Checker) secret(ctx context.Context) []Finding {
 	object := fmt.Sprintf("Secret %s/%s", c.Namespace, c.AppSecret)
 	secret, err := c.kube.CoreV1().Secrets(c.Namespace).Get(ctx, c.AppSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return []Finding{{
-			Object: object, Problem: "does not exist: no delivery of the GitHub App can be verified or answered",
-			Remedy: fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=%s=<App ID> --from-file=%s=<key>.pem --from-literal=%s=<webhook secret>"+
-				" (an installation that serves GitLab only can do without it)", c.Namespace, c.AppSecret, keyAppID, keyPrivateKey, keyWebhookSecret),
-		}}
+		return []Finding{
+			{
+				Object:  object,
+				Problem: "does not exist: no delivery of the GitHub App can be verified or answered",
+				Remedy: fmt.Sprintf(
+					"kubectl -n %s create secret generic %s --from-literal=%s=<App ID> --from-file=%s=<key>.pem --from-literal=%s=<webhook secret>"+
+						" (an installation that serves GitLab only can do without it)",
+					c.Namespace,
+					c.AppSecret,
+					keyAppID,
+					keyPrivateKey,
+					keyWebhookSecret,
+				),
+			},
+		}
 	}
 	if err != nil {
-		return []Finding{unknown(object, err, "let this account get it: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml")}
+		return []Finding{
+			unknown(
+				object,
+				err,
+				"let this account get it: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
+			),
+		}
 	}
 	var all []Finding
 	for _, key := range []struct {

@@ -60,15 +60,26 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 	var all []Finding
 	if ours == 0 {
 		all = append(all, Finding{
-			Object: object, Problem: fmt.Sprintf("selects no pod of Deployment %s by %s", meant, selector),
-			Remedy: fmt.Sprintf("look at the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s", c.Namespace, meant, remedy),
+			Object:  object,
+			Problem: fmt.Sprintf("selects no pod of Deployment %s by %s", meant, selector),
+			Remedy: fmt.Sprintf(
+				"look at the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
+				c.Namespace,
+				meant,
+				remedy,
+			),
 		})
 	}
 	if len(foreign) != 0 {
 		all = append(all, Finding{
-			Object:  object,
-			Problem: fmt.Sprintf("selects foreign pods by %s and sends them a share of what is Deployment %s's: those of %s", selector, meant, strings.Join(slices.Sorted(maps.Keys(foreign)), ", ")),
-			Remedy:  "take these labels off them or move them to a namespace of their own; if the Service was changed: " + remedy,
+			Object: object,
+			Problem: fmt.Sprintf(
+				"selects foreign pods by %s and sends them a share of what is Deployment %s's: those of %s",
+				selector,
+				meant,
+				strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
+			),
+			Remedy: "take these labels off them or move them to a namespace of their own; if the Service was changed: " + remedy,
 		})
 	}
 	return all

@@ -42,7 +42,11 @@ func older(object, is, oldest, remedy string) Finding {
 	if err != nil || found.AtLeast(version.MustParseGeneric(oldest)) {
 		return Finding{}
 	}
-	return Finding{Object: object, Problem: fmt.Sprintf("is %s, older than the %s that Plumbline needs", is, oldest), Remedy: remedy}
+	return Finding{
+		Object:  object,
+		Problem: fmt.Sprintf("is %s, older than the %s that Plumbline needs", is, oldest),
+		Remedy:  remedy,
+	}
 }
 
 // tekton looks whether Tekton's kinds are served and what version it says it is: each account may
@@ -51,11 +55,19 @@ func (c *Checker) tekton(ctx context.Context) []Finding {
 	const object, install = "Tekton Pipelines", "install Tekton Pipelines " + oldestTekton + " or later: https://tekton.dev/docs/installation/pipelines/"
 	served, err := c.served(ctx, "tekton.dev", "v1")
 	if err != nil {
-		return []Finding{unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account")}
+		return []Finding{
+			unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account"),
+		}
 	}
 	for _, kind := range []string{"PipelineRun", "TaskRun", "Task"} {
 		if served.kind("tekton.dev", "v1", kind) == nil {
-			return []Finding{{Object: object, Problem: fmt.Sprintf("is missing: version v1 of %s.tekton.dev is not served", kind), Remedy: install}}
+			return []Finding{
+				{
+					Object:  object,
+					Problem: fmt.Sprintf("is missing: version v1 of %s.tekton.dev is not served", kind),
+					Remedy:  install,
+				},
+			}
 		}
 	}
 	var problems []error
@@ -70,5 +82,11 @@ func (c *Checker) tekton(ctx context.Context) []Finding {
 		}
 		return nil
 	}
-	return []Finding{unknown(object+"' version", errors.Join(problems...), "make sure that it is "+oldestTekton+" or later; its ConfigMap pipelines-info says so to every account")}
+	return []Finding{
+		unknown(
+			object+"' version",
+			errors.Join(problems...),
+			"make sure that it is "+oldestTekton+" or later; its ConfigMap pipelines-info says so to every account",
+		),
+	}
 }

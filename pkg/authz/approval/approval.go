@@ -54,7 +54,10 @@ func Decide(c Comment, head string, known []Head) (approved bool, why string) {
 		}
 	}
 	if c.At.IsZero() {
-		return false, fmt.Sprintf("The delivery of the comment does not say when it was written. The head of the pull request is %s: write the command again.", head)
+		return false, fmt.Sprintf(
+			"The delivery of the comment does not say when it was written. The head of the pull request is %s: write the command again.",
+			head,
+		)
 	}
 	return proven(c, head, known)
 }
@@ -63,7 +66,13 @@ func Decide(c Comment, head string, known []Head) (approved bool, why string) {
 func Misnamed(sha, head string) (why string) {
 	switch {
 	case len(sha) < MinDigits:
-		return fmt.Sprintf("A commit needs at least %d digits, and %q has %d. The head of the pull request is %s.", MinDigits, sha, len(sha), head)
+		return fmt.Sprintf(
+			"A commit needs at least %d digits, and %q has %d. The head of the pull request is %s.",
+			MinDigits,
+			sha,
+			len(sha),
+			head,
+		)
 	case !strings.HasPrefix(head, strings.ToLower(sha)):
 		return fmt.Sprintf("The comment names commit %s, and the head of the pull request is %s.", sha, head)
 	}
@@ -73,14 +82,27 @@ func Misnamed(sha, head string) (why string) {
 // proven tells whether the head was so when the comment was written, and since. Two commits that
 // were heads in the same second cannot be put into an order: then none of them is approved.
 func proven(c Comment, head string, known []Head) (approved bool, why string) {
-	unknown := fmt.Sprintf("Nothing that was received before the comment says that %s, the head of the pull request now, was its head by then. "+
-		"Read the change and write the command again", head)
+	unknown := fmt.Sprintf(
+		"Nothing that was received before the comment says that %s, the head of the pull request now, was its head by then. "+
+			"Read the change and write the command again",
+		head,
+	)
 	if c.SHA == "" {
 		unknown += ", or name the commit: /ok-to-test " + head
 	}
-	moved := fmt.Sprintf("The head of the pull request was not %s when the comment was written, or has been another one since. "+
-		"It is %s now: read the change and write the command again.", head, head)
-	received, before := newest(known, func(h Head) bool { return !h.Received.After(c.Received) }), newest(known, func(h Head) bool { return h.At.Before(c.At) })
+	moved := fmt.Sprintf(
+		"The head of the pull request was not %s when the comment was written, or has been another one since. "+
+			"It is %s now: read the change and write the command again.",
+		head,
+		head,
+	)
+	received, before := newest(
+		known,
+		func(h Head) bool { return !h.Received.After(c.Received) },
+	), newest(
+		known,
+		func(h Head) bool { return h.At.Before(c.At) },
+	)
 	switch {
 	case len(received) == 0 || len(before) == 0:
 		return false, unknown + "."

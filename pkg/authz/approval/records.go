@@ -18,7 +18,10 @@ func Heads(recorded []history.Record) (heads []Head) {
 		if spec.PullRequest == nil || spec.Comment != nil || spec.HappenedAt == nil {
 			continue
 		}
-		heads = append(heads, Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: r.Event.RecordedAt()})
+		heads = append(
+			heads,
+			Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: r.Event.RecordedAt()},
+		)
 	}
 	return heads
 }
@@ -29,7 +32,8 @@ func Heads(recorded []history.Record) (heads []Head) {
 func Standing(recorded []history.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
 	for _, r := range slices.Backward(recorded) {
 		plan := r.Event.Status.Plan
-		if plan != nil && plan.HeadSHA == event.SHA && plan.Approval != nil && plan.Approval.SHA == "" && Changed(plan.Approval, event) == "" {
+		if plan != nil && plan.HeadSHA == event.SHA && plan.Approval != nil && plan.Approval.SHA == "" &&
+			Changed(plan.Approval, event) == "" {
 			return plan.Approval
 		}
 	}
@@ -61,7 +65,8 @@ func Waits(recorded []history.Record, sha string) bool {
 
 func mayWait(event *v1alpha1.GitEvent) bool {
 	spec := &event.Spec
-	return spec.PullRequest != nil && spec.Comment == nil && event.Status.Plan == nil && !event.Settled() && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)
+	return spec.PullRequest != nil && spec.Comment == nil && event.Status.Plan == nil && !event.Settled() &&
+		!strings.EqualFold(spec.Actor, spec.PullRequest.Author)
 }
 
 // Unread tells whether the commit was pushed by somebody else than the author of the pull request,

@@ -43,7 +43,12 @@ type Keeper struct {
 // to or is bound now; and the namespace has the proof that the configuration in ctx asks for. An
 // Ignored fault says why not, in a sentence for whoever may edit the Repository. Any other error
 // says that it is not known yet. An event that agrees with the cache costs no call.
-func (k *Keeper) Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files Files) error {
+func (k *Keeper) Serves(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	event *v1alpha1.GitEventSpec,
+	files Files,
+) error {
 	url, err := v1alpha1.CanonicalURL(event.Repository.URL)
 	if err != nil {
 		return fault.Operatorf("InvalidURL", "spec.url of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
@@ -91,18 +96,32 @@ func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 		return fault.Ignoredf(v1alpha1.ReasonNotProven, "%s", NotListed(url))
 	}
 	if settings.Namespaces.Leave(namespace) {
-		return fault.Ignoredf(reasonNotServed, "this installation does not serve namespace %s any more (serve-namespaces), and its claim of %s has ended", namespace, url)
+		return fault.Ignoredf(
+			reasonNotServed,
+			"this installation does not serve namespace %s any more (serve-namespaces), and its claim of %s has ended",
+			namespace,
+			url,
+		)
 	}
 	return err
 }
 
 // agreeing is the cached claim if the event is of what that is bound to, else nil.
-func (k *Keeper) agreeing(name string, repository *pacv1alpha1.Repository, seen v1alpha1.ProjectIdentity) *v1alpha1.RepositoryClaim {
+func (k *Keeper) agreeing(
+	name string,
+	repository *pacv1alpha1.Repository,
+	seen v1alpha1.ProjectIdentity,
+) *v1alpha1.RepositoryClaim {
 	claim, err := k.Cached.Get(name)
 	if err != nil || !owns(claim, repository) {
 		return nil
 	}
-	if next, denied := identify(repository, claim.Status, seen); denied != nil || !equality.Semantic.DeepEqual(next, claim.Status) {
+	if next, denied := identify(
+		repository,
+		claim.Status,
+		seen,
+	); denied != nil ||
+		!equality.Semantic.DeepEqual(next, claim.Status) {
 		return nil
 	}
 	return claim
@@ -110,7 +129,11 @@ func (k *Keeper) agreeing(name string, repository *pacv1alpha1.Repository, seen 
 
 // live reads the claim and the Repository as they are now. Both are there and belong together, or
 // it is an error.
-func (k *Keeper) live(ctx context.Context, name string, cached *pacv1alpha1.Repository) (*v1alpha1.RepositoryClaim, *pacv1alpha1.Repository, error) {
+func (k *Keeper) live(
+	ctx context.Context,
+	name string,
+	cached *pacv1alpha1.Repository,
+) (*v1alpha1.RepositoryClaim, *pacv1alpha1.Repository, error) {
 	claim, err := k.Claims.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return nil, nil, fault.Transientf(fault.ReasonNotClaimedYet, "%s has no RepositoryClaim yet", cached.Spec.URL)
@@ -120,13 +143,25 @@ func (k *Keeper) live(ctx context.Context, name string, cached *pacv1alpha1.Repo
 	}
 	repository, err := k.Repositories.Repositories(cached.Namespace).Get(ctx, cached.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
-		return nil, nil, fault.Transientf("RepositoryVanished", "Repository %s/%s was deleted while its event was planned", cached.Namespace, cached.Name)
+		return nil, nil, fault.Transientf(
+			"RepositoryVanished",
+			"Repository %s/%s was deleted while its event was planned",
+			cached.Namespace,
+			cached.Name,
+		)
 	}
 	if err != nil {
-		return nil, nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading Repository %s/%s: %w", cached.Namespace, cached.Name, err))
+		return nil, nil, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading Repository %s/%s: %w", cached.Namespace, cached.Name, err),
+		)
 	}
 	if !owns(claim, repository) {
-		return nil, nil, fault.Ignoredf(v1alpha1.ReasonNotProven, "%s belongs to another Repository now, which serves its events", repository.Spec.URL)
+		return nil, nil, fault.Ignoredf(
+			v1alpha1.ReasonNotProven,
+			"%s belongs to another Repository now, which serves its events",
+			repository.Spec.URL,
+		)
 	}
 	return claim, repository, nil
 }
@@ -138,7 +173,11 @@ func owns(claim *v1alpha1.RepositoryClaim, repository *pacv1alpha1.Repository) b
 
 // write records what was learnt. Of several writers who have read the same claim one wins: the
 // others read it again.
-func (k *Keeper) write(ctx context.Context, claim *v1alpha1.RepositoryClaim, next v1alpha1.RepositoryClaimStatus) error {
+func (k *Keeper) write(
+	ctx context.Context,
+	claim *v1alpha1.RepositoryClaim,
+	next v1alpha1.RepositoryClaimStatus,
+) error {
 	if equality.Semantic.DeepEqual(claim.Status, next) {
 		return nil
 	}

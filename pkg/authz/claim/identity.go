@@ -18,7 +18,11 @@ import (
 // The URL stands for what the Repository's annotation says; without one for what it is bound to;
 // and the first event binds it. A Repository that was made anew is not bound by what was there
 // before: whoever makes one decides what it serves.
-func identify(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus, seen v1alpha1.ProjectIdentity) (v1alpha1.RepositoryClaimStatus, error) {
+func identify(
+	repository *pacv1alpha1.Repository,
+	status v1alpha1.RepositoryClaimStatus,
+	seen v1alpha1.ProjectIdentity,
+) (v1alpha1.RepositoryClaimStatus, error) {
 	bound := boundBy(repository, status.Bound)
 	expected, invalid := Expected(repository, status)
 	entry := &v1alpha1.BoundProject{ProjectIdentity: seen, RepositoryUID: repository.UID}
@@ -35,7 +39,10 @@ func identify(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClai
 
 // Expected is what the URL of a Repository stands for, nil while the next event decides that. The
 // error is why the Repository's annotation cannot be read.
-func Expected(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) (*v1alpha1.ProjectIdentity, error) {
+func Expected(
+	repository *pacv1alpha1.Repository,
+	status v1alpha1.RepositoryClaimStatus,
+) (*v1alpha1.ProjectIdentity, error) {
 	confirmed, invalid := confirmedBy(repository)
 	if confirmed != nil || invalid != nil {
 		return confirmed, invalid
@@ -87,9 +94,18 @@ func refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaim
 	} else if bound := boundBy(repository, status.Bound); bound != nil {
 		was = bound.String()
 	}
-	return fmt.Sprintf("%s is the repository %s of the Git service now (account/repository), and Repository %s/%s stands for %s: it was deleted and made anew, "+
-		"or somebody else has taken its name. Its events start nothing. If it is the right one, confirm it and deliver the events again: "+
-		"kubectl annotate --overwrite -n %s repositories.pipelinesascode.tekton.dev %s %s=%s",
-		repository.Spec.URL, status.Refused, repository.Namespace, repository.Name, was,
-		repository.Namespace, repository.Name, plumbline.RepositoryIDAnnotation, status.Refused)
+	return fmt.Sprintf(
+		"%s is the repository %s of the Git service now (account/repository), and Repository %s/%s stands for %s: it was deleted and made anew, "+
+			"or somebody else has taken its name. Its events start nothing. If it is the right one, confirm it and deliver the events again: "+
+			"kubectl annotate --overwrite -n %s repositories.pipelinesascode.tekton.dev %s %s=%s",
+		repository.Spec.URL,
+		status.Refused,
+		repository.Namespace,
+		repository.Name,
+		was,
+		repository.Namespace,
+		repository.Name,
+		plumbline.RepositoryIDAnnotation,
+		status.Refused,
+	)
 }

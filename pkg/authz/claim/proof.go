@@ -76,8 +76,14 @@ func NotListed(url string) string {
 
 // NotProven says what a Repository lacks.
 func NotProven(url, namespace string) string {
-	return fmt.Sprintf("this cluster asks for a proof that namespace %s may serve %s, and none was found: add the file %s with the text %q to the default branch, "+
-		"or ask the administrator to list the URL (url-owners). Then deliver the events again", namespace, url, ProofFile, namespace)
+	return fmt.Sprintf(
+		"this cluster asks for a proof that namespace %s may serve %s, and none was found: add the file %s with the text %q to the default branch, "+
+			"or ask the administrator to list the URL (url-owners). Then deliver the events again",
+		namespace,
+		url,
+		ProofFile,
+		namespace,
+	)
 }
 
 // Next returns whose turn it is to have a URL that was claimed and never proven: rivals are the
@@ -85,7 +91,10 @@ func NotProven(url, namespace string) string {
 // names, however many Repositories it has: that of the first by name. ok is false if no other
 // namespace wants the URL.
 func Next(owner types.NamespacedName, rivals []types.NamespacedName) (next types.NamespacedName, ok bool) {
-	others := slices.DeleteFunc(slices.Clone(rivals), func(r types.NamespacedName) bool { return r.Namespace == owner.Namespace })
+	others := slices.DeleteFunc(
+		slices.Clone(rivals),
+		func(r types.NamespacedName) bool { return r.Namespace == owner.Namespace },
+	)
 	if len(others) == 0 {
 		return types.NamespacedName{}, false
 	}

@@ -102,14 +102,19 @@ func read(name string, file []byte, into any) error {
 	if len(file) > MaxBytes {
 		return fmt.Errorf("%s is larger than %d KiB", name, MaxBytes>>10)
 	}
-	data, err := yaml.YAMLToJSON(file) // not into our types at once: that would make a name of what is none, 83 of 0123 and true of yes
+	data, err := yaml.YAMLToJSON(
+		file,
+	) // not into our types at once: that would make a name of what is none, 83 of 0123 and true of yes
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}
 	var other *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &other) && (other.Value == "bool" || strings.HasPrefix(other.Value, "number")):
-		return fmt.Errorf("%s has a number or a yes or no where an account should be: names of digits need quotes, and so do words like yes, no, on and off", name)
+		return fmt.Errorf(
+			"%s has a number or a yes or no where an account should be: names of digits need quotes, and so do words like yes, no, on and off",
+			name,
+		)
 	case err != nil:
 		return fmt.Errorf("%s is not YAML of lists of approvers and reviewers", name)
 	}

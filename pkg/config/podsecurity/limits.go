@@ -40,7 +40,10 @@ const ReasonAbove = "AboveCeiling"
 // Check refuses a PipelineRun, with everything inlined, that asks for more than any of the ceilings
 // allows. The error is an Invalid fault that names the field; file is where the run is defined.
 func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
-	all = slices.DeleteFunc(slices.Clone(all), func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" })
+	all = slices.DeleteFunc(
+		slices.Clone(all),
+		func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" },
+	)
 	if len(all) == 0 {
 		return nil
 	}

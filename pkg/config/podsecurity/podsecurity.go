@@ -20,7 +20,10 @@ func unseen(parent, key string, value any) string {
 	if key != "resolver" || !isReference || resolver == "" || resolver == "cluster" {
 		return ""
 	}
-	return fmt.Sprintf("%q, so that what will run is not known here (name it in an annotation instead: task, task-N or pipeline)", resolver)
+	return fmt.Sprintf(
+		"%q, so that what will run is not known here (name it in an annotation instead: task, task-N or pipeline)",
+		resolver,
+	)
 }
 
 // forbidden are the fields with one kind of value that baseline refuses.
@@ -84,9 +87,18 @@ func sysctls(_, key string, value any) string {
 		return ""
 	}
 	safe := []string{
-		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies",
-		"net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout",
-		"net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+		"kernel.shm_rmid_forced",
+		"net.ipv4.ip_local_port_range",
+		"net.ipv4.ip_unprivileged_port_start",
+		"net.ipv4.tcp_syncookies",
+		"net.ipv4.ping_group_range",
+		"net.ipv4.ip_local_reserved_ports",
+		"net.ipv4.tcp_keepalive_time",
+		"net.ipv4.tcp_fin_timeout",
+		"net.ipv4.tcp_keepalive_intvl",
+		"net.ipv4.tcp_keepalive_probes",
+		"net.ipv4.tcp_rmem",
+		"net.ipv4.tcp_wmem",
 	}
 	for _, item := range list {
 		setting, _ := item.(map[string]any)
@@ -100,7 +112,21 @@ func sysctls(_, key string, value any) string {
 func capabilities(level string) rule {
 	allowed := []string{"NET_BIND_SERVICE"}
 	if level == Baseline {
-		allowed = append(allowed, "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT")
+		allowed = append(
+			allowed,
+			"AUDIT_WRITE",
+			"CHOWN",
+			"DAC_OVERRIDE",
+			"FOWNER",
+			"FSETID",
+			"KILL",
+			"MKNOD",
+			"SETFCAP",
+			"SETGID",
+			"SETPCAP",
+			"SETUID",
+			"SYS_CHROOT",
+		)
 	}
 	return func(parent, key string, value any) string {
 		list, _ := value.([]any)
@@ -130,7 +156,9 @@ func appArmor(parent, key string, value any) string {
 func restricted(parent, key string, value any) string {
 	switch {
 	case parent != "securityContext":
-	case key == "allowPrivilegeEscalation" && value == true, key == "runAsNonRoot" && value == false, key == "runAsUser" && value == 0.0:
+	case key == "allowPrivilegeEscalation" && value == true,
+		key == "runAsNonRoot" && value == false,
+		key == "runAsUser" && value == 0.0:
 		return fmt.Sprint(value)
 	}
 	return ""
@@ -141,7 +169,18 @@ func volumes(_, key string, value any) string {
 	if key != "volumes" {
 		return ""
 	}
-	allowed := []string{"name", "hostPath" /* forbidden names it */, "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+	allowed := []string{
+		"name",
+		"hostPath", /* forbidden names it */
+		"configMap",
+		"csi",
+		"downwardAPI",
+		"emptyDir",
+		"ephemeral",
+		"persistentVolumeClaim",
+		"projected",
+		"secret",
+	}
 	for _, item := range list {
 		volume, _ := item.(map[string]any)
 		for _, kind := range slices.Sorted(maps.Keys(volume)) {

@@ -85,7 +85,12 @@ func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) 
 	if t.keys[key] == nil {
 		t.keys[key] = map[id]timer{}
 	}
-	t.keys[key][id{step.Name, step.Of}] = timer{version: step.Version, since: now, due: now.Add(wait), latest: now.Add(wait)}
+	t.keys[key][id{step.Name, step.Of}] = timer{
+		version: step.Version,
+		since:   now,
+		due:     now.Add(wait),
+		latest:  now.Add(wait),
+	}
 }
 
 // Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure;

@@ -127,7 +127,15 @@ func New(o Options) *Turns {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
-	return &Turns{options: o, shares: map[place]*share{}, windows: map[place]*window{}, lines: map[lineKey]*line{}, events: map[string]*event{}, waiting: map[string]int{}, places: map[string]int{}}
+	return &Turns{
+		options: o,
+		shares:  map[place]*share{},
+		windows: map[place]*window{},
+		lines:   map[lineKey]*line{},
+		events:  map[string]*event{},
+		waiting: map[string]int{},
+		places:  map[string]int{},
+	}
 }
 
 // Begin takes a turn for whatever is done for an event. With visits, which says that nothing can be
@@ -161,7 +169,14 @@ func (t *Turns) Begin(v Visit, visits bool) (release func(), err error) {
 func (t *Turns) begin(e *event, v Visit, visits bool) error {
 	key := lineKey{namespace: v.Namespace, pullsOf: v.PullsOf}
 	if visits {
-		key = lineKey{namespace: v.Namespace, host: v.Host, installation: v.Installation, pullsOf: v.PullsOf, visits: true, fresh: true}
+		key = lineKey{
+			namespace:    v.Namespace,
+			host:         v.Host,
+			installation: v.Installation,
+			pullsOf:      v.PullsOf,
+			visits:       true,
+			fresh:        true,
+		}
 	}
 	shares, err := t.take(e, key, 0)
 	if err != nil {
@@ -180,7 +195,18 @@ func (t *Turns) Visit(v Visit) (release func(), err error) {
 	defer t.mu.Unlock()
 	e := t.event(v.Event)
 	if e.visit == nil {
-		if e.visit, err = t.take(e, lineKey{namespace: v.Namespace, host: v.Host, installation: v.Installation, pullsOf: v.PullsOf, visits: true, renews: v.Renews}, 1); err != nil {
+		if e.visit, err = t.take(
+			e,
+			lineKey{
+				namespace:    v.Namespace,
+				host:         v.Host,
+				installation: v.Installation,
+				pullsOf:      v.PullsOf,
+				visits:       true,
+				renews:       v.Renews,
+			},
+			1,
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +269,11 @@ func (t *Turns) take(e *event, key lineKey, but int) ([]*share, error) {
 		if !t.join(e, key, all, full.share) {
 			t.tidy(all)
 			t.forget(e)
-			return nil, fault.Throttledf(fault.ReasonBusy, Unlisted, "waiting for other events, of which there are more than are remembered")
+			return nil, fault.Throttledf(
+				fault.ReasonBusy,
+				Unlisted,
+				"waiting for other events, of which there are more than are remembered",
+			)
 		}
 	}
 	return nil, fault.Throttledf(fault.ReasonBusy, Retry, "waiting for other events in a line")

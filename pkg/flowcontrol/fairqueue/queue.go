@@ -95,7 +95,9 @@ func (t *Turns) longest(namespace string) *line {
 	for _, l := range t.lines {
 		switch {
 		case l.key.namespace != namespace:
-		case longest == nil, !l.key.renews && longest.key.renews, l.key.renews == longest.key.renews && len(l.events) > len(longest.events):
+		case longest == nil,
+			!l.key.renews && longest.key.renews,
+			l.key.renews == longest.key.renews && len(l.events) > len(longest.events):
 			longest = l
 		}
 	}
@@ -160,7 +162,8 @@ func (t *Turns) fairest() (*line, *event) {
 	var first *line
 	var called *event
 	for _, l := range t.lines {
-		if t.taken(l.shares[len(l.shares)-1]) || first != nil && !l.before(first) || t.full(l.shares) != nil { // the widest first: it is taken for many lines
+		if t.taken(l.shares[len(l.shares)-1]) || first != nil && !l.before(first) ||
+			t.full(l.shares) != nil { // the widest first: it is taken for many lines
 			continue
 		}
 		if i := slices.IndexFunc(l.events, (*event).idle); i >= 0 {

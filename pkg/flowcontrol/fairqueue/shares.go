@@ -45,7 +45,11 @@ func (t *Turns) sharesOf(key lineKey) []*share {
 		}
 		return shares
 	}
-	narrow, installation := t.share(place{NamespaceHost, key.namespace + " at " + key.host}), t.share(place{Installation, fmt.Sprintf("%s/%d", key.host, key.installation)})
+	narrow, installation := t.share(
+		place{NamespaceHost, key.namespace + " at " + key.host},
+	), t.share(
+		place{Installation, fmt.Sprintf("%s/%d", key.host, key.installation)},
+	)
 	if key.installation != 0 {
 		installation.window = t.window(installation.place)
 	} else {
@@ -70,7 +74,10 @@ func (t *Turns) share(p place) *share {
 
 func (t *Turns) limit(share string) int {
 	quarter := t.options.Workers / 4
-	return max(1, map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, PullRequests: quarter / 16, Host: 3 * quarter}[share])
+	return max(
+		1,
+		map[string]int{Work: 2 * quarter, Namespace: quarter, NamespaceHost: quarter - 1, Installation: 2 * quarter, PullRequests: quarter / 16, Host: 3 * quarter}[share],
+	)
 }
 
 // full is the first share of which there is no turn, nil if there is one of each.

@@ -56,7 +56,15 @@ func New(limits func() Limits, clock clock.PassiveClock, crossed func(Scope)) *L
 	if crossed == nil {
 		crossed = func(Scope) {}
 	}
-	return &Ledger{limits: limits, clock: clock, crossed: crossed, entries: map[string]entry{}, used: map[Scope]Limits{}, plans: map[Scope]int64{}, full: map[Scope]bool{}}
+	return &Ledger{
+		limits:  limits,
+		clock:   clock,
+		crossed: crossed,
+		entries: map[string]entry{},
+		used:    map[Scope]Limits{},
+		plans:   map[Scope]int64{},
+		full:    map[Scope]bool{},
+	}
 }
 
 // Admit counts an event that is about to be created, unless a budget of its pull request or

@@ -26,7 +26,10 @@ type Use struct {
 
 // Annotations are those that say so.
 func (u Use) Annotations() map[string]string {
-	annotations := map[string]string{plumbline.RepositoryAnnotation: u.Repository.String(), plumbline.StoredBytesAnnotation: strconv.FormatInt(u.Bytes, 10)}
+	annotations := map[string]string{
+		plumbline.RepositoryAnnotation:  u.Repository.String(),
+		plumbline.StoredBytesAnnotation: strconv.FormatInt(u.Bytes, 10),
+	}
 	if u.Plan > 0 {
 		annotations[plumbline.PlanBytesAnnotation] = strconv.FormatInt(u.Plan, 10)
 	}
@@ -51,8 +54,12 @@ func Trim(obj any) (any, error) {
 		return obj, nil
 	}
 	return &metav1.PartialObjectMetadata{TypeMeta: event.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion, Annotations: Kept(event),
-		Labels: map[string]string{plumbline.SubjectLabel: event.Labels[plumbline.SubjectLabel]},
+		Namespace:       event.Namespace,
+		Name:            event.Name,
+		UID:             event.UID,
+		ResourceVersion: event.ResourceVersion,
+		Annotations:     Kept(event),
+		Labels:          map[string]string{plumbline.SubjectLabel: event.Labels[plumbline.SubjectLabel]},
 	}}, nil
 }
 

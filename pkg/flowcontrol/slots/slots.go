@@ -41,7 +41,8 @@ func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.S
 		first := len(line)
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
-			if slot := (pacv1alpha1.Slot{Run: run.Name, Event: event.Name}); run.Creatable() && !granted[slot] && !event.Settled() {
+			if slot := (pacv1alpha1.Slot{Run: run.Name, Event: event.Name}); run.Creatable() && !granted[slot] &&
+				!event.Settled() {
 				line = append(line, slot)
 			}
 		}
@@ -139,7 +140,13 @@ const Have = "; the slots have "
 // what stands already the same place and limit are left as they are: who has the slots changes with
 // every run that ends. Before anybody has one it names nobody.
 func Says(before string, at Standing, slots []pacv1alpha1.Slot) string {
-	head := fmt.Sprintf("%s%s of Repository %s, of which %d may run at once", Place(at.Place), inLine, at.Repository, at.Limit)
+	head := fmt.Sprintf(
+		"%s%s of Repository %s, of which %d may run at once",
+		Place(at.Place),
+		inLine,
+		at.Repository,
+		at.Limit,
+	)
 	if at.Priority != 0 {
 		head += fmt.Sprintf(", with priority %d", at.Priority)
 	}

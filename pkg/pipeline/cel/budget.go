@@ -36,8 +36,11 @@ func (b *Budget) Spend(steps int) error {
 		return nil
 	}
 	if b.left <= 0 {
-		return fault.Invalidf(ReasonSteps, "the expressions and path filters of the pipelines for this event take too many steps together: "+
-			"use fewer of them, shorter ones, or shorter lists")
+		return fault.Invalidf(
+			ReasonSteps,
+			"the expressions and path filters of the pipelines for this event take too many steps together: "+
+				"use fewer of them, shorter ones, or shorter lists",
+		)
 	}
 	b.left -= steps
 	return nil

@@ -45,11 +45,36 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 		cost = weight(args[1], maxCost)
 	case "contains", "matches", "split":
 		cost = (1 + text(args[0])/10) * (1 + text(args[1])/10)
-	case "_<_", "_>_", "_<=_", "_>=_", "startsWith", "endsWith", "size", "string", "bytes", "int", "double", "timestamp", "duration":
+	case "_<_",
+		"_>_",
+		"_<=_",
+		"_>=_",
+		"startsWith",
+		"endsWith",
+		"size",
+		"string",
+		"bytes",
+		"int",
+		"double",
+		"timestamp",
+		"duration":
 		cost = text(args[0]) / 10
 	case "sort", "@sortByAssociatedKeys":
 		cost = weight(args[len(args)-1], maxCost)/10 + 10*entries(args[0])
-	case "replace", "join", "format", "lowerAscii", "upperAscii", "trim", "substring", "strings.quote", "charAt", "indexOf", "lastIndexOf", "reverse", "slice", "flatten":
+	case "replace",
+		"join",
+		"format",
+		"lowerAscii",
+		"upperAscii",
+		"trim",
+		"substring",
+		"strings.quote",
+		"charAt",
+		"indexOf",
+		"lastIndexOf",
+		"reverse",
+		"slice",
+		"flatten":
 		cost = (text(args[0])+text(result))/10 + entries(args[0]) + entries(result)
 	default:
 		return nil

@@ -28,8 +28,15 @@ const (
 // whoever evaluates sees from the expression alone that the changed files are needed.
 func pathChanged() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
-		env, err := cel.Function(pathFunction, cel.Overload(pathOverload,
-			[]*cel.Type{cel.StringType, cel.MapType(cel.StringType, cel.DynType)}, cel.BoolType, cel.BinaryBinding(anyPath)))(env)
+		env, err := cel.Function(pathFunction, cel.Overload(
+			pathOverload,
+			[]*cel.Type{
+				cel.StringType,
+				cel.MapType(cel.StringType, cel.DynType),
+			},
+			cel.BoolType,
+			cel.BinaryBinding(anyPath),
+		))(env)
 		if err != nil {
 			return nil, err
 		}

@@ -68,9 +68,15 @@ func (e *Environment) Compile(text string) (*Program, error) {
 		return nil, invalid(max(1, first.Location.Line()), max(0, first.Location.Column()), first.Message)
 	}
 	// Not with cel.OptTrackState: beside it cel-go counts no cost, and says nothing of it.
-	program, err := e.env.Program(checked, cel.EvalOptions(cel.OptPartialEval), cel.CostTracking(costs{}), cel.CostLimit(maxCost),
-		cel.CustomDecoratorV2(bounded), cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", flattened),
-			interpreter.OverloadCostTracker("list_flatten_int", flattened)))
+	program, err := e.env.Program(
+		checked,
+		cel.EvalOptions(cel.OptPartialEval),
+		cel.CostTracking(costs{}),
+		cel.CostLimit(maxCost),
+		cel.CustomDecoratorV2(bounded),
+		cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", flattened),
+			interpreter.OverloadCostTracker("list_flatten_int", flattened)),
+	)
 	if err != nil {
 		return nil, invalid(1, 0, err.Error())
 	}

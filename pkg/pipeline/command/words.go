@@ -85,7 +85,10 @@ func cutValue(key, text string) (value, behind string, err error) {
 	case value == "":
 		return "", "", malformedf(`the argument %s has no value: an empty one is written ""`, short(key))
 	case strings.ContainsAny(value, `"'`):
-		return "", "", malformedf(`the value of %s has quotes in it: put all of it in double quotes, with \" for a quote`, short(key))
+		return "", "", malformedf(
+			`the value of %s has quotes in it: put all of it in double quotes, with \" for a quote`,
+			short(key),
+		)
 	}
 	return value, behind, nil
 }
@@ -145,7 +148,8 @@ func (w *words) ref(word, behind string) (rest string, err error) {
 func isRef(name string) bool {
 	const longest = 1000
 	return len(name) <= longest && !strings.ContainsAny(name, `~^:?*[\`) && !strings.Contains(name, "..") && !strings.Contains(name, "//") &&
-		!strings.HasPrefix(name, "/") && !strings.HasSuffix(name, "/") && !strings.HasSuffix(name, ".") && !strings.ContainsFunc(name, isSpaceOrControl)
+		!strings.HasPrefix(name, "/") && !strings.HasSuffix(name, "/") && !strings.HasSuffix(name, ".") &&
+		!strings.ContainsFunc(name, isSpaceOrControl)
 }
 
 // cutWord returns the word that text begins with, and what is behind it.

@@ -35,14 +35,22 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	}
 	comment := strings.TrimSpace(ev.Comment)
 	if parts*len(comment) > maxCommentSteps {
-		return declined("on-comment %q has %d parts, too many for a comment of %d bytes", shorten(text), parts, len(comment)), nil
+		return declined(
+			"on-comment %q has %d parts, too many for a comment of %d bytes",
+			shorten(text),
+			parts,
+			len(comment),
+		), nil
 	}
 	line, _, more := strings.Cut(comment, "\n")
 	if line = shorten(strings.TrimSpace(line)); more {
 		line += " …"
 	}
 	if expression.MatchString(comment) {
-		return Decision{Selected: true, Reason: selected(fmt.Sprintf("on-comment %q matches the comment %q", shorten(text), line))}, nil
+		return Decision{
+			Selected: true,
+			Reason:   selected(fmt.Sprintf("on-comment %q matches the comment %q", shorten(text), line)),
+		}, nil
 	}
 	return declined("on-comment %q does not match the comment %q", shorten(text), line), nil
 }
@@ -74,7 +82,12 @@ func compileExpression(text string) (expression *regexp.Regexp, parts int, err e
 		return nil, 0, badExpression(text, "is none: %w", err)
 	}
 	if parts = size(parsed); parts > maxParts {
-		return nil, 0, badExpression(text, "has %d parts with its repetitions spelt out, at most %d are read: repeat less", parts, maxParts)
+		return nil, 0, badExpression(
+			text,
+			"has %d parts with its repetitions spelt out, at most %d are read: repeat less",
+			parts,
+			maxParts,
+		)
 	}
 	if expression, err = regexp.Compile(text); err != nil {
 		return nil, 0, badExpression(text, "is none: %w", err)

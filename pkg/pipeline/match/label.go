@@ -26,5 +26,10 @@ func onLabel(ev Event, annotations map[string]string) (Decision, error) {
 			return agrees("on-label includes %s", label), nil
 		}
 	}
-	return declined("on-label %s includes none of the labels %s%s", show(wanted), show(ev.Labels), hint(annotations, pipelinesascode.OnLabel)), nil
+	return declined(
+		"on-label %s includes none of the labels %s%s",
+		show(wanted),
+		show(ev.Labels),
+		hint(annotations, pipelinesascode.OnLabel),
+	), nil
 }

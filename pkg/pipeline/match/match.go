@@ -57,8 +57,15 @@ type Event struct {
 // commit's message.
 func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	event := Event{
-		Trigger: spec.Trigger, EventType: spec.EventType, BaseRef: spec.BaseRef, HeadRef: spec.HeadRef, Namespace: spec.Repository.Namespace,
-		Title: title, TargetURL: spec.Project.URL, SourceURL: spec.HeadURL, Headers: spec.Headers,
+		Trigger:   spec.Trigger,
+		EventType: spec.EventType,
+		BaseRef:   spec.BaseRef,
+		HeadRef:   spec.HeadRef,
+		Namespace: spec.Repository.Namespace,
+		Title:     title,
+		TargetURL: spec.Project.URL,
+		SourceURL: spec.HeadURL,
+		Headers:   spec.Headers,
 	}
 	if spec.PullRequest != nil {
 		event.Title, event.Labels = spec.PullRequest.Title, spec.PullRequest.Labels
@@ -88,7 +95,13 @@ type Changes struct {
 
 // ChangesOf returns the files of a Git service's answer.
 func ChangesOf(c git.Changes) *Changes {
-	changes := &Changes{Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, Renamed: c.Renamed, Truncated: c.Truncated}
+	changes := &Changes{
+		Added:     c.Added,
+		Modified:  c.Modified,
+		Deleted:   c.Deleted,
+		Renamed:   c.Renamed,
+		Truncated: c.Truncated,
+	}
 	changes.all = changes.All() // every pipeline asks for it
 	return changes
 }
@@ -158,7 +171,9 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 		}
 	}
 	return Decision{
-		Selected: true, Reason: selected(agreed...) + hint(annotations, pipelinesascode.OnPathChangeIgnore), Incomplete: incomplete(ev, annotations),
+		Selected:   true,
+		Reason:     selected(agreed...) + hint(annotations, pipelinesascode.OnPathChangeIgnore),
+		Incomplete: incomplete(ev, annotations),
 	}, nil
 }
 
@@ -200,7 +215,12 @@ func onEvent(ev Event, annotations map[string]string) (Decision, error) {
 	if slices.Contains(events, string(ev.Trigger)) {
 		return agrees("on-event includes %s", ev.Trigger), nil
 	}
-	return declined("on-event %s does not include %s%s", show(events), ev.Trigger, hint(annotations, pipelinesascode.OnEvent)), nil
+	return declined(
+		"on-event %s does not include %s%s",
+		show(events),
+		ev.Trigger,
+		hint(annotations, pipelinesascode.OnEvent),
+	), nil
 }
 
 func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
@@ -221,7 +241,12 @@ func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
 			return agrees("on-target-branch %s matches %s", show([]string{pattern}), ref), nil
 		}
 	}
-	return declined("on-target-branch %s does not match %s%s", show(patterns), ref, hint(annotations, pipelinesascode.OnTargetBranch)), nil
+	return declined(
+		"on-target-branch %s does not match %s%s",
+		show(patterns),
+		ref,
+		hint(annotations, pipelinesascode.OnTargetBranch),
+	), nil
 }
 
 // lookup reads the list an annotation holds.

@@ -28,8 +28,13 @@ func SelectNamed(ev Event, p Pipeline) (Decision, error) {
 	case err == nil && slices.Contains(events, string(ev.Trigger)), !found && !expression:
 		return Decision{Selected: true, Reason: selected("a comment asks for it by its name")}, nil
 	case err == nil && !expression:
-		return declined("a comment asks for it by its name, and on-event %s does not include %s: with definitions of the default branch that starts it only if the Repository has "+
-			"settings.test_any: true%s", show(events), ev.Trigger, hint(p.Annotations, pipelinesascode.OnEvent)), nil
+		return declined(
+			"a comment asks for it by its name, and on-event %s does not include %s: with definitions of the default branch that starts it only if the Repository has "+
+				"settings.test_any: true%s",
+			show(events),
+			ev.Trigger,
+			hint(p.Annotations, pipelinesascode.OnEvent),
+		), nil
 	}
 	return Select(ev, p)
 }

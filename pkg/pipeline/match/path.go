@@ -31,8 +31,11 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 	if file != "" {
 		return agrees("on-path-change %s matches the changed file %s", show([]string{by}), shorten(file)), nil
 	}
-	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)%s",
-		show(texts(patterns)), count(ev.Changed), hint(annotations, pipelinesascode.OnPathChange))}, nil
+	return Decision{
+		Incomplete: ev.Changed.Truncated,
+		Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)%s",
+			show(texts(patterns)), count(ev.Changed), hint(annotations, pipelinesascode.OnPathChange)),
+	}, nil
 }
 
 // onPathChangeIgnore wants no changed file that a pattern matches, whatever on-path-change says.
@@ -51,7 +54,10 @@ func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, erro
 	if file == "" {
 		return agrees("on-path-change-ignore %s matches no changed file", show(texts(patterns))), nil
 	}
-	return Decision{Incomplete: ev.Changed.Truncated, Reason: fmt.Sprintf("on-path-change-ignore %s matches the changed file %s", show([]string{by}), shorten(file))}, nil
+	return Decision{
+		Incomplete: ev.Changed.Truncated,
+		Reason:     fmt.Sprintf("on-path-change-ignore %s matches the changed file %s", show([]string{by}), shorten(file)),
+	}, nil
 }
 
 // incomplete tells whether a pipeline that was selected reads paths from a list that was cut.
@@ -103,8 +109,12 @@ func first(ev Event, patterns []pattern, annotation string) (file, by string, er
 		steps += p.glob.Steps(files)
 	}
 	if steps > maxSteps {
-		return "", "", fault.Invalidf("BadPattern", "annotation %s has patterns that take too many steps for %d changed files: write fewer",
-			annotation, len(files))
+		return "", "", fault.Invalidf(
+			"BadPattern",
+			"annotation %s has patterns that take too many steps for %d changed files: write fewer",
+			annotation,
+			len(files),
+		)
 	}
 	if err := ev.Params.Spend(steps); err != nil {
 		return "", "", fmt.Errorf("annotation %s: %w", annotation, err)

@@ -41,10 +41,20 @@ func list(annotation, value string) ([]string, error) {
 		items[i] = strings.ReplaceAll(strings.TrimSpace(item), "&#44;", ",")
 	}
 	if items[0] == "" {
-		return nil, fault.Invalidf("BadAnnotation", "annotation %s has an empty value: name at least one entry, or remove it", annotation)
+		return nil, fault.Invalidf(
+			"BadAnnotation",
+			"annotation %s has an empty value: name at least one entry, or remove it",
+			annotation,
+		)
 	}
 	if len(items) > maxItems {
-		return nil, fault.Invalidf("BadAnnotation", "annotation %s lists %d entries, at most %d are read", annotation, len(items), maxItems)
+		return nil, fault.Invalidf(
+			"BadAnnotation",
+			"annotation %s lists %d entries, at most %d are read",
+			annotation,
+			len(items),
+			maxItems,
+		)
 	}
 	return items, nil
 }

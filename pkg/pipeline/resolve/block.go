@@ -104,7 +104,8 @@ func spaces(line string) int { return len(line) - len(strings.TrimLeft(line, " "
 func readBlock(source string) (text string, is bool) {
 	hidden, masks := mask("a: " + source)
 	var root yaml.Node
-	if source == "" || yaml.Unmarshal([]byte(hidden), &root) != nil || len(root.Content) != 1 || len(root.Content[0].Content) != 2 {
+	if source == "" || yaml.Unmarshal([]byte(hidden), &root) != nil || len(root.Content) != 1 ||
+		len(root.Content[0].Content) != 2 {
 		return "", false
 	}
 	value := root.Content[0].Content[1]

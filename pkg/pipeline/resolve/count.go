@@ -36,9 +36,14 @@ func (b budget) over() bool { return b.nodes > maxEventNodes || b.text > maxEven
 
 // tooMuch is the fault of the document at which a budget ends.
 func tooMuch(place string) error {
-	return fault.Invalidf(reasonTooMuch, "%s: up to here the YAML of .tekton and of what its annotations refer to holds more than the %d values or %d MiB of text "+
-		"that are read for one event: remove what is not used, move long scripts and lists into an image, or refer to Tasks with a resolver",
-		place, maxEventNodes, maxEventText>>20)
+	return fault.Invalidf(
+		reasonTooMuch,
+		"%s: up to here the YAML of .tekton and of what its annotations refer to holds more than the %d values or %d MiB of text "+
+			"that are read for one event: remove what is not used, move long scripts and lists into an image, or refer to Tasks with a resolver",
+		place,
+		maxEventNodes,
+		maxEventText>>20,
+	)
 }
 
 // count returns at least as many values as the parser makes of a text. It looks at one byte after
@@ -71,10 +76,15 @@ func count(text string) int {
 // countable refuses a document of which the parser would make too much.
 func (d *document) countable(text string) error {
 	if count(text) > maxCounted {
-		return fault.Invalidf("BadYAML", "%s: the document holds too many values: at most some %d are read of one. Split it, or move long scripts and lists into an image",
-			d.place(), maxCounted)
+		return fault.Invalidf(
+			"BadYAML",
+			"%s: the document holds too many values: at most some %d are read of one. Split it, or move long scripts and lists into an image",
+			d.place(),
+			maxCounted,
+		)
 	}
-	if strings.HasPrefix(text, "\xfe\xff") || strings.HasPrefix(text, "\xff\xfe") { // UTF-16, which the parser reads as well
+	if strings.HasPrefix(text, "\xfe\xff") ||
+		strings.HasPrefix(text, "\xff\xfe") { // UTF-16, which the parser reads as well
 		text = strings.ReplaceAll(text, "\x00", "")
 	}
 	for rest := text; ; {

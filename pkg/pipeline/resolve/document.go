@@ -58,7 +58,11 @@ func separators(text string) []int {
 	var starts []int
 	for at := 0; at < len(text); {
 		line, _, _ := strings.Cut(text[at:], "\n")
-		if rest, is := strings.CutPrefix(line, "---"); is && (rest == "" || rest == "\r" || rest[0] == ' ' || rest[0] == '\t') {
+		if rest, is := strings.CutPrefix(
+			line,
+			"---",
+		); is &&
+			(rest == "" || rest == "\r" || rest[0] == ' ' || rest[0] == '\t') {
 			starts = append(starts, at)
 		}
 		at += len(line) + 1
@@ -69,7 +73,13 @@ func separators(text string) []int {
 // split cuts a file into its documents; those without content are left out.
 func split(file git.File, local bool) ([]*document, error) {
 	if len(file.Data) > maxFile {
-		return nil, fault.Invalidf("FileTooLarge", "%s has %d bytes, at most %d are read: split it", file.Path, len(file.Data), maxFile)
+		return nil, fault.Invalidf(
+			"FileTooLarge",
+			"%s has %d bytes, at most %d are read: split it",
+			file.Path,
+			len(file.Data),
+			maxFile,
+		)
 	}
 	text := string(bytes.TrimPrefix(file.Data, []byte("\ufeff")))
 	if local {
@@ -96,7 +106,13 @@ func split(file git.File, local bool) ([]*document, error) {
 		lines += strings.Count(source, "\n")
 	}
 	if held > maxDocuments {
-		return nil, fault.Invalidf("TooManyDocuments", "%s holds %d documents, at most %d are read: split it", file.Path, held, maxDocuments)
+		return nil, fault.Invalidf(
+			"TooManyDocuments",
+			"%s holds %d documents, at most %d are read: split it",
+			file.Path,
+			held,
+			maxDocuments,
+		)
 	}
 	return documents, nil
 }
@@ -136,16 +152,31 @@ func (d *document) name() (string, error) {
 		}
 		name, isText := asText(value)
 		if !isText {
-			return "", d.invalidAt("BadType", yamlerror.Path{"metadata", field}, "metadata.%s must be text: put quotes around it", field)
+			return "", d.invalidAt(
+				"BadType",
+				yamlerror.Path{"metadata", field},
+				"metadata.%s must be text: put quotes around it",
+				field,
+			)
 		}
 		if len(name) > maxName {
-			return "", d.invalidAt("BadName", yamlerror.Path{"metadata", field}, "metadata.%s is longer than %d bytes", field, maxName)
+			return "", d.invalidAt(
+				"BadName",
+				yamlerror.Path{"metadata", field},
+				"metadata.%s is longer than %d bytes",
+				field,
+				maxName,
+			)
 		}
 		if name != "" {
 			return name, nil
 		}
 	}
-	return "", fault.Invalidf("NoName", "%s: this PipelineRun has neither metadata.name nor metadata.generateName: give it one", d.place())
+	return "", fault.Invalidf(
+		"NoName",
+		"%s: this PipelineRun has neither metadata.name nor metadata.generateName: give it one",
+		d.place(),
+	)
 }
 
 // annotations returns metadata.annotations.
@@ -157,7 +188,11 @@ func (d *document) annotations() (map[string]string, error) {
 	}
 	tree, isMapping := value.(map[string]any)
 	if !isMapping {
-		return nil, d.invalidAt("BadType", yamlerror.Path{"metadata", "annotations"}, "metadata.annotations must be a mapping")
+		return nil, d.invalidAt(
+			"BadType",
+			yamlerror.Path{"metadata", "annotations"},
+			"metadata.annotations must be a mapping",
+		)
 	}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		text, isText := asText(tree[key])

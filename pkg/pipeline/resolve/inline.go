@@ -33,8 +33,15 @@ func (r *renderer) inlinePipeline(ctx context.Context, doc *document, run *pipel
 		return nil
 	}
 	if definition == nil {
-		return fault.Invalidf("MissingPipeline", "%s: PipelineRun %s refers to Pipeline %s, which neither a file in .tekton nor the "+
-			"annotation %s defines: add it, or refer to it with a resolver", doc.place(), OriginalName(run), ref.Name, pipelineAnnotation)
+		return fault.Invalidf(
+			"MissingPipeline",
+			"%s: PipelineRun %s refers to Pipeline %s, which neither a file in .tekton nor the "+
+				"annotation %s defines: add it, or refer to it with a resolver",
+			doc.place(),
+			OriginalName(run),
+			ref.Name,
+			pipelineAnnotation,
+		)
 	}
 	pipeline, err := r.pipeline(definition)
 	if err != nil {
@@ -106,7 +113,10 @@ func (r *renderer) inlineTasks(doc *document, tasks []pipelinev1.PipelineTask) e
 		}
 		task.TaskSpec = &pipelinev1.EmbeddedTask{
 			TaskSpec: *found.Spec.DeepCopy(),
-			Metadata: pipelinev1.PipelineTaskMetadata{Labels: maps.Clone(found.Labels), Annotations: maps.Clone(found.Annotations)},
+			Metadata: pipelinev1.PipelineTaskMetadata{
+				Labels:      maps.Clone(found.Labels),
+				Annotations: maps.Clone(found.Annotations),
+			},
 		}
 		task.TaskRef = nil
 	}
@@ -131,8 +141,14 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 		return nil, nil
 	}
 	if definition == nil {
-		return nil, fault.Invalidf("MissingTask", "%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
-			"annotation defines: add it, or refer to it with a resolver", doc.place(), user.Name, name)
+		return nil, fault.Invalidf(
+			"MissingTask",
+			"%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
+				"annotation defines: add it, or refer to it with a resolver",
+			doc.place(),
+			user.Name,
+			name,
+		)
 	}
 	if known := r.set.same.find(definition); known != nil {
 		r.tasks[name] = known

@@ -33,7 +33,12 @@ const maxRendered = 3 << 20
 //
 // With nil references annotations are not followed, and a Pipeline or Task that .tekton does not
 // define is left to Tekton, which looks for it in the cluster.
-func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope, references References) (*pipelinev1.PipelineRun, error) {
+func (s *Set) Render(
+	ctx context.Context,
+	def Definition,
+	scope *template.Scope,
+	references References,
+) (*pipelinev1.PipelineRun, error) {
 	if err := cmp.Or(def.Err, def.BadName); err != nil {
 		return nil, err
 	}
@@ -41,7 +46,14 @@ func (s *Set) Render(ctx context.Context, def Definition, scope *template.Scope,
 	if !found {
 		return nil, fmt.Errorf("document %d of %s is not a PipelineRun of this set", def.Document, def.File)
 	}
-	r := &renderer{set: s, scope: scope, references: references, spent: s.spent, left: maxRendered, tasks: map[string]*inlineTask{}}
+	r := &renderer{
+		set:        s,
+		scope:      scope,
+		references: references,
+		spent:      s.spent,
+		left:       maxRendered,
+		tasks:      map[string]*inlineTask{},
+	}
 	if s.rest != nil {
 		r.rest = func(work time.Duration) error { return s.rest(ctx, work) }
 	}
@@ -185,12 +197,21 @@ func (r *renderer) spend(doc *document, size cost) error {
 		return tooLarge(doc)
 	}
 	if r.weight > memory.MaxAnswer {
-		return fault.Invalidf("TooLarge", "%s: with its tasks inlined the PipelineRun holds too many values: use fewer tasks and steps, or refer to Tasks with a resolver", doc.place())
+		return fault.Invalidf(
+			"TooLarge",
+			"%s: with its tasks inlined the PipelineRun holds too many values: use fewer tasks and steps, or refer to Tasks with a resolver",
+			doc.place(),
+		)
 	}
 	return nil
 }
 
 func tooLarge(doc *document) error {
-	return fault.Invalidf("TooLarge", "%s: with its variables replaced and its tasks inlined the PipelineRun is larger than %d bytes, "+
-		"which no cluster accepts", doc.place(), maxRendered)
+	return fault.Invalidf(
+		"TooLarge",
+		"%s: with its variables replaced and its tasks inlined the PipelineRun is larger than %d bytes, "+
+			"which no cluster accepts",
+		doc.place(),
+		maxRendered,
+	)
 }

@@ -114,16 +114,27 @@ func (s *Set) Bounded() error {
 		return s.over
 	}
 	if n := len(s.definitions) + s.uncounted; n > maxDefinitions {
-		return fault.Invalidf("TooManyPipelines", ".tekton holds %d PipelineRuns, at most %d are read: none of them is started. "+
-			"Remove some, or split the repository", n, maxDefinitions)
+		return fault.Invalidf(
+			"TooManyPipelines",
+			".tekton holds %d PipelineRuns, at most %d are read: none of them is started. "+
+				"Remove some, or split the repository",
+			n,
+			maxDefinitions,
+		)
 	}
 	names := 0
 	for _, def := range s.definitions {
 		names += v1alpha1.Length(def.File) + v1alpha1.Length(def.Name)
 	}
 	if names > maxNames {
-		return fault.Invalidf("TooManyPipelines", "the paths and names of the %d PipelineRuns in .tekton take %d bytes, at most %d can be kept: none of them is started. "+
-			"Shorten them, or remove some", len(s.definitions), names, maxNames)
+		return fault.Invalidf(
+			"TooManyPipelines",
+			"the paths and names of the %d PipelineRuns in .tekton take %d bytes, at most %d can be kept: none of them is started. "+
+				"Shorten them, or remove some",
+			len(s.definitions),
+			names,
+			maxNames,
+		)
 	}
 	return nil
 }

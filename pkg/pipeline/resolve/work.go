@@ -68,8 +68,13 @@ const maxSteps = 1000
 
 // tooManySteps is the fault of a PipelineRun that has more.
 func tooManySteps(doc *document) error {
-	return fault.Invalidf("TooManySteps", "%s: with its tasks inlined the PipelineRun has more than %d steps, which keeps Tekton's webhook busy for seconds: "+
-		"join steps into one script, use several PipelineRuns, or refer to Tasks with a resolver", doc.place(), maxSteps)
+	return fault.Invalidf(
+		"TooManySteps",
+		"%s: with its tasks inlined the PipelineRun has more than %d steps, which keeps Tekton's webhook busy for seconds: "+
+			"join steps into one script, use several PipelineRuns, or refer to Tasks with a resolver",
+		doc.place(),
+		maxSteps,
+	)
 }
 
 // fewSteps refuses a pipeline with too many steps.

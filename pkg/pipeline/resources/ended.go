@@ -28,7 +28,8 @@ func PipelineRuns(installation, repository, pipeline string) string {
 // RunOf tells whether a PipelineRun says that it is of a pipeline of a Repository. That is its word
 // alone.
 func RunOf(run *metav1.ObjectMeta, repository, pipeline string) bool {
-	return run.Annotations[pipelinesascode.Repository] == repository && SamePipeline(run.Annotations[pipelinesascode.OriginalPRName], pipeline)
+	return run.Annotations[pipelinesascode.Repository] == repository &&
+		SamePipeline(run.Annotations[pipelinesascode.OriginalPRName], pipeline)
 }
 
 // SamePipeline tells whether two names are of one pipeline.
@@ -51,7 +52,8 @@ func Named(run *metav1.ObjectMeta, installation string) bool {
 	document, err := strconv.Atoi(place[at+1:])
 	pipeline := run.Annotations[pipelinesascode.OriginalPRName]
 	definition := cmp.Or(run.Annotations[plumbline.DefinitionAnnotation], pipeline)
-	return err == nil && run.Name == RunName(event, place[:at], document, undashed(definition)) && becomes(undashed(definition), undashed(pipeline))
+	return err == nil && run.Name == RunName(event, place[:at], document, undashed(definition)) &&
+		becomes(undashed(definition), undashed(pipeline))
 }
 
 // becomes tells whether a name may be what a definition's is with its placeholders replaced.

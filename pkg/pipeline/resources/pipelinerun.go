@@ -79,13 +79,33 @@ func authors(written map[string]string) map[string]string {
 // ours tells whether a label or annotation is only ever written by Plumbline, at creation or later.
 func ours(key string) bool {
 	switch key {
-	case pipelinesascode.URLOrg, pipelinesascode.URLRepository, pipelinesascode.SHA, pipelinesascode.SHATitle, pipelinesascode.SHAURL,
-		pipelinesascode.RepoURL, pipelinesascode.SourceRepoURL, pipelinesascode.Sender, pipelinesascode.EventType,
-		pipelinesascode.Branch, pipelinesascode.SourceBranch, pipelinesascode.Repository, pipelinesascode.GitProvider,
-		pipelinesascode.SecretCreated, pipelinesascode.ControllerInfo, pipelinesascode.PullRequest, pipelinesascode.InstallationID,
-		pipelinesascode.GHEURL, pipelinesascode.CloneURL, pipelinesascode.OriginalPRName, pipelinesascode.GitAuthSecret,
-		pipelinesascode.State, pipelinesascode.LogURL, pipelinesascode.CheckRunID, pipelinesascode.GitLabPipelineID,
-		pipelinesascode.SourceProjectID, pipelinesascode.TargetProjectID:
+	case pipelinesascode.URLOrg,
+		pipelinesascode.URLRepository,
+		pipelinesascode.SHA,
+		pipelinesascode.SHATitle,
+		pipelinesascode.SHAURL,
+		pipelinesascode.RepoURL,
+		pipelinesascode.SourceRepoURL,
+		pipelinesascode.Sender,
+		pipelinesascode.EventType,
+		pipelinesascode.Branch,
+		pipelinesascode.SourceBranch,
+		pipelinesascode.Repository,
+		pipelinesascode.GitProvider,
+		pipelinesascode.SecretCreated,
+		pipelinesascode.ControllerInfo,
+		pipelinesascode.PullRequest,
+		pipelinesascode.InstallationID,
+		pipelinesascode.GHEURL,
+		pipelinesascode.CloneURL,
+		pipelinesascode.OriginalPRName,
+		pipelinesascode.GitAuthSecret,
+		pipelinesascode.State,
+		pipelinesascode.LogURL,
+		pipelinesascode.CheckRunID,
+		pipelinesascode.GitLabPipelineID,
+		pipelinesascode.SourceProjectID,
+		pipelinesascode.TargetProjectID:
 		return true
 	}
 	return strings.HasPrefix(key, plumbline.GroupName+"/") || strings.HasPrefix(key, chains)

@@ -105,7 +105,12 @@ func MakeGitAuthSecret(in SecretInput) *corev1.Secret {
 
 // ownedBy makes a run's PipelineRun, which exists, an owner.
 func ownedBy(run *v1alpha1.Run) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: pipelinev1.SchemeGroupVersion.String(), Kind: "PipelineRun", Name: run.Name, UID: run.UID}
+	return metav1.OwnerReference{
+		APIVersion: pipelinev1.SchemeGroupVersion.String(),
+		Kind:       "PipelineRun",
+		Name:       run.Name,
+		UID:        run.UID,
+	}
 }
 
 // ownersOf is the metadata of a patch of owners.
@@ -157,7 +162,10 @@ func OwnTokens(secret *corev1.Secret) []string {
 
 // KeepTokens adds to a secret the tokens of the one that it replaces.
 func KeepTokens(secret, before *corev1.Secret) {
-	former := slices.DeleteFunc(OwnTokens(before), func(token string) bool { return token == string(secret.Data[keyProviderToken]) })
+	former := slices.DeleteFunc(
+		OwnTokens(before),
+		func(token string) bool { return token == string(secret.Data[keyProviderToken]) },
+	)
 	if len(former) == 0 {
 		return
 	}

@@ -70,6 +70,10 @@ func placeable(name, value string) error {
 	if !wholeVariable.MatchString(value) {
 		return nil
 	}
-	return fault.Invalidf("SecretHoldsVariable", "{{ %s }}: the value of the secret holds $(…), which Tekton and Kubernetes replace: "+
-		"let the step read it from its Secret (env with secretKeyRef, or a workspace)", shorten(name))
+	return fault.Invalidf(
+		"SecretHoldsVariable",
+		"{{ %s }}: the value of the secret holds $(…), which Tekton and Kubernetes replace: "+
+			"let the step read it from its Secret (env with secretKeyRef, or a workspace)",
+		shorten(name),
+	)
 }

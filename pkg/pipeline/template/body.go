@@ -13,8 +13,11 @@ import (
 // much memory is a fault of the pipeline that asks for it: the others do not need it.
 func Body(payload []byte) (map[string]any, error) {
 	if memory.Of(payload) > memory.MaxAnswer {
-		return nil, fault.Invalidf("PayloadTooLarge", "the event's payload holds more values than are decoded for expressions and placeholders that read body: "+
-			"push less at once, or do not refer to body")
+		return nil, fault.Invalidf(
+			"PayloadTooLarge",
+			"the event's payload holds more values than are decoded for expressions and placeholders that read body: "+
+				"push less at once, or do not refer to body",
+		)
 	}
 	body := map[string]any{}
 	if err := json.Unmarshal(payload, &body); err != nil {

@@ -91,7 +91,11 @@ func (s *Scope) Secrets() map[string]string {
 // fits refuses more values of secrets than one Secret, which the plan keeps them in, can hold.
 func (s *Scope) fits() error {
 	if s.size > maxPlaced {
-		return fault.Invalidf("TooLarge", "the values of secrets in the pipelines of this event have more than %d bytes together", maxPlaced)
+		return fault.Invalidf(
+			"TooLarge",
+			"the values of secrets in the pipelines of this event have more than %d bytes together",
+			maxPlaced,
+		)
 	}
 	return nil
 }

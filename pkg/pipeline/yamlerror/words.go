@@ -38,7 +38,9 @@ func misread(value any, t reflect.Type, err error) string {
 
 // inWords matches a number with a unit that is written out or short: days, hours, minutes or
 // seconds.
-var inWords = regexp.MustCompile(`^\s*([1-9][0-9]{0,4})\s*(d|h|m|s)(?:ays?|ours?|rs?|in|ins|inutes?|ec|ecs|econds?)?\.?\s*$`)
+var inWords = regexp.MustCompile(
+	`^\s*([1-9][0-9]{0,4})\s*(d|h|m|s)(?:ays?|ours?|rs?|in|ins|inutes?|ec|ecs|econds?)?\.?\s*$`,
+)
 
 // duration returns the right way to write a duration, or an example.
 func duration(value any) string {

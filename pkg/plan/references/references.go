@@ -113,13 +113,21 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 		return known.file, known.err
 	}
 	if r.fetched++; r.fetched > maxReferences {
-		return git.File{}, fault.Invalidf("TooManyReferences", "the pipelines for this event refer to more than %d files", maxReferences)
+		return git.File{}, fault.Invalidf(
+			"TooManyReferences",
+			"the pipelines for this event refer to more than %d files",
+			maxReferences,
+		)
 	}
 	data, err := r.read(ctx, where)
 	file := git.File{Path: shownAt(where), Data: data}
 	if r.bytes += len(data); err == nil && r.bytes > maxBytes {
-		file.Data, err = nil, fault.Invalidf("TooManyReferences", "with it the definitions of this event and what they refer to have more than %d MiB: no more is read. "+
-			"Refer to fewer or smaller files, or let a resolver read them", maxBytes>>20)
+		file.Data, err = nil, fault.Invalidf(
+			"TooManyReferences",
+			"with it the definitions of this event and what they refer to have more than %d MiB: no more is read. "+
+				"Refer to fewer or smaller files, or let a resolver read them",
+			maxBytes>>20,
+		)
 		r.bytes -= len(data)
 	}
 	if where.form == formHub {
@@ -141,7 +149,11 @@ func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 	case isAddress:
 		hub, known := r.Remote.Catalogs[scheme]
 		if !known {
-			return place{}, fault.Invalidf("BadReference", "no hub is called %q: the ConfigMap's catalog-N-id name the hubs there are", scheme)
+			return place{}, fault.Invalidf(
+				"BadReference",
+				"no hub is called %q: the ConfigMap's catalog-N-id name the hubs there are",
+				scheme,
+			)
 		}
 		return onHub(hub, kind, name)
 	case strings.Contains(reference, "/"):

@@ -30,7 +30,8 @@ func NewHistory(sha string, all []history.Record) *History {
 			continue
 		}
 		event := r.Event
-		h.Begins = h.Begins || event.Status.Plan == nil && !event.Settled() && event.Spec.Comment == nil && event.Spec.EventType != match.LabelEvent
+		h.Begins = h.Begins ||
+			event.Status.Plan == nil && !event.Settled() && event.Spec.Comment == nil && event.Spec.EventType != match.LabelEvent
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
 			if h.running(run.Pipeline) {

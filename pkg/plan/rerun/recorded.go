@@ -47,7 +47,10 @@ func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPush, r.push.EventType
 		spec.BaseRef, spec.HeadRef, spec.HeadURL, spec.Before, spec.Commit = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL, r.push.Before, r.push.Commit
 	case spec.BaseRef == "":
-		return fault.Ignoredf("UnknownCheck", "Nothing is on record of the check, and GitHub names neither branch nor pull request for its commit.")
+		return fault.Ignoredf(
+			"UnknownCheck",
+			"Nothing is on record of the check, and GitHub names neither branch nor pull request for its commit.",
+		)
 	}
 	return nil
 }
@@ -182,7 +185,8 @@ func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pip
 		again.Pipelines = nil
 	}
 	for _, record := range list {
-		again.Ran = again.Ran || slices.ContainsFunc(record.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" })
+		again.Ran = again.Ran ||
+			slices.ContainsFunc(record.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" })
 	}
 	return again
 }
@@ -198,9 +202,11 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 		i := slices.IndexFunc(list, func(r history.Record) bool {
 			runs := r.Event.Status.Runs
 			if again.All {
-				return r.Event.Spec.Rerun == nil && slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return written(r.Event, &run) == pipeline })
+				return r.Event.Spec.Rerun == nil &&
+					slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return written(r.Event, &run) == pipeline })
 			}
-			return r.Event.Name == again.ExternalID || slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Name == again.ExternalID })
+			return r.Event.Name == again.ExternalID ||
+				slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Name == again.ExternalID })
 		})
 		if i < 0 {
 			return nil

@@ -48,8 +48,11 @@ func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 	switch {
 	case !isIP && (!hostName.MatchString(host) || numeric(host)):
 		// Resolvers and proxies read such names in different ways.
-		return false, refused("the host", "it is neither a name of ASCII letters, digits and dashes (others are written in their "+
-			"xn-- form) nor an address (IPv4 is written as four decimal numbers with dots)")
+		return false, refused(
+			"the host",
+			"it is neither a name of ASCII letters, digits and dashes (others are written in their "+
+				"xn-- form) nor an address (IPv4 is written as four decimal numbers with dots)",
+		)
 	case p.Refused.names(host):
 		return false, refused(u.Host, "the configuration refuses it")
 	case p.Allowed.names(host), p.Trusted != "" && withPort(u) == p.Trusted:
@@ -88,7 +91,11 @@ func (p Policy) Dial(hostport string, allowed bool) error {
 	case p.Refused.holds(ip):
 		return refused(ip.String(), "the configuration refuses it")
 	case !allowed && !public(ip) && !p.Allowed.holds(ip):
-		return &RefusedError{Host: "the host", Why: "it resolves to " + ip.String() + ", which is not a public address", Resolved: true}
+		return &RefusedError{
+			Host:     "the host",
+			Why:      "it resolves to " + ip.String() + ", which is not a public address",
+			Resolved: true,
+		}
 	}
 	return nil
 }

@@ -40,7 +40,13 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 
 func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	what := "reading " + at.path + " of " + at.owner + "/" + at.name
-	file, dir, _, err := r.client.Repositories.GetContents(ctx, at.owner, at.name, at.path, &gh.RepositoryContentGetOptions{Ref: at.ref})
+	file, dir, _, err := r.client.Repositories.GetContents(
+		ctx,
+		at.owner,
+		at.name,
+		at.path,
+		&gh.RepositoryContentGetOptions{Ref: at.ref},
+	)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)

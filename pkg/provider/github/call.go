@@ -26,8 +26,11 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Operatorf("RepositoryNotReadable",
-			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it", r.fullName())
+		return nil, fault.Operatorf(
+			"RepositoryNotReadable",
+			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it",
+			r.fullName(),
+		)
 	case err != nil:
 		return nil, limits.Failed("reading "+r.fullName(), err)
 	case got.GetID() <= 0:

@@ -46,7 +46,11 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 		return nil, err
 	}
 	if pull.GetState() != delivery.StateOpen {
-		return nil, fault.Ignoredf("PullRequestClosed", "pull request #%d was closed before its comment or re-run was read", pull.GetNumber())
+		return nil, fault.Ignoredf(
+			"PullRequestClosed",
+			"pull request #%d was closed before its comment or re-run was read",
+			pull.GetNumber(),
+		)
 	}
 	return described(event, pull), nil
 }

@@ -149,7 +149,11 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 		if sizes[e.ID] > provider.MaxFile {
 			return nil, provider.TooLarge(e.Name, sizes[e.ID])
 		}
-		return r.trees.File(r.reader, e.ID, func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) })
+		return r.trees.File(
+			r.reader,
+			e.ID,
+			func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) },
+		)
 	})
 }
 
@@ -162,7 +166,10 @@ func (r *repository) Differ(ctx context.Context, earlier, later string, names ..
 }
 
 // root lists the root directory of a commit, with the sizes of its files by their ids.
-func (r *repository) root(ctx context.Context, what, sha string) (entries []provider.Entry, sizes map[string]int, err error) {
+func (r *repository) root(
+	ctx context.Context,
+	what, sha string,
+) (entries []provider.Entry, sizes map[string]int, err error) {
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, false)
 	switch {
 	case err != nil:
@@ -194,13 +201,18 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 // isTree tells whether an answer lists a directory. Any other JSON object would be read as one
 // without files.
 func isTree(tree *gh.Tree) bool {
-	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil && !slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {
-		return e.GetPath() == "" || e.GetType() == "" || !provider.IsSHA(e.GetSHA())
-	})
+	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil &&
+		!slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {
+			return e.GetPath() == "" || e.GetType() == "" || !provider.IsSHA(e.GetSHA())
+		})
 }
 
 func truncated(what string) error {
-	return fault.Operatorf(provider.ReasonTreeTruncated, "%s: GitHub does not list all of it: make the directory smaller", what)
+	return fault.Operatorf(
+		provider.ReasonTreeTruncated,
+		"%s: GitHub does not list all of it: make the directory smaller",
+		what,
+	)
 }
 
 func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte, error) {
@@ -211,7 +223,11 @@ func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
 	if err == nil && !provider.IsBlob(id, data) {
-		return nil, fault.Transientf(provider.ReasonBadAnswer, "reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)", name)
+		return nil, fault.Transientf(
+			provider.ReasonBadAnswer,
+			"reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)",
+			name,
+		)
 	}
 	return data, limits.Failed("reading "+name, err)
 }

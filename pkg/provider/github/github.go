@@ -51,11 +51,23 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{
-		options: o, transport: transport,
-		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *limits.Mints](maxCached),
-		logins: cache.New[loginKey, *login](maxCached), renewals: cache.New[paceKey, *renewals](maxCached),
+		options:   o,
+		transport: transport,
+		paces: cache.New[paceKey, *provider.Pace](
+			maxCached,
+		),
+		minters:  cache.New[minterKey, *minter](maxCached),
+		limits:   cache.New[limitKey, *limits.Mints](maxCached),
+		logins:   cache.New[loginKey, *login](maxCached),
+		renewals: cache.New[paceKey, *renewals](maxCached),
 	}
-	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
+	return provider.Provider{
+		Name:       Name,
+		Webhook:    delivery.Webhook{},
+		Connect:    s.connect,
+		Deliveries: s.deliveries,
+		Metadata:   metadata,
+	}
 }
 
 type service struct {
@@ -90,7 +102,12 @@ type minterKey struct {
 }
 
 // connect returns a client for the project; it makes no call.
-func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+func (s *service) connect(
+	_ context.Context,
+	baseURL string,
+	p v1alpha1.Project,
+	c provider.Credentials,
+) (provider.Client, error) {
 	api, err := apiURL(baseURL, p)
 	if err != nil {
 		return provider.Client{}, err
@@ -104,14 +121,25 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
-	account := s.logins.Get(loginKey{c.AppID, digest}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
+	account := s.logins.Get(
+		loginKey{c.AppID, digest},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
+	)
 	installation := paceKey{api.String(), c.InstallationID}
 	renewed := s.renewals.Get(installation, func() *renewals { return &renewals{} })
 	tokens := s.minters.Get(reader, func() *minter {
 		return &minter{
-			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
-			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, login: account, from: c.From,
-			renewals: renewed,
+			base:         base,
+			api:          strings.TrimSuffix(api.String(), "/"),
+			now:          s.options.Now,
+			app:          c.AppID,
+			installation: c.InstallationID,
+			repository:   p.ID,
+			owner:        p.Owner,
+			name:         p.Name,
+			login:        account,
+			from:         c.From,
+			renewals:     renewed,
 		}
 	})
 	pace := s.paces.Get(installation, func() *provider.Pace {
@@ -122,9 +150,32 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
-	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} })}
-	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+	runs := &runTokens{
+		minter: tokens,
+		base:   base,
+		limit:  s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
+	}
+	r := &repository{
+		client: client,
+		runs:   runs,
+		app:    c.AppID,
+		owner:  p.Owner,
+		name:   p.Name,
+		id:     p.ID,
+		web:    baseURL,
+		reader: reader,
+		trees:  &s.trees,
+	}
+	return provider.Client{
+		Source:       r,
+		History:      r,
+		Tips:         r,
+		Addresses:    r,
+		Access:       r,
+		Reporter:     r,
+		Conversation: r,
+		Tokens:       r,
+	}, nil
 }
 
 // repository is one repository seen through one installation.

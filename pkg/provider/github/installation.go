@@ -75,12 +75,14 @@ func asApp(account *login, transport http.RoundTripper, api *url.URL, from strin
 	if signed == nil {
 		return nil, badKey(from)
 	}
-	client := gh.NewClient(&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if !strings.EqualFold(req.URL.Host, api.Host) {
-			return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
-		}
-		return provider.CheckRedirect(req, via)
-	}})
+	client := gh.NewClient(
+		&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if !strings.EqualFold(req.URL.Host, api.Host) {
+				return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
+			}
+			return provider.CheckRedirect(req, via)
+		}},
+	)
 	client.BaseURL = api
 	return client, nil
 }

@@ -26,7 +26,13 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		return nil, err
 	}
 	what := "reading which commit " + ref + " points to"
-	commit, _, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, url.PathEscape(strings.TrimPrefix(ref, "refs/")), &gh.ListOptions{PerPage: 1})
+	commit, _, err := r.client.Repositories.GetCommit(
+		ctx,
+		r.owner,
+		r.name,
+		url.PathEscape(strings.TrimPrefix(ref, "refs/")),
+		&gh.ListOptions{PerPage: 1},
+	)
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound, code == http.StatusUnprocessableEntity:
 		if err := r.readable(ctx); err != nil {
@@ -42,7 +48,12 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	message := commit.GetCommit().GetMessage()
 	out.BaseRef, out.HeadRef, out.SHA = ref, ref, commit.GetSHA()
 	out.Commit = &v1alpha1.Commit{
-		Title: text.FirstLine(message, payload.MaxTitle), URL: text.Bytes(text.Clean(commit.GetHTMLURL()), payload.MaxURL), SkipCI: provider.SkipsCI(message),
+		Title: text.FirstLine(
+			message,
+			payload.MaxTitle,
+		),
+		URL:    text.Bytes(text.Clean(commit.GetHTMLURL()), payload.MaxURL),
+		SkipCI: provider.SkipsCI(message),
 	}
 	return out, nil
 }

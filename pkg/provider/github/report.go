@@ -111,7 +111,13 @@ func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check
 		if completed(run) && (check.State != status.Completed || run.GetConclusion() == string(status.Cancelled)) {
 			continue
 		}
-		if _, err := r.write(ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(run.GetID()), superseded()); err != nil {
+		if _, err := r.write(
+			ctx,
+			"closing a duplicate of the check",
+			http.MethodPatch,
+			r.runPath(run.GetID()),
+			superseded(),
+		); err != nil {
 			return err
 		}
 	}
@@ -128,7 +134,13 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		if completed(run) || !check.Is(run.GetExternalID()) || r.othersApp(run) {
 			continue // the known id may be anybody's word
 		}
-		if _, err := r.write(ctx, "closing the check", http.MethodPatch, r.runPath(run.GetID()), makeCheckRun(check)); err != nil {
+		if _, err := r.write(
+			ctx,
+			"closing the check",
+			http.MethodPatch,
+			r.runPath(run.GetID()),
+			makeCheckRun(check),
+		); err != nil {
 			return "", err
 		}
 	}
@@ -162,7 +174,11 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		}
 	}
 	if opts.Page != 0 {
-		return nil, fault.Operatorf("TooMany", "looking the check up: GitHub lists more than %d of the name", maxPages*perPage)
+		return nil, fault.Operatorf(
+			"TooMany",
+			"looking the check up: GitHub lists more than %d of the name",
+			maxPages*perPage,
+		)
 	}
 	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
 		run, err := r.get(ctx, known)
@@ -235,7 +251,13 @@ func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {
 func (r *repository) create(ctx context.Context, sha string, check status.Check) (string, error) {
 	body := makeCheckRun(check)
 	body.HeadSHA = sha
-	return r.write(ctx, "creating the check", http.MethodPost, fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name), body)
+	return r.write(
+		ctx,
+		"creating the check",
+		http.MethodPost,
+		fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name),
+		body,
+	)
 }
 
 // update creates the check anew if it vanished meanwhile.
@@ -276,7 +298,8 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 // Invalid.
 func refusedCheck(what string, err error) error {
 	err = limits.Failed(what, err)
-	if provider.StatusCode(err) == http.StatusUnprocessableEntity && strings.Contains(provider.Said(err), "No commit found") {
+	if provider.StatusCode(err) == http.StatusUnprocessableEntity &&
+		strings.Contains(provider.Said(err), "No commit found") {
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 	}
 	if f := fault.Of(err); f.Class == fault.Invalid {

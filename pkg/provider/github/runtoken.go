@@ -73,8 +73,12 @@ func lacking(err error) *fault.Error {
 	if answer := (*provider.StatusError)(nil); errors.As(err, &answer) {
 		words = answer.Message
 	}
-	return fault.Operatorf(fault.ReasonPermissionMissing, "GitHub does not issue the token that a run is to have: the GitHub App lacks one of its permissions "+
-		"(contents: read, and what settings.run_token_permissions asks for; GitHub says: %s)", words)
+	return fault.Operatorf(
+		fault.ReasonPermissionMissing,
+		"GitHub does not issue the token that a run is to have: the GitHub App lacks one of its permissions "+
+			"(contents: read, and what settings.run_token_permissions asks for; GitHub says: %s)",
+		words,
+	)
 }
 
 // permissionsOf is what the library asks for. A name that it does not know would be left out

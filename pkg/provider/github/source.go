@@ -38,7 +38,11 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
 	}
 	message := commit.GetCommit().GetMessage()
-	head.Commit = v1alpha1.Commit{Title: text.FirstLine(message, payload.MaxTitle), URL: commit.GetHTMLURL(), SkipCI: provider.SkipsCI(message)}
+	head.Commit = v1alpha1.Commit{
+		Title:  text.FirstLine(message, payload.MaxTitle),
+		URL:    commit.GetHTMLURL(),
+		SkipCI: provider.SkipsCI(message),
+	}
 	return head, nil
 }
 
@@ -76,7 +80,13 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 		return nil, err
 	}
 	what := "reading " + name
-	file, dir, _, err := r.client.Repositories.GetContents(ctx, r.owner, r.name, name, &gh.RepositoryContentGetOptions{Ref: sha})
+	file, dir, _, err := r.client.Repositories.GetContents(
+		ctx,
+		r.owner,
+		r.name,
+		name,
+		&gh.RepositoryContentGetOptions{Ref: sha},
+	)
 	if err != nil {
 		return nil, r.fileFailed(ctx, name, sha, err)
 	}

@@ -130,14 +130,21 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 }
 
 // askFor mints a token for the repository alone, whichever installation covers it.
-func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh.InstallationPermissions) (provider.Token, error) {
+func (m *minter) askFor(
+	ctx context.Context,
+	installation int64,
+	permissions *gh.InstallationPermissions,
+) (provider.Token, error) {
 	app := m.login.transport(tokenAnswers{m.base})
 	if app == nil {
 		return provider.Token{}, badKey(m.from)
 	}
 	t := ghinstallation.NewFromAppsTransport(app, installation)
 	t.BaseURL = m.api
-	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}, Permissions: permissions}
+	t.InstallationTokenOptions = &gh.InstallationTokenOptions{
+		RepositoryIDs: []int64{m.repository},
+		Permissions:   permissions,
+	}
 	began := m.now()
 	secret, err := t.Token(ctx)
 	if err != nil {
@@ -180,7 +187,10 @@ func (m *minter) mintFault(err error) *fault.Error {
 		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
-		return provider.Refused(err, "GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock")
+		return provider.Refused(
+			err,
+			"GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock",
+		)
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {

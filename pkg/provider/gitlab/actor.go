@@ -45,7 +45,12 @@ func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, to
 		return who.by, nil
 	}
 	if !who.final && r.now().Sub(event.ReceivedAt.Time) < confirmWithin {
-		return "", fault.Transientf(fault.ReasonNotConfirmed, "GitLab does not say (yet) that %s has changed merge request !%d", told, event.PullRequest.Number)
+		return "", fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"GitLab does not say (yet) that %s has changed merge request !%d",
+			told,
+			event.PullRequest.Number,
+		)
 	}
 	return who.by, nil
 }
@@ -135,7 +140,12 @@ func newest[T any](all []T, id func(T) int) []T {
 }
 
 // sinceHead returns who did something, if the event's commit was the merge request's head by then.
-func (r *repository) sinceHead(ctx context.Context, event *v1alpha1.GitEventSpec, who string, at time.Time) (string, error) {
+func (r *repository) sinceHead(
+	ctx context.Context,
+	event *v1alpha1.GitEventSpec,
+	who string,
+	at time.Time,
+) (string, error) {
 	versions, err := r.versions(ctx, event)
 	if err != nil {
 		return "", err

@@ -26,12 +26,22 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitLab")
 	}
 	if r.shared && !strings.EqualFold(at.project, r.Path) {
-		return nil, fault.Ignoredf("NotCovered", "%s is not the event's project, and the token is the global Repository's: nothing else is read with it", at.project)
+		return nil, fault.Ignoredf(
+			"NotCovered",
+			"%s is not the event's project, and the token is the global Repository's: nothing else is read with it",
+			at.project,
+		)
 	}
 	data, err := r.contents(ctx, at.project, at.ref, at.path)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Ignoredf("NotFound", "reading %s of %s at %s: GitLab shows no such file to the token", at.path, at.project, at.ref)
+		return nil, fault.Ignoredf(
+			"NotFound",
+			"reading %s of %s at %s: GitLab shows no such file to the token",
+			at.path,
+			at.project,
+			at.ref,
+		)
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) && !strings.EqualFold(at.project, r.Path):
 		// Another project's rules on who may read; they say nothing about our credentials.
 		return nil, fault.Ignoredf("NotCovered", "%s: %s", at.project, fault.Of(err).Message)

@@ -130,12 +130,22 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 // it has.
 func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
-	note, _, err := r.Client.Notes.GetMergeRequestNote(r.Path, int(event.PullRequest.Number), int(event.Comment.ID), gl.WithContext(ctx))
+	note, _, err := r.Client.Notes.GetMergeRequestNote(
+		r.Path,
+		int(event.PullRequest.Number),
+		int(event.Comment.ID),
+		gl.WithContext(ctx),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		if err := r.Nobody(ctx, what); err != nil {
 			return "", nil, err
 		}
-		return "", nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)", event.Comment.ID, event.PullRequest.Number)
+		return "", nil, fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"GitLab shows no comment %d on merge request !%d (yet)",
+			event.Comment.ID,
+			event.PullRequest.Number,
+		)
 	}
 	if err != nil {
 		return "", nil, provider.Failed(what, err)
@@ -174,7 +184,12 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 			return nil, err
 		}
 		if int64(mr.SourceProjectID) != r.ID {
-			return nil, fault.Ignoredf("Superseded", "merge request !%d has another head by now, %s, whose own event counts", mr.IID, mr.SHA)
+			return nil, fault.Ignoredf(
+				"Superseded",
+				"merge request !%d has another head by now, %s, whose own event counts",
+				mr.IID,
+				mr.SHA,
+			)
 		}
 	}
 	if at := second(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
@@ -197,7 +212,12 @@ func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEv
 	case stateMerged:
 		who, at = mr.MergedBy, mr.MergedAt
 	default:
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d is %s, and not closed (yet)", mr.IID, mr.State)
+		return nil, fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"merge request !%d is %s, and not closed (yet)",
+			mr.IID,
+			mr.State,
+		)
 	}
 	out := as(event, mr)
 	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
@@ -267,11 +287,15 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 // believable refuses an answer that is not about the project, or that lacks what decides about the
 // merge request.
 func (r *repository) believable(what string, mr *gl.MergeRequest) error {
-	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 || !provider.IsSHA(mr.SHA) {
+	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 ||
+		!provider.IsSHA(mr.SHA) {
 		return api.NoAnswer(what)
 	}
-	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef), payload.Text("", mr.TargetBranch, payload.MaxRef),
-		payload.Text("", mr.Author.Username, payload.MaxLogin))
+	err := payload.Check(
+		payload.Text("", mr.SourceBranch, payload.MaxRef),
+		payload.Text("", mr.TargetBranch, payload.MaxRef),
+		payload.Text("", mr.Author.Username, payload.MaxLogin),
+	)
 	if err != nil {
 		return api.NoAnswer(what)
 	}
@@ -287,5 +311,10 @@ func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
 		return nil
 	}
-	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, event.PullRequest.Number)
+	return fault.Transientf(
+		fault.ReasonNotConfirmed,
+		"commit %s is no head that merge request !%d ever had (yet)",
+		event.SHA,
+		event.PullRequest.Number,
+	)
 }

@@ -53,8 +53,15 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
-	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, BaseURL: BaseURL, Connect: s.connect, Hooks: s.hooks, Metadata: metadata,
-		Reopens: true} // a status that lands after one that has ended is another, newer one
+	return provider.Provider{
+		Name:     Name,
+		Webhook:  delivery.Webhook{},
+		BaseURL:  BaseURL,
+		Connect:  s.connect,
+		Hooks:    s.hooks,
+		Metadata: metadata,
+		Reopens:  true,
+	} // a status that lands after one that has ended is another, newer one
 }
 
 // BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with or
@@ -102,7 +109,12 @@ type paceKey struct {
 }
 
 // connect returns a client for the project; it makes no call.
-func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+func (s *service) connect(
+	_ context.Context,
+	baseURL string,
+	p v1alpha1.Project,
+	c provider.Credentials,
+) (provider.Client, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
 		return provider.Client{}, err
@@ -115,8 +127,25 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	token := strings.TrimSpace(c.Token)
-	r := &repository{Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name, ID: p.ID}, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+	r := &repository{
+		Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name, ID: p.ID},
+		token:   provider.Token{User: c.User, Value: token},
+		shared:  c.Shared,
+		base:    base,
+		now:     s.options.Now,
+		reader:  readerKey{user, p.ID},
+		trees:   &s.trees,
+	}
+	return provider.Client{
+		Source:       r,
+		History:      r,
+		Tips:         r,
+		Addresses:    r,
+		Access:       r,
+		Reporter:     r,
+		Conversation: r,
+		Tokens:       r,
+	}, nil
 }
 
 // hooks returns the webhooks of a project; it makes no call.
@@ -143,9 +172,17 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	pace := s.paces.Get(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
 	})
-	client, err := api.New(at, s.transport.Within(c.Reach), api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe})
+	client, err := api.New(
+		at,
+		s.transport.Within(c.Reach),
+		api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe},
+	)
 	if err != nil {
-		return nil, paceKey{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", base)
+		return nil, paceKey{}, fault.Operatorf(
+			"BadConfiguration",
+			"git_provider.url %q is not a URL: set it to https://<host>",
+			base,
+		)
 	}
 	client.UserAgent = s.options.UserAgent
 	return client, user, nil
@@ -210,10 +247,16 @@ var headerValue = regexp.MustCompile(`^[!-~]+$`)
 func checkToken(token, from string) error {
 	switch {
 	case token == "":
-		return fault.Operatorf(fault.ReasonCredentialsMissing,
-			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token")
+		return fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token",
+		)
 	case !headerValue.MatchString(token):
-		return fault.Operatorf(fault.ReasonCredentialsInvalid, "the GitLab token in %s holds spaces or other characters that no token has: set it anew", from)
+		return fault.Operatorf(
+			fault.ReasonCredentialsInvalid,
+			"the GitLab token in %s holds spaces or other characters that no token has: set it anew",
+			from,
+		)
 	}
 	return nil
 }

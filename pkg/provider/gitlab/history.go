@@ -54,7 +54,13 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	}
 	truncated := strings.HasSuffix(mr.ChangesCount, "+")
 	if truncated {
-		if all, err := r.between(ctx, mr.DiffRefs.BaseSha, mr.DiffRefs.HeadSha); provider.StatusCode(err) != http.StatusNotFound {
+		if all, err := r.between(
+			ctx,
+			mr.DiffRefs.BaseSha,
+			mr.DiffRefs.HeadSha,
+		); provider.StatusCode(
+			err,
+		) != http.StatusNotFound {
 			return all, err
 		}
 	}
@@ -70,7 +76,10 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	}
 	var all []*gl.Diff
 	for _, f := range files {
-		all = append(all, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
+		all = append(
+			all,
+			&gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile},
+		)
 	}
 	return changes(what, all, truncated)
 }

@@ -49,10 +49,14 @@ func digest(s string) string {
 }
 
 func (m marks) String() string {
-	return delivery.OwnNote + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(m.ended) + " -->"
+	return delivery.OwnNote + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(
+		m.ended,
+	) + " -->"
 }
 
-var markPattern = regexp.MustCompile(`^` + delivery.OwnNote + `([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`)
+var markPattern = regexp.MustCompile(
+	`^` + delivery.OwnNote + `([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`,
+)
 
 func readMarks(body string) (marks, bool) {
 	found := markPattern.FindStringSubmatch(body)
@@ -126,7 +130,13 @@ func (r *repository) leaves(ctx context.Context, number int, want, have marks, h
 
 func (r *repository) updateNote(ctx context.Context, number, id int, body string) error {
 	const what = "updating the note"
-	_, _, err := r.Client.Notes.UpdateMergeRequestNote(int(r.ID), number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
+	_, _, err := r.Client.Notes.UpdateMergeRequestNote(
+		int(r.ID),
+		number,
+		id,
+		&gl.UpdateMergeRequestNoteOptions{Body: &body},
+		gl.WithContext(ctx),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
 	}
@@ -211,13 +221,21 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 
 // noteBody words a note as Pipelines-as-Code does.
 func noteBody(m marks, c status.Check) string {
-	body := m.String() + "\n**" + inert(text.OneLine(c.Name, maxField, text.Runes)) + "** has " + text.OneLine(c.Title, maxField, text.Runes)
+	body := m.String() + "\n**" + inert(
+		text.OneLine(c.Name, maxField, text.Runes),
+	) + "** has " + text.OneLine(
+		c.Title,
+		maxField,
+		text.Runes,
+	)
 	if c.Text != "" {
 		body += "\n\n" + c.Text
 	}
 	link := ""
 	if url := provider.DetailsURL(c.DetailsURL, maxNote); url != "" {
-		link = "\n\n<small>Full log available [here](" + strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(url) + ")</small>"
+		link = "\n\n<small>Full log available [here](" + strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").
+			Replace(url) +
+			")</small>"
 	}
 	room := maxNote - len([]rune(link))
 	return text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), room, noteCutOff, text.Runes) + link

@@ -21,7 +21,11 @@ import (
 // pointed confirms a comment on a commit, and asks which commit its ref points to: that of the
 // default branch if the event has none. GitLab's answer for a tag has the commit, also if the tag
 // is annotated (https://docs.gitlab.com/api/tags/).
-func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, defaultBranch string) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) pointed(
+	ctx context.Context,
+	event *v1alpha1.GitEventSpec,
+	defaultBranch string,
+) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
 	}
@@ -50,7 +54,10 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.Path, ref)
 	}
 	out := event.DeepCopy()
-	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(now.Message, now.WebURL)
+	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(
+		now.Message,
+		now.WebURL,
+	)
 	out.HappenedAt = written
 	return out, nil
 }
@@ -76,5 +83,10 @@ func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha
 			return discussion.Notes[at], nil
 		}
 	}
-	return nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on commit %s (yet)", event.Comment.ID, event.SHA)
+	return nil, fault.Transientf(
+		fault.ReasonNotConfirmed,
+		"GitLab shows no comment %d on commit %s (yet)",
+		event.Comment.ID,
+		event.SHA,
+	)
 }

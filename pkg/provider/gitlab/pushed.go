@@ -99,16 +99,30 @@ func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1
 	if err != nil || push != nil {
 		return err
 	}
-	return fault.Transientf(fault.ReasonNotConfirmed, "%s %s is not at commit %s, and GitLab knows of no such push (yet)", kind, name, sha)
+	return fault.Transientf(
+		fault.ReasonNotConfirmed,
+		"%s %s is not at commit %s, and GitLab knows of no such push (yet)",
+		kind,
+		name,
+		sha,
+	)
 }
 
 const listingPushes = "listing what was pushed"
 
 // findPush looks through the pushes of a project, given by path or id, before a delivery was
 // received, and returns the newest that is meant, nil if there is none.
-func (r *repository) findPush(ctx context.Context, project any, received time.Time, is func(*gl.ProjectEvent) bool) (*gl.ProjectEvent, error) {
+func (r *repository) findPush(
+	ctx context.Context,
+	project any,
+	received time.Time,
+	is func(*gl.ProjectEvent) bool,
+) (*gl.ProjectEvent, error) {
 	pushed := gl.PushedEventType
-	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: api.PerPage, Page: 1}}
+	opts := &gl.ListProjectVisibleEventsOptions{
+		Action:      &pushed,
+		ListOptions: gl.ListOptions{PerPage: api.PerPage, Page: 1},
+	}
 	for looked := 0; looked < maxActivityPages && opts.Page <= maxPassedPages; {
 		found, resp, err := r.Client.Events.ListProjectVisibleEvents(project, opts, gl.WithContext(ctx))
 		switch {

@@ -183,8 +183,10 @@ func (p place) settled(what string, err error) error {
 	case provider.StatusCode(err) == http.StatusNotFound && (strings.Contains(said, "Commit Not Found") || strings.Contains(said, "References for commit")):
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitLab does not know the commit (yet)", what)
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator):
-		return fmt.Errorf("%w (to set statuses the token needs the scope api and the role Developer, on a protected branch a role that may push to it, and CI/CD must be enabled)",
-			provider.Failed(what, err))
+		return fmt.Errorf(
+			"%w (to set statuses the token needs the scope api and the role Developer, on a protected branch a role that may push to it, and CI/CD must be enabled)",
+			provider.Failed(what, err),
+		)
 	}
 	return provider.Failed(what, err)
 }

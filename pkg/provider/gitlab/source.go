@@ -56,7 +56,12 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 }
 
 func (r *repository) commit(ctx context.Context, sha string) (*gl.Commit, error) {
-	commit, _, err := r.Client.Commits.GetCommit(r.Path, sha, &gl.GetCommitOptions{Stats: gl.Ptr(false)}, gl.WithContext(ctx))
+	commit, _, err := r.Client.Commits.GetCommit(
+		r.Path,
+		sha,
+		&gl.GetCommitOptions{Stats: gl.Ptr(false)},
+		gl.WithContext(ctx),
+	)
 	return commit, err
 }
 
@@ -122,7 +127,8 @@ func (r *repository) definitions(ctx context.Context, sha, dir string) ([]provid
 	}
 	var found []provider.Definition
 	for _, e := range entries {
-		if e.Type == "blob" && e.Mode != provider.ModeLink && provider.IsDefinition(e.Path) && strings.HasPrefix(e.Path, dir+"/") {
+		if e.Type == "blob" && e.Mode != provider.ModeLink && provider.IsDefinition(e.Path) &&
+			strings.HasPrefix(e.Path, dir+"/") {
 			found = append(found, provider.Definition{Path: e.Path, ID: e.ID})
 		}
 	}

@@ -41,7 +41,12 @@ type wanted struct {
 }
 
 func makeStatus(c status.Check) wanted {
-	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID), onlyOpen: c.OnlyOpen}
+	w := wanted{
+		name:     text.OneLine(c.Name, maxField, text.Runes),
+		state:    stateOf(c),
+		mark:     markOf(c.ExternalID),
+		onlyOpen: c.OnlyOpen,
+	}
 	if w.former = w.mark; c.Former != "" {
 		w.former = markOf(c.Former)
 	}
@@ -105,7 +110,10 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	if mine == nil {
 		return r.replace(ctx, at, sha, want, known)
 	}
-	replaced := slices.ContainsFunc(known, func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID })
+	replaced := slices.ContainsFunc(
+		known,
+		func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID },
+	)
 	if replaced || want.late(mine) || want.shown(mine) {
 		return idOf(mine), nil
 	}
@@ -115,7 +123,13 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 // replace shows the status of a run that has none yet in the place of the run before on the same
 // ref, in the same pipeline: only there GitLab takes the older one for replaced. An open one is
 // closed first, because GitLab would change that one instead of making another, or refuse to.
-func (r *repository) replace(ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus) (string, error) {
+func (r *repository) replace(
+	ctx context.Context,
+	at place,
+	sha string,
+	want wanted,
+	known []*gl.CommitStatus,
+) (string, error) {
 	if len(known) == 0 {
 		return r.set(ctx, at, sha, want, 0)
 	}
@@ -131,7 +145,12 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 	if !open(s) {
 		return nil
 	}
-	_, err := r.post(ctx, at, sha, &gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)})
+	_, err := r.post(
+		ctx,
+		at,
+		sha,
+		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)},
+	)
 	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
 		return at.settled("closing the status of the run before", err)
 	}
@@ -185,7 +204,10 @@ func (r *repository) list(
 	if slices.ContainsFunc(found, undecided) {
 		return nil, api.NoAnswer(what)
 	}
-	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref }), nil
+	return slices.DeleteFunc(
+		found,
+		func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref },
+	), nil
 }
 
 // undecided reports whether a list does not say which status an entry is. Who took it for another's
@@ -224,7 +246,13 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 	return "", at.settled(what, err)
 }
 
-func (r *repository) compare(ctx context.Context, at place, sha string, want wanted, refusal *fault.Error) (string, error) {
+func (r *repository) compare(
+	ctx context.Context,
+	at place,
+	sha string,
+	want wanted,
+	refusal *fault.Error,
+) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
 		return "", err
@@ -237,10 +265,21 @@ func (r *repository) compare(ctx context.Context, at place, sha string, want wan
 	if mine != nil {
 		shown = mine.Status
 	}
-	return "", fault.Transientf(fault.ReasonTransition, "GitLab refuses the status %s and shows %s: %s", want.state, shown, refusal.Message)
+	return "", fault.Transientf(
+		fault.ReasonTransition,
+		"GitLab refuses the status %s and shows %s: %s",
+		want.state,
+		shown,
+		refusal.Message,
+	)
 }
 
-func (r *repository) post(ctx context.Context, at place, sha string, opts *gl.SetCommitStatusOptions) (*gl.CommitStatus, error) {
+func (r *repository) post(
+	ctx context.Context,
+	at place,
+	sha string,
+	opts *gl.SetCommitStatusOptions,
+) (*gl.CommitStatus, error) {
 	shown, _, err := r.Client.Commits.SetCommitStatus(at.project, sha, opts, gl.WithContext(ctx))
 	if err != nil {
 		return nil, provider.Failed("setting the status", err)

@@ -26,7 +26,12 @@ func testMemory(t *testing.T, open func(*testing.T) World) {
 		return refuse
 	})
 	client := connect(t, w)
-	if _, err := client.File(ctx, sha, "large.txt"); fault.Of(err) == nil || fault.Of(err).Class != fault.Throttled || fault.Of(err).Reason != fault.ReasonBusy {
+	if _, err := client.File(
+		ctx,
+		sha,
+		"large.txt",
+	); fault.Of(err) == nil || fault.Of(err).Class != fault.Throttled ||
+		fault.Of(err).Reason != fault.ReasonBusy {
 		t.Errorf("a file for which there is no memory: %v, want that it comes back", err)
 	}
 	asked, refuse = 0, nil

@@ -82,7 +82,10 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("a check is known by what the version before called it", func(t *testing.T) { testFormer(t, open(t)) })
 	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
-		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) })
+		t.Run(
+			"a check that was "+string(how)+" is found again",
+			func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) },
+		)
 	}
 }
 
@@ -165,7 +168,10 @@ func testOtherRun(t *testing.T, w World) {
 	if id := r.put(t, "", second); id == first {
 		t.Error("the check of another run was taken")
 	}
-	if got := r.Service.Checks(r.head.SHA); len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
+	if got := r.Service.Checks(
+		r.head.SHA,
+	); len(got) != 2 || got[0].Conclusion != "failure" ||
+		got[1].State != "in_progress" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -31,7 +31,13 @@ func refusal(response *http.Response) error {
 	case f != nil && f.Class == fault.Transient && code != http.StatusConflict:
 		return fault.Transientf("ReferenceUnavailable", "%s answers %d %s", host, code, status)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fault.Invalidf(reasonNotPublic, "%s answers %d %s: only what everybody may read is fetched from there", host, code, status)
+		return fault.Invalidf(
+			reasonNotPublic,
+			"%s answers %d %s: only what everybody may read is fetched from there",
+			host,
+			code,
+			status,
+		)
 	}
 	return fault.Invalidf("ReferenceNotFound", "%s answers %d %s", host, code, status)
 }

@@ -84,8 +84,12 @@ type source struct {
 // New returns an empty set.
 func New(limits Limits, metrics Metrics) *Set {
 	return &Set{
-		limits: limits, metrics: metrics,
-		all: map[*Connection]struct{}{}, large: map[*Connection]struct{}{}, idle: list.New(), sources: map[netip.Prefix]*source{},
+		limits:  limits,
+		metrics: metrics,
+		all:     map[*Connection]struct{}{},
+		large:   map[*Connection]struct{}{},
+		idle:    list.New(),
+		sources: map[netip.Prefix]*source{},
 	}
 }
 

@@ -114,6 +114,12 @@ func (r *Rates) free(key Rate, now time.Time) error {
 		return nil
 	}
 	again := time.Duration(used-payloadBurst)*time.Second/payloadRate + time.Second
-	return fault.Throttledf(ReasonRate, again, "large deliveries of Repositories in namespace %s have taken more than %d KiB of the API server, which %d KiB a second make up for",
-		key.Namespace, payloadBurst>>10, payloadRate>>10)
+	return fault.Throttledf(
+		ReasonRate,
+		again,
+		"large deliveries of Repositories in namespace %s have taken more than %d KiB of the API server, which %d KiB a second make up for",
+		key.Namespace,
+		payloadBurst>>10,
+		payloadRate>>10,
+	)
 }

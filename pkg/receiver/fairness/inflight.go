@@ -82,7 +82,13 @@ func (p *Places) Enter(namespace string) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if its := p.of[namespace]; its >= MaxInFlight-p.there {
-		return nil, fault.Transientf("NamespaceBusy", "%d deliveries of Repositories in namespace %s are handled, and %d of others", its, namespace, p.there-its)
+		return nil, fault.Transientf(
+			"NamespaceBusy",
+			"%d deliveries of Repositories in namespace %s are handled, and %d of others",
+			its,
+			namespace,
+			p.there-its,
+		)
 	}
 	if p.of == nil {
 		p.of = map[string]int{}

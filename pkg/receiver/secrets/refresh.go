@@ -36,7 +36,14 @@ const (
 )
 
 type configMapPatcher interface {
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		kind types.PatchType,
+		data []byte,
+		opts metav1.PatchOptions,
+		subresources ...string,
+	) (*corev1.ConfigMap, error)
 }
 
 // Asks asks controllers to make copies of webhook secrets anew. It is the one thing that a receiver
@@ -126,7 +133,14 @@ func (a *Asks) send() {
 		return
 	}
 	// The time makes each ask a change, which whoever watches is told of.
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{webhooksecret.AsksKey: strings.Join(ids, " "), "at": a.clock.Now().UTC().Format(time.RFC3339Nano)}})
+	patch, err := json.Marshal(
+		map[string]any{
+			"data": map[string]string{
+				webhooksecret.AsksKey: strings.Join(ids, " "),
+				"at":                  a.clock.Now().UTC().Format(time.RFC3339Nano),
+			},
+		},
+	)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), askTime)
 		defer cancel()
@@ -135,7 +149,11 @@ func (a *Asks) send() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil && !a.failing {
-		a.logger.Warnw("asking for webhook secrets to be copied anew failed: rotated ones are noticed later; grant patch on ConfigMap "+webhooksecret.Asks+" as in config/ if it is forbidden", "error", err)
+		a.logger.Warnw(
+			"asking for webhook secrets to be copied anew failed: rotated ones are noticed later; grant patch on ConfigMap "+webhooksecret.Asks+" as in config/ if it is forbidden",
+			"error",
+			err,
+		)
 	}
 	a.failing = err != nil
 	if err != nil {

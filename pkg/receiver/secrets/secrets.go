@@ -55,7 +55,14 @@ type Copies struct {
 
 // New returns Copies that have none yet.
 func New(asks *Asks, c clock.PassiveClock) *Copies {
-	return &Copies{Wait: newerWait, clock: c, asks: asks, changed: make(chan struct{}), waiting: map[string]int{}, vain: map[string]time.Time{}}
+	return &Copies{
+		Wait:    newerWait,
+		clock:   c,
+		asks:    asks,
+		changed: make(chan struct{}),
+		waiting: map[string]int{},
+		vain:    map[string]time.Time{},
+	}
 }
 
 // Set takes a shard as it is now. A shard that is deleted is kept as it was until it is complete
@@ -116,7 +123,12 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret,
 			return secretOf(key, next), nil
 		}
 		if c.asks.Failing() {
-			return Secret{}, fault.Transientf("SecretNotRead", "the delivery does not fit the copy of Secret %s/%s, and a newer one cannot be asked for", key.Namespace, key.Name)
+			return Secret{}, fault.Transientf(
+				"SecretNotRead",
+				"the delivery does not fit the copy of Secret %s/%s, and a newer one cannot be asked for",
+				key.Namespace,
+				key.Name,
+			)
 		}
 		return Secret{}, nil
 	}
@@ -137,8 +149,15 @@ func (c *Copies) missing(key pacv1alpha1.SecretKey) error {
 	if !c.Complete() {
 		return fault.Transientf("NotCopiedYet", "the webhook secrets are not copied yet: are the controllers running?")
 	}
-	return fault.Operatorf("SecretMissing", "there is no copy of the key %s of Secret %s/%s: create it, with a value of at most %d bytes; "+
-		"the controllers copy it within seconds", key.Key, key.Namespace, key.Name, webhooksecret.MaxValueBytes)
+	return fault.Operatorf(
+		"SecretMissing",
+		"there is no copy of the key %s of Secret %s/%s: create it, with a value of at most %d bytes; "+
+			"the controllers copy it within seconds",
+		key.Key,
+		key.Namespace,
+		key.Name,
+		webhooksecret.MaxValueBytes,
+	)
 }
 
 func secretOf(key pacv1alpha1.SecretKey, value webhooksecret.Value) Secret {

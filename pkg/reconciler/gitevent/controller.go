@@ -39,7 +39,12 @@ const queueName = "gitevents"
 
 // NewController returns the constructor that sharedmain calls. The watches of open events, of
 // claims and of PipelineRuns are shared with the other reconcilers.
-func NewController(o clients.Options, events *gitevents.Watch, claims *claim.Claims, pipelineRuns *pipelineruns.Runs) injection.ControllerConstructor {
+func NewController(
+	o clients.Options,
+	events *gitevents.Watch,
+	claims *claim.Claims,
+	pipelineRuns *pipelineruns.Runs,
+) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
 		runs := pipelineRuns.Informer(ctx)
@@ -50,7 +55,8 @@ func NewController(o clients.Options, events *gitevents.Watch, claims *claim.Cla
 			PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
 			Tekton: clients.Tekton{
 				TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
-				Metadata:          metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+				Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
+					Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 			},
 			Kube:         kubeclient.Get(ctx).CoreV1(),
 			Open:         clients.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From},
@@ -61,15 +67,25 @@ func NewController(o clients.Options, events *gitevents.Watch, claims *claim.Cla
 			Clock:        clock.RealClock{},
 		}
 		r := New(c, o)
-		if err := errors.Join(metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), metrics.ObserveLines(r.Waiting), leaderelection.Count(&r.LeaderAwareFuncs, queueName)); err != nil {
+		if err := errors.Join(
+			metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock),
+			metrics.ObserveLines(r.Waiting),
+			leaderelection.Count(&r.LeaderAwareFuncs, queueName),
+		); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		settings.WatchConfigs(cmw)
 		r.Settings = settings
 		queue := leaderelection.NewQueue(ctx, r, queueName)
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers})
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
-		r.UnderLeases(func(event string) bool { return queue.Holds(types.NamespacedName{Namespace: o.Namespace, Name: event}) })
+		r.UnderLeases(
+			func(event string) bool { return queue.Holds(types.NamespacedName{Namespace: o.Namespace, Name: event}) },
+		)
 		r.Wake = func(event string, after time.Duration) {
 			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
 		}

@@ -64,13 +64,31 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 	m, known := metrics.New(), &attempt.Known{}
 	r := &Reconciler{cluster: c, options: o, steps: NewSteps(c, o, m)}
 	r.desk = &attempt.Desk{
-		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: backoff.New(), Metrics: m,
-		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
+		Clock:         c.Clock,
+		Events:        c.Plumbline.GitEvents(o.Namespace),
+		Known:         known,
+		Recorder:      c.Recorder,
+		Timers:        backoff.New(),
+		Metrics:       m,
+		OperatorRetry: o.Times.OperatorRetry,
+		Recorded:      r.steps.Create.Created.Stored,
+		Wake:          func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
 	r.store = &plans.Store{
-		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(c.Clock.Now, m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: plans.NewPace(),
+		Events: c.Plumbline.GitEvents(
+			o.Namespace,
+		),
+		Payloads: c.Plumbline.EventPayloads(o.Namespace),
+		Secrets:  c.Kube.Secrets(o.Namespace),
+		Room: memory.NewRoom(
+			c.Clock.Now,
+			m.NoRoom,
+			r.desk.Wake,
+		),
+		Budget:  o.Budget,
+		Changed: known.Forget,
+		Pace:    plans.NewPace(),
 	}
 	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
@@ -247,13 +265,17 @@ func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 	if why := a.Event.Cancelled(""); why != nil { // whatever it waits for
 		return a.Waits.Settle(v1alpha1.StepPlan, r.steps.Plan.Cancel(ctx, a, why))
 	}
-	err := a.Waits.Settle(v1alpha1.StepPlan, a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
-		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPlan}, func() error {
-			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
-		})
-	})))
+	err := a.Waits.Settle(
+		v1alpha1.StepPlan,
+		a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
+			return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPlan}, func() error {
+				return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
+			})
+		})),
+	)
 	wait := a.Waits.Of(v1alpha1.StepPlan)
-	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Refused(a) && r.steps.Plan.Serves(ctx, a)
+	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Refused(a) &&
+		r.steps.Plan.Serves(ctx, a)
 	if overdue || a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
 		return r.steps.Plan.GiveUp(ctx, a, wait)
 	}

@@ -88,7 +88,8 @@ func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
 		return nil, nil
 	}
 	for i := range event.Status.Runs {
-		if expected := &event.Status.Runs[i]; expected.Name == run.Name && expected.Namespace == run.Namespace && expects(expected, run.UID) {
+		if expected := &event.Status.Runs[i]; expected.Name == run.Name && expected.Namespace == run.Namespace &&
+			expects(expected, run.UID) {
 			return event, run
 		}
 	}
@@ -152,7 +153,8 @@ func moved(before, after any) bool {
 		return true
 	}
 	return a.IsDone() != b.IsDone() || a.HasStarted() != b.HasStarted() || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() ||
-		a.UID != b.UID || a.Labels[plumbline.EventLabel] != b.Labels[plumbline.EventLabel]
+		a.UID != b.UID ||
+		a.Labels[plumbline.EventLabel] != b.Labels[plumbline.EventLabel]
 }
 
 func sameVersion(before, after any) bool {

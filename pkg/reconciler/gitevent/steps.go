@@ -35,20 +35,38 @@ type Steps struct {
 func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Tenure{}
 	secrets := gitauth.New(c.Kube)
-	owners := &claim.Keeper{Cached: c.Claims.RepositoryClaims(o.Namespace), Claims: c.Plumbline.RepositoryClaims(o.Namespace), Repositories: c.PaC}
+	owners := &claim.Keeper{
+		Cached:       c.Claims.RepositoryClaims(o.Namespace),
+		Claims:       c.Plumbline.RepositoryClaims(o.Namespace),
+		Repositories: c.PaC,
+	}
 	ends := cancel.New(c, o)
 	annotations := &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m}
 	ending := settle.New(c, secrets, m, leads)
 	ending.Unpatched = annotations.Unpatched
 	return &Steps{
 		Plan: &planning.Step{
-			Providers: o.Providers, Web: o.Remote, Events: c.Plumbline.GitEvents(o.Namespace), Version: o.Version, Owners: owners, Repositories: c.PaC, Metrics: m, Misses: &planning.Misses{},
-			Beginnings: &planning.CrashLoopGuard{Inherited: leads.Inherited}, Closings: ends,
+			Providers:    o.Providers,
+			Web:          o.Remote,
+			Events:       c.Plumbline.GitEvents(o.Namespace),
+			Version:      o.Version,
+			Owners:       owners,
+			Repositories: c.PaC,
+			Metrics:      m,
+			Misses:       &planning.Misses{},
+			Beginnings:   &planning.CrashLoopGuard{Inherited: leads.Inherited},
+			Closings:     ends,
 		},
-		Create:   create.New(c, o, secrets, m),
-		Observe:  &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
-		Cancel:   ends,
-		Report:   &report.Step{Providers: o.Providers, Metrics: m, Identity: o.Identity, Late: o.Times.LateReports, Events: c.Plumbline.GitEvents(o.Namespace)},
+		Create:  create.New(c, o, secrets, m),
+		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
+		Cancel:  ends,
+		Report: &report.Step{
+			Providers: o.Providers,
+			Metrics:   m,
+			Identity:  o.Identity,
+			Late:      o.Times.LateReports,
+			Events:    c.Plumbline.GitEvents(o.Namespace),
+		},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: annotations,
 		Settle:   ending,

@@ -15,10 +15,14 @@ import (
 
 // RunWatch wakes events for their PipelineRuns.
 func (r *Reconciler) RunWatch() *Watch {
-	return &Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
-		r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-		r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
-	}}
+	return &Watch{
+		Open: r.cluster.Open.GitEvents(r.options.Namespace),
+		Runs: r.cluster.Runs,
+		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
+			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
+			r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+		},
+	}
 }
 
 // Appeared is told of each open event that the watch brings, whole. One that is new has its first
@@ -27,7 +31,10 @@ func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
 		return
 	}
-	if _, err := r.unsettled(event.Name); err != nil && equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
+	if _, err := r.unsettled(
+		event.Name,
+	); err != nil &&
+		equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
 		r.desk.Known.Appeared(event)
 	}
 }

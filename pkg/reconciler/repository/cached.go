@@ -28,7 +28,8 @@ func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pac
 	}
 	if cached != nil {
 		canonical, _ := r.wantedURL(cached)
-		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical) || !r.serves(owner.Namespace)
+		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical) ||
+			!r.serves(owner.Namespace)
 		if settled && len(r.others(owner, canonical)) == 0 {
 			return cached.DeepCopy(), nil
 		}

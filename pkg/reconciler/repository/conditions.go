@@ -37,7 +37,12 @@ const (
 const syncWait = time.Second
 
 // markURL claims the URL and says in the condition whose it is.
-func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Repository, canonical string, invalid error) error {
+func (r *Reconciler) markURL(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	canonical string,
+	invalid error,
+) error {
 	if invalid != nil && r.isGlobal(repository) {
 		return nil
 	}
@@ -46,7 +51,8 @@ func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Reposi
 		return nil // a change of the Repository or of the configuration wakes this key
 	}
 	if canonical == "" {
-		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
+		repository.By(r.namespace).
+			MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
 		return nil
 	}
 	claim, err := r.claim(ctx, repository, canonical)
@@ -74,11 +80,19 @@ func (r *Reconciler) isGlobal(repository *pacv1alpha1.Repository) bool {
 // claimedMessage names the owner, which someone has to talk to, and nothing else of another tenant.
 func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	if claim.Status.ReleasedAt == nil {
-		return fmt.Sprintf("%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
-			claim.Spec.URL, ownerOf(claim))
+		return fmt.Sprintf(
+			"%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
+			claim.Spec.URL,
+			ownerOf(claim),
+		)
 	}
-	return fmt.Sprintf("%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
-		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name)
+	return fmt.Sprintf(
+		"%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
+		claim.Spec.URL,
+		ownerOf(claim),
+		claim.Namespace,
+		claim.Name,
+	)
 }
 
 // markSettings names the fields that are set and not acted on, the one that denies first.
@@ -93,14 +107,16 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	message = strings.TrimSpace(wrong + " " + message)
 	switch {
 	case denies != "":
-		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
-			"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+		repository.By(r.namespace).
+			MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
+				"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
 	case invalid != nil:
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, fault.Of(invalid).Reason, message)
 	case message != "":
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonNotActedOn, message)
 	case repository.Status.GetCondition(pacv1alpha1.RepositorySettings) != nil:
-		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
+		repository.By(r.namespace).
+			MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
 	}
 }
 
@@ -114,7 +130,10 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	var all []string
 	if _, err := command.Prefix(settings.GitOpsCommandPrefix); err != nil {
 		invalid = err
-		all = append(all, fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()))
+		all = append(
+			all,
+			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()),
+		)
 	}
 	if settings.QueuePriority == "" {
 		return strings.Join(all, " "), invalid
@@ -131,7 +150,10 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	}
 	if err := r.priorities.check(keyOf(repository), settings.QueuePriority, names); err != nil {
 		invalid = cmp.Or(invalid, err)
-		all = append(all, fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()))
+		all = append(
+			all,
+			fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()),
+		)
 	}
 	return strings.Join(all, " "), invalid
 }
@@ -146,9 +168,10 @@ func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	scope, full := r.budget.Full(types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
 	switch {
 	case full:
-		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
-			"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
-			scope, r.budget.Limits(scope), r.namespace))
+		repository.By(r.namespace).
+			MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
+				"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
+				scope, r.budget.Limits(scope), r.namespace))
 	case repository.Status.GetCondition(pacv1alpha1.RepositoryBudget) != nil:
 		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")
 	}
@@ -169,7 +192,8 @@ func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryCredentials, worst.Reason, worst.Message)
 		return nil
 	}
-	repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
+	repository.By(r.namespace).
+		MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
 	return nil
 }
 

@@ -103,7 +103,13 @@ func NewController(options Options) injection.ControllerConstructor {
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, runs: options.Runs, global: options.GlobalRepository, retries: backoff.New()}
+	r := &Reconciler{
+		clock:      options.Clock,
+		openEvents: options.OpenEvents,
+		runs:       options.Runs,
+		global:     options.GlobalRepository,
+		retries:    backoff.New(),
+	}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}
@@ -112,7 +118,9 @@ func newReconciler(options Options) *Reconciler {
 
 // promote enqueues every key that may have work: Repositories, and owners of claims whether they
 // exist or not.
-func promote(repositories, claims cache.Indexer) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
+func promote(
+	repositories, claims cache.Indexer,
+) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
 	return func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 		for _, obj := range repositories.List() {
 			if repository, ok := obj.(*pacv1alpha1.Repository); ok {

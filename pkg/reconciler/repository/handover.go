@@ -23,7 +23,11 @@ const reasonBadOwners = "BadURLOwners"
 // and tells whether it did. That is so only where the administrator asks for proofs: the URL is
 // listed for the owner's namespace and not for the other's; or it is in no list, no event has
 // proven it, and it is the owner's turn.
-func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, live *v1alpha1.RepositoryClaim) (bool, error) {
+func (r *Reconciler) takeOver(
+	ctx context.Context,
+	owner types.NamespacedName,
+	live *v1alpha1.RepositoryClaim,
+) (bool, error) {
 	owners, holder := r.settings.Load().Owners, ownerOf(live)
 	if holder == owner || !owners.Asked || owners.Broken != "" {
 		return false, nil
@@ -53,9 +57,14 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 // URL, e.g. because it was renamed: deleted and created with another name. The API server confirms
 // that it is gone or names another URL. The claim is changed, not made anew, so that no other
 // namespace can be first in between (docs/adr/0053).
-func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live *v1alpha1.RepositoryClaim) (*v1alpha1.RepositoryClaim, error) {
+func (r *Reconciler) move(
+	ctx context.Context,
+	to *pacv1alpha1.Repository,
+	live *v1alpha1.RepositoryClaim,
+) (*v1alpha1.RepositoryClaim, error) {
 	holder := ownerOf(live)
-	if holder.Namespace != to.Namespace || holder == keyOf(to) || live.Status.ReleasedAt == nil && slices.Contains(r.rivals(live.Name), holder) {
+	if holder.Namespace != to.Namespace || holder == keyOf(to) ||
+		live.Status.ReleasedAt == nil && slices.Contains(r.rivals(live.Name), holder) {
 		return live, nil
 	}
 	owner, err := r.readLive(ctx, holder)
@@ -69,7 +78,13 @@ func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live 
 	claim.Spec.Repository.Name, claim.Spec.Repository.UID = to.Name, to.UID
 	moved, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Update(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("moving RepositoryClaim %s/%s to Repository %s: %w", r.namespace, claim.Name, keyOf(to), fault.FromKube(fault.VerbUpdate, err))
+		return nil, fmt.Errorf(
+			"moving RepositoryClaim %s/%s to Repository %s: %w",
+			r.namespace,
+			claim.Name,
+			keyOf(to),
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
 	return moved, nil
 }
@@ -78,7 +93,8 @@ func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live 
 // again, it has another hour.
 func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
 	owners := r.settings.Load().Owners
-	if claim.Status.UnprovenSince == nil || owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {
+	if claim.Status.UnprovenSince == nil ||
+		owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {
 		return nil
 	}
 	return r.writeUnproven(ctx, claim, nil)

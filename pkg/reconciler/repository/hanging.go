@@ -43,7 +43,9 @@ type pace struct {
 func (r *Reconciler) inTurn(owner types.NamespacedName, work func() error) error {
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
-		return backoff.Requeue(fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace))
+		return backoff.Requeue(
+			fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace),
+		)
 	}
 	defer func() {
 		if next, waits := r.hanging.leave(owner.Namespace, began, r.clock.Now()); waits {

@@ -55,7 +55,11 @@ func (r *Reconciler) finish(ctx context.Context, repository *pacv1alpha1.Reposit
 	return errs
 }
 
-func (r *Reconciler) writeLeft(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
+func (r *Reconciler) writeLeft(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	before *pacv1alpha1.RepositoryStatus,
+) error {
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		return nil
 	}
@@ -84,8 +88,13 @@ func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (b
 }
 
 func (r *Reconciler) notServed(namespace string) string {
-	return fmt.Sprintf("The installation in namespace %s does not serve namespace %s any more, and no other one has taken over yet. An administrator adds it to serve-namespaces in "+
-		"ConfigMap %s of the installation that is to serve it.", r.namespace, namespace, config.Name)
+	return fmt.Sprintf(
+		"The installation in namespace %s does not serve namespace %s any more, and no other one has taken over yet. An administrator adds it to serve-namespaces in "+
+			"ConfigMap %s of the installation that is to serve it.",
+		r.namespace,
+		namespace,
+		config.Name,
+	)
 }
 
 func (r *Reconciler) serves(namespace string) bool {
@@ -94,7 +103,9 @@ func (r *Reconciler) serves(namespace string) bool {
 
 // thatAreServed leaves out the Repositories of other namespaces: they are another installation's
 // rivals.
-func (r *Reconciler) thatAreServed(rivals func(claim string) []types.NamespacedName) func(claim string) []types.NamespacedName {
+func (r *Reconciler) thatAreServed(
+	rivals func(claim string) []types.NamespacedName,
+) func(claim string) []types.NamespacedName {
 	return func(claim string) []types.NamespacedName {
 		return slices.DeleteFunc(rivals(claim), func(rival types.NamespacedName) bool { return !r.serves(rival.Namespace) })
 	}

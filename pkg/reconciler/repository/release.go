@@ -31,7 +31,14 @@ const openEventsLook = 10 * time.Minute
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
 	var errs []error
 	for _, claim := range r.others(owner, canonical) {
-		errs = append(errs, r.try(owner, backoff.Step{Name: stepRelease, Of: claim.Name}, func() error { return r.releaseOne(ctx, owner, claim.Name) }))
+		errs = append(
+			errs,
+			r.try(
+				owner,
+				backoff.Step{Name: stepRelease, Of: claim.Name},
+				func() error { return r.releaseOne(ctx, owner, claim.Name) },
+			),
+		)
 	}
 	return errs
 }
@@ -44,7 +51,8 @@ func (r *Reconciler) others(owner types.NamespacedName, canonical string) []*v1a
 	}
 	var claims []*v1alpha1.RepositoryClaim
 	for _, obj := range owned {
-		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && ownerOf(claim) == owner && claim.Name != v1alpha1.ClaimName(canonical) {
+		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && ownerOf(claim) == owner &&
+			claim.Name != v1alpha1.ClaimName(canonical) {
 			claims = append(claims, claim)
 		}
 	}
@@ -68,10 +76,23 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 		}
 	}
 	if left := live.Status.ReleasedAt.Add(claimKept).Sub(now); left > 0 {
-		return fault.Throttledf("ClaimReleased", left, "RepositoryClaim %s/%s is kept for a day after its Repository", r.namespace, name)
+		return fault.Throttledf(
+			"ClaimReleased",
+			left,
+			"RepositoryClaim %s/%s is kept for a day after its Repository",
+			r.namespace,
+			name,
+		)
 	}
-	if r.settings.Load().Namespaces.Leave(owner.Namespace) && (!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
-		return fault.Throttledf("ClaimReleased", openEventsLook, "RepositoryClaim %s/%s is kept for open events", r.namespace, name)
+	if r.settings.Load().Namespaces.Leave(owner.Namespace) &&
+		(!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
+		return fault.Throttledf(
+			"ClaimReleased",
+			openEventsLook,
+			"RepositoryClaim %s/%s is kept for open events",
+			r.namespace,
+			name,
+		)
 	}
 	return r.deleteClaim(ctx, live)
 }

@@ -145,16 +145,27 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	before := repository.Status.DeepCopy()
 	owner := keyOf(repository)
 	canonical, invalid := r.wantedURL(repository)
-	errs := append(r.release(ctx, owner, canonical),
-		r.try(owner, backoff.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
-		r.markCredentials(repository))
+	errs := append(
+		r.release(ctx, owner, canonical),
+		r.try(
+			owner,
+			backoff.Step{Name: stepClaim, Version: canonical},
+			func() error { return r.markURL(ctx, repository, canonical, invalid) },
+		),
+		r.markCredentials(repository),
+	)
 	errs = append(append(errs, r.admit(ctx, repository)...), r.markHeld(repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
 	step := backoff.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
-		r.retries.Note(owner.String(), step, nil, r.clock.Now()) // a write that failed may have landed, or is not needed any more
+		r.retries.Note(
+			owner.String(),
+			step,
+			nil,
+			r.clock.Now(),
+		) // a write that failed may have landed, or is not needed any more
 		return errs
 	}
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
@@ -162,15 +173,29 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 
 // writeStatus writes what was read live at the start of this reconcile: its resource version makes
 // a lost race a conflict.
-func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
-	written, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
+func (r *Reconciler) writeStatus(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	before *pacv1alpha1.RepositoryStatus,
+) error {
+	written, err := r.client.PipelinesascodeV1alpha1().
+		Repositories(repository.Namespace).
+		UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // deleted meanwhile: its deletion wakes this key
 	}
 	if err != nil {
-		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name, fault.FromKube(fault.VerbUpdate, err))
+		return fmt.Errorf(
+			"writing the status of Repository %s/%s: %w",
+			repository.Namespace,
+			repository.Name,
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
-	if queue := repository.Status.Queue(r.namespace); queue != nil && !equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
+	if queue := repository.Status.Queue(
+		r.namespace,
+	); queue != nil &&
+		!equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
 		return r.notStored(ctx, repository)
 	}
 	r.unseen.only(keyOf(repository), repository.Status.Queue(r.namespace))
@@ -183,9 +208,16 @@ func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Re
 // CustomResourceDefinition does not have their fields: it is Pipelines-as-Code's, or of an older
 // version. No run of such a Repository is created, and its status may not keep a condition.
 func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repository) error {
-	err := fault.Operatorf(reasonNotStored, "the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
-		"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml", pipelinesascode.GroupName, repository.Namespace, repository.Name)
-	logging.FromContext(ctx).Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
+	err := fault.Operatorf(
+		reasonNotStored,
+		"the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
+			"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml",
+		pipelinesascode.GroupName,
+		repository.Namespace,
+		repository.Name,
+	)
+	logging.FromContext(ctx).
+		Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
 	r.recorder.Event(repository, corev1.EventTypeWarning, reasonNotStored, err.Error())
 	return err
 }

@@ -150,7 +150,12 @@ func (r *Reconciler) turn() (over func() error) {
 func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run.Result != nil }
 
 // taken tells whether the run of a slot keeps it. With an error nothing is known, and it is taken.
-func (r *Reconciler) taken(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot, in looked) (bool, error) {
+func (r *Reconciler) taken(
+	ctx context.Context,
+	owner types.NamespacedName,
+	slot *pacv1alpha1.Slot,
+	in looked,
+) (bool, error) {
 	if unknown(runOf(*slot, in.events)) {
 		if err := in.over(); err != nil {
 			return true, err
@@ -182,7 +187,11 @@ func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 
 // recorded returns the run of a slot as its event has it, nil if the event is gone. The cache may
 // lag: only a live answer says that.
-func (r *Reconciler) recorded(ctx context.Context, slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) (*v1alpha1.Run, error) {
+func (r *Reconciler) recorded(
+	ctx context.Context,
+	slot pacv1alpha1.Slot,
+	events []*v1alpha1.GitEvent,
+) (*v1alpha1.Run, error) {
 	if run := runOf(slot, events); run != nil {
 		return run, nil
 	}
@@ -248,7 +257,10 @@ func (w watches) globalChanged(resync func()) cache.ResourceEventHandler {
 
 // globalCame calls resync when a global Repository with a limit has come or gone.
 func (w watches) globalCame(obj any, resync func()) {
-	if global, ok := untombed[*pacv1alpha1.Repository](obj); ok && keyOf(global) == w.global && global.Spec.Concurrency(nil) > 0 {
+	if global, ok := untombed[*pacv1alpha1.Repository](
+		obj,
+	); ok && keyOf(global) == w.global &&
+		global.Spec.Concurrency(nil) > 0 {
 		resync()
 	}
 }

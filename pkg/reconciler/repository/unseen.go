@@ -24,7 +24,10 @@ func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName,
 	case err == nil:
 		return !live.IsDone(), nil
 	case !fault.Gone(err):
-		return true, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", owner.Namespace, slot.Run, err))
+		return true, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading PipelineRun %s/%s: %w", owner.Namespace, slot.Run, err),
+		)
 	}
 	now := r.clock.Now()
 	if slot.FreeAt == nil {

@@ -102,7 +102,9 @@ func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() 
 	if _, err := w.repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
 		return nil, fmt.Errorf("watching Repositories: %w", err)
 	}
-	if _, err := w.repositories.AddEventHandler(w.globalChanged(func() { impl.GlobalResync(w.repositories) })); err != nil {
+	if _, err := w.repositories.AddEventHandler(
+		w.globalChanged(func() { impl.GlobalResync(w.repositories) }),
+	); err != nil {
 		return nil, fmt.Errorf("watching the global Repository: %w", err)
 	}
 	if _, err := w.claims.AddEventHandler(controller.HandleAll(w.claimChanged(impl.EnqueueKey))); err != nil {
@@ -133,7 +135,12 @@ func trim(object any) (any, error) {
 		repository.Status.Conditions = conditions
 		for i := range conditions {
 			c := &conditions[i]
-			c.Type, c.Status, c.Severity = unique.Make(c.Type).Value(), unique.Make(c.Status).Value(), unique.Make(c.Severity).Value()
+			c.Type, c.Status, c.Severity = unique.Make(c.Type).
+				Value(),
+				unique.Make(c.Status).
+					Value(),
+				unique.Make(c.Severity).
+					Value()
 			c.Reason, c.Message = unique.Make(c.Reason).Value(), unique.Make(c.Message).Value()
 		}
 	}
@@ -190,7 +197,10 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 // eventHandler wakes a Repository when what its events wait for an operator to do changes, or,
 // where not all of them may run at once, what they run; not for each of the many other updates of
 // an event.
-func eventHandler(enqueue func(types.NamespacedName), limited func(types.NamespacedName) bool) cache.ResourceEventHandler {
+func eventHandler(
+	enqueue func(types.NamespacedName),
+	limited func(types.NamespacedName) bool,
+) cache.ResourceEventHandler {
 	wake := func(before, after *v1alpha1.GitEvent) {
 		event := after
 		if event == nil {

@@ -49,8 +49,13 @@ func NewController(o Options) injection.ControllerConstructor {
 		open := o.Events.Informer(ctx).Lister().GitEvents(o.Namespace)
 		r := &Reconciler{
 			namespace: o.Namespace,
-			events:    client.GitEvents(o.Namespace), payloads: client.EventPayloads(o.Namespace), tombstones: client.TombstonePages(o.Namespace),
-			secrets: kubeclient.Get(ctx).CoreV1(), closer: o.Closer,
+			events: client.GitEvents(
+				o.Namespace,
+			),
+			payloads:   client.EventPayloads(o.Namespace),
+			tombstones: client.TombstonePages(o.Namespace),
+			secrets:    kubeclient.Get(ctx).CoreV1(),
+			closer:     o.Closer,
 			open: func(event string) bool {
 				found, err := open.Get(event)
 				return err == nil && !found.Settled()
@@ -59,7 +64,10 @@ func NewController(o Options) injection.ControllerConstructor {
 			clock:    clock.RealClock{},
 		}
 		var err error
-		if r.metrics, err = newMetrics(otel.Meter(meterName), func() bool { return r.IsLeaderFor(name(o.Namespace)) }); err != nil {
+		if r.metrics, err = newMetrics(
+			otel.Meter(meterName),
+			func() bool { return r.IsLeaderFor(name(o.Namespace)) },
+		); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		objects := metadata.NewForConfigOrDie(injection.GetConfig(ctx))
@@ -78,7 +86,11 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leaderelection.NewQueue(ctx, r, queueName, name(o.Namespace))
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }
 		return impl

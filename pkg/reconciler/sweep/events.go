@@ -39,7 +39,11 @@ const (
 // own, which comes under the same key: it may be sent again for as long after it.
 func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool) time.Time {
 	delivered, now := event.GetCreationTimestamp().Time, r.clock.Now()
-	if at, err := time.Parse(time.RFC3339, event.GetAnnotations()[plumbline.DeliveredAgainAnnotation]); err == nil && at.After(delivered) {
+	if at, err := time.Parse(
+		time.RFC3339,
+		event.GetAnnotations()[plumbline.DeliveredAgainAnnotation],
+	); err == nil &&
+		at.After(delivered) {
 		delivered = at
 	}
 	if delivered.After(now) { // by the clock of a receiver, or of the API server
@@ -77,7 +81,11 @@ func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectM
 }
 
 func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	err := r.events.Delete(ctx, event.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}})
+	err := r.events.Delete(
+		ctx,
+		event.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}},
+	)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
@@ -87,7 +95,11 @@ func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjec
 // evict deletes the oldest settled events above the cap. A tombstone is written before its event is
 // deleted, so that a redelivery finds one or the other at any time.
 func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMetadata) error {
-	oldest, rest := above(&r.ages, events, func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time })
+	oldest, rest := above(
+		&r.ages,
+		events,
+		func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time },
+	)
 	entries := map[string][]tombstone.Entry{}
 	var buried []metav1.PartialObjectMetadata
 	for i := range oldest {
@@ -142,13 +154,19 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 
 // remains reads what a tombstone keeps of an event; found is false when the event is gone, or
 // stays. The event is deleted only as it was read: a receiver may note a redelivery meanwhile.
-func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
+func (r *Reconciler) remains(
+	ctx context.Context,
+	event *metav1.PartialObjectMetadata,
+) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return tombstone.Entry{}, false, nil
 	}
 	if err != nil {
-		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
+		return tombstone.Entry{}, false, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
+		)
 	}
 	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
@@ -158,7 +176,10 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 }
 
 // bury writes the entries to their pages; failed are the pages that could not be written.
-func (r *Reconciler) bury(ctx context.Context, entries map[string][]tombstone.Entry) (failed map[string]bool, err error) {
+func (r *Reconciler) bury(
+	ctx context.Context,
+	entries map[string][]tombstone.Entry,
+) (failed map[string]bool, err error) {
 	failed = map[string]bool{}
 	for name, fresh := range entries {
 		err := r.writePage(ctx, name, fresh)
@@ -212,7 +233,11 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	living := tombstone.Living(page, r.clock.Now())
 	switch {
 	case living == 0:
-		err = r.tombstones.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}})
+		err = r.tombstones.Delete(
+			ctx,
+			name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}},
+		)
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}

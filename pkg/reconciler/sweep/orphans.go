@@ -48,13 +48,22 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialOb
 	}
 	event := payload.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(event)) != 0 { // made or changed by hand: nobody knows who needs it
-		return fault.Operatorf("NoEvent", "EventPayload %s names no event in its label %s: delete it if it is not needed", payload.Name, plumbline.EventLabel)
+		return fault.Operatorf(
+			"NoEvent",
+			"EventPayload %s names no event in its label %s: delete it if it is not needed",
+			payload.Name,
+			plumbline.EventLabel,
+		)
 	}
 	needed, err := r.isOpen(ctx, event)
 	if needed || err != nil {
 		return err
 	}
-	err = r.payloads.Delete(ctx, payload.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}})
+	err = r.payloads.Delete(
+		ctx,
+		payload.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}},
+	)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
@@ -126,7 +135,9 @@ func (r *Reconciler) unlessHung(ctx context.Context, event *v1alpha1.GitEvent) (
 func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, lateBudget)
 	defer cancel()
-	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))} // its plan may never have been accepted
+	faults := []error{
+		r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name)),
+	} // its plan may never have been accepted
 	for i := range event.Status.Runs {
 		faults = append(faults, r.deleteUnlessLeft(ctx, event.Namespace, &event.Status.Runs[i]))
 	}
@@ -139,7 +150,8 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent
 // that changes nothing is answered with the secret.
 func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, run *v1alpha1.Run) error {
 	name := names.SecretName(run.Name)
-	secret, err := r.secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	secret, err := r.secrets.Secrets(run.Namespace).
+		Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

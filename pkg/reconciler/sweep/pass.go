@@ -66,7 +66,10 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 		r.at = position{phase: r.at.phase + 1}
 		return nil
 	}
-	list, err := phase.list.List(ctx, metav1.ListOptions{FieldSelector: phase.selector, LabelSelector: phase.labels, Limit: page, Continue: r.at.token})
+	list, err := phase.list.List(
+		ctx,
+		metav1.ListOptions{FieldSelector: phase.selector, LabelSelector: phase.labels, Limit: page, Continue: r.at.token},
+	)
 	if r.at.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 		// The list went on for longer than the API server remembers. It may say how to go on with
 		// newer objects; otherwise the list is begun again, and what was handled is passed over by
@@ -111,7 +114,12 @@ func nextToken(err error) string {
 }
 
 // handle takes the objects in batches and notes how far it came. Each turn takes one at least.
-func (r *Reconciler) handle(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata, over func() bool) error {
+func (r *Reconciler) handle(
+	ctx context.Context,
+	phase phase,
+	objects []metav1.PartialObjectMetadata,
+	over func() bool,
+) error {
 	for len(objects) > 0 && r.at.after != "" && keyOf(&objects[0]) <= r.at.after {
 		objects = objects[1:]
 	}
@@ -138,8 +146,9 @@ func keyOf(object *metav1.PartialObjectMetadata) string { return object.Namespac
 func (r *Reconciler) guarded(ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			logging.FromContext(ctx).Errorw("Panic while sweeping", "phase", phase.name, "first", objects[0].Name, "objects", len(objects),
-				"panic", cause, "stack", string(debug.Stack()))
+			logging.FromContext(ctx).
+				Errorw("Panic while sweeping", "phase", phase.name, "first", objects[0].Name, "objects", len(objects),
+					"panic", cause, "stack", string(debug.Stack()))
 			r.metrics.skipped(ctx, phase.name)
 		}
 	}()

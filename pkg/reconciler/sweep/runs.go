@@ -67,7 +67,8 @@ func (r *Reconciler) closeRun(ctx context.Context, run *metav1.PartialObjectMeta
 		r.looks.took(run)
 	}
 	if err != nil {
-		logging.FromContext(ctx).Errorw("Not closed: the check of a PipelineRun without a GitEvent", "namespace", run.Namespace, "run", run.Name, "error", err)
+		logging.FromContext(ctx).
+			Errorw("Not closed: the check of a PipelineRun without a GitEvent", "namespace", run.Namespace, "run", run.Name, "error", err)
 		r.metrics.skipped(ctx, r.phases[r.at.phase].name)
 	}
 	return nil

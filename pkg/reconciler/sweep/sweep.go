@@ -97,19 +97,51 @@ func (r *Reconciler) plan(of resources) {
 	settled := "status.phase=" + string(v1alpha1.PhaseSettled)
 	r.phases = []phase{
 		// Events whose secrets may still come are no others' business until that is over.
-		{name: "late secrets", list: of("gitevents"), selector: settled + ",status.lateSecrets=true", batch: 1, handle: each(r.collectSecrets)},
-		{name: "old events", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: 1, handle: each(r.expire)},
-		{name: "events above the cap", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: evictBatch, handle: r.evict,
-			due: func() bool { return r.ages.excess() > 0 }},
+		{
+			name:     "late secrets",
+			list:     of("gitevents"),
+			selector: settled + ",status.lateSecrets=true",
+			batch:    1,
+			handle:   each(r.collectSecrets),
+		},
+		{
+			name:     "old events",
+			list:     of("gitevents"),
+			selector: settled + ",status.lateSecrets!=true",
+			batch:    1,
+			handle:   each(r.expire),
+		},
+		{
+			name:     "events above the cap",
+			list:     of("gitevents"),
+			selector: settled + ",status.lateSecrets!=true",
+			batch:    evictBatch,
+			handle:   r.evict,
+			due:      func() bool { return r.ages.excess() > 0 },
+		},
 		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
-		{name: "reports that were given up", list: of("gitevents"), selector: settled + ",status.unreported=true", batch: 1, handle: each(r.report)},
-		{name: "runs without an event", list: of(runs), labels: pipelineruns.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
+		{
+			name:     "reports that were given up",
+			list:     of("gitevents"),
+			selector: settled + ",status.unreported=true",
+			batch:    1,
+			handle:   each(r.report),
+		},
+		{
+			name:   "runs without an event",
+			list:   of(runs),
+			labels: pipelineruns.RunSelector(r.namespace),
+			batch:  1,
+			handle: each(r.closeRun),
+		},
 		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
 	}
 }
 
 // each handles objects one by one.
-func each(handle func(context.Context, *metav1.PartialObjectMetadata) error) func(context.Context, []metav1.PartialObjectMetadata) error {
+func each(
+	handle func(context.Context, *metav1.PartialObjectMetadata) error,
+) func(context.Context, []metav1.PartialObjectMetadata) error {
 	return func(ctx context.Context, objects []metav1.PartialObjectMetadata) error {
 		for i := range objects {
 			if err := handle(ctx, &objects[i]); err != nil {
@@ -162,7 +194,13 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}, hangs: map[string]bool{}, spared: map[types.UID]bool{}, sparedOf: map[string]int{}}
+	r.found = counts{
+		askedOf:  map[string]int{},
+		toldOf:   map[string]int{},
+		hangs:    map[string]bool{},
+		spared:   map[types.UID]bool{},
+		sparedOf: map[string]int{},
+	}
 	if r.looks == nil || r.looks.next == nil {
 		r.looks = newLooks()
 	} else {

@@ -49,7 +49,13 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 		}
 		*room--
 		if err := c.write(ctx, name, found); err != nil {
-			c.logger.Warnw("Telling a Repository of its webhook secret failed", "repository", name.String(), "error", err.Error())
+			c.logger.Warnw(
+				"Telling a Repository of its webhook secret failed",
+				"repository",
+				name.String(),
+				"error",
+				err.Error(),
+			)
 			done = false
 		}
 	}

@@ -68,7 +68,11 @@ func NewController(o Options) injection.ControllerConstructor {
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
 		r.conditions = conditions{
-			live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
+			live: client.Get(ctx).
+				PipelinesascodeV1alpha1(),
+			recorder:  kubeevents.Recorder(ctx),
+			logger:    logger,
+			namespace: o.Namespace,
 		}
 		r.names = &names{
 			global: types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
@@ -88,7 +92,11 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leaderelection.NewQueue(ctx, r, queueName, r.keys()...)
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
 		resync = func() { // which Repositories are served may have changed
@@ -98,7 +106,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			}
 		}
 		settings.WatchConfigs(cmw)
-		_, err := repositories.Informer().AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
+		_, err := repositories.Informer().
+			AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
 		if err != nil {
 			logger.Fatalw("Watching Repositories", "error", err)
 		}
@@ -127,14 +136,21 @@ func ownClient(ctx context.Context) kubernetes.Interface {
 // watchAsks answers receivers. It is not waited for: what is missing is copied without being asked
 // for.
 func (r *Reconciler) watchAsks(ctx context.Context, kube kubernetes.Interface) error {
-	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", copies.Asks))
+	one := cache.NewListWatchFromClient(
+		kube.CoreV1().RESTClient(),
+		"configmaps",
+		r.namespace,
+		fields.OneTermEqualSelector("metadata.name", copies.Asks),
+	)
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
 	ask := func(object any) {
 		if asks, ok := object.(*corev1.ConfigMap); ok {
 			r.Ask(copies.Asked(asks.Data[copies.AsksKey]))
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }}); err != nil {
+	if _, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }},
+	); err != nil {
 		return err
 	}
 	go informer.Run(ctx.Done())

@@ -90,7 +90,12 @@ func (p *pass) begin() {
 			delete(p.data, id)
 		}
 	}
-	p.next = memory{asked: map[string]bool{}, read: map[string]time.Time{}, failed: map[string]int{}, states: map[string]state{}}
+	p.next = memory{
+		asked:  map[string]bool{},
+		read:   map[string]time.Time{},
+		failed: map[string]int{},
+		states: map[string]state{},
+	}
 	for id := range p.wanted {
 		p.next.states[id] = cmp.Or(p.memory.states[id], unread)
 		if at, known := p.memory.read[id]; known {
@@ -174,13 +179,33 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 	copies.Remove(p.data, id)
 	switch {
 	case from.secret == nil:
-		return missing, &problem{"SecretMissing", where + " does not exist: create it with the webhook's secret as " + n.key.Key + ". No delivery is accepted until then."}
+		return missing, &problem{
+			"SecretMissing",
+			where + " does not exist: create it with the webhook's secret as " + n.key.Key + ". No delivery is accepted until then.",
+		}
 	case !found:
-		return missing, &problem{"SecretMissing", where + " has no key " + n.key.Key + ", or it is empty: put the webhook's secret there. No delivery is accepted until then."}
+		return missing, &problem{
+			"SecretMissing",
+			where + " has no key " + n.key.Key + ", or it is empty: put the webhook's secret there. No delivery is accepted until then.",
+		}
 	case value.TooLong():
-		return refused, &problem{"SecretTooLong", fmt.Sprintf("%s has more than %d bytes as %s: choose a shorter secret for the webhook. No delivery is accepted until then.", where, copies.MaxValueBytes, n.key.Key)}
+		return refused, &problem{
+			"SecretTooLong",
+			fmt.Sprintf(
+				"%s has more than %d bytes as %s: choose a shorter secret for the webhook. No delivery is accepted until then.",
+				where,
+				copies.MaxValueBytes,
+				n.key.Key,
+			),
+		}
 	case !p.room(n, value):
-		return refused, &problem{"NoRoom", fmt.Sprintf("There is no room for a copy of %s: too many webhook secrets, of this namespace or of all. Let Repositories share one.", where)}
+		return refused, &problem{
+			"NoRoom",
+			fmt.Sprintf(
+				"There is no room for a copy of %s: too many webhook secrets, of this namespace or of all. Let Repositories share one.",
+				where,
+			),
+		}
 	}
 	copies.Put(p.data, id, value)
 	return copied, nil
@@ -225,7 +250,14 @@ func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, comp
 		annotations[copies.CompleteAnnotation] = "true"
 	}
 	if live == nil {
-		shard := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: map[string]string{"app.kubernetes.io/part-of": "plumbline"}}, Data: p.data}
+		shard := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        name,
+				Annotations: annotations,
+				Labels:      map[string]string{"app.kubernetes.io/part-of": "plumbline"},
+			},
+			Data: p.data,
+		}
 		if _, err := p.secrets.Secrets(p.namespace).Create(ctx, shard, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbCreate, err))
 		}
@@ -235,11 +267,17 @@ func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, comp
 	if len(change) == 0 && (!complete || copies.Complete(live)) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": live.ResourceVersion, "annotations": annotations}, "data": change})
+	patch, err := json.Marshal(
+		map[string]any{
+			"metadata": map[string]any{"resourceVersion": live.ResourceVersion, "annotations": annotations},
+			"data":     change,
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("encoding a change of Secret %s/%s: %w", p.namespace, name, err)
 	}
-	if _, err := p.secrets.Secrets(p.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := p.secrets.Secrets(p.namespace).
+		Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("changing Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return nil

@@ -41,8 +41,13 @@ func Count(cfg *rest.Config, provider metric.MeterProvider) error {
 	meter := provider.Meter(meterName)
 	failures, errA := meter.Int64Counter("plumbline.kube.failures", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls that the API server refused or did not answer, by verb, resource, class and reason"))
-	admission, errB := meter.Int64Counter("plumbline.admission.failures", metric.WithUnit("{call}"),
-		metric.WithDescription("Calls that an admission webhook or policy stood in the way of, by its name and the kind of trouble"))
+	admission, errB := meter.Int64Counter(
+		"plumbline.admission.failures",
+		metric.WithUnit("{call}"),
+		metric.WithDescription(
+			"Calls that an admission webhook or policy stood in the way of, by its name and the kind of trouble",
+		),
+	)
 	if err := errors.Join(errA, errB); err != nil {
 		return fmt.Errorf("making the metrics of API server calls: %w", err)
 	}
@@ -106,7 +111,15 @@ func refusal(req *http.Request, resp *http.Response) error {
 			return &apierrors.StatusError{ErrStatus: *status}
 		}
 	}
-	return apierrors.NewGenericServerResponse(resp.StatusCode, req.Method, schema.GroupResource{}, "", strings.TrimSpace(string(head)), 0, true)
+	return apierrors.NewGenericServerResponse(
+		resp.StatusCode,
+		req.Method,
+		schema.GroupResource{},
+		"",
+		strings.TrimSpace(string(head)),
+		0,
+		true,
+	)
 }
 
 type body struct {

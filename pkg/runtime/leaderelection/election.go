@@ -44,8 +44,20 @@ type Election struct {
 // New returns an election in which nobody takes part yet. When stop is closed every lease is given
 // back. The identity in the configuration has to be this process's alone; client is used for leases
 // only.
-func New(stop <-chan struct{}, client kubernetes.Interface, namespace string, config leaderelection.ComponentConfig) (*Election, error) {
-	e := &Election{client: client, namespace: namespace, config: config, drain: Drain, stop: stop, terms: map[string]*term{}}
+func New(
+	stop <-chan struct{},
+	client kubernetes.Interface,
+	namespace string,
+	config leaderelection.ComponentConfig,
+) (*Election, error) {
+	e := &Election{
+		client:    client,
+		namespace: namespace,
+		config:    config,
+		drain:     Drain,
+		stop:      stop,
+		terms:     map[string]*term{},
+	}
 	return e, e.watch()
 }
 
@@ -87,15 +99,30 @@ func (e *Election) run(q *Queue) error {
 }
 
 func (e *Election) elector(t *term) (*clientelection.LeaderElector, error) {
-	inner, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, t.bucket.Name(), e.client.CoreV1(), e.client.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: e.config.Identity})
+	inner, err := resourcelock.New(
+		resourcelock.LeasesResourceLock,
+		e.namespace,
+		t.bucket.Name(),
+		e.client.CoreV1(),
+		e.client.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: e.config.Identity},
+	)
 	if err != nil {
 		return nil, err
 	}
 	return clientelection.NewLeaderElector(clientelection.LeaderElectionConfig{
-		Lock: &lock{Interface: inner, term: t, limit: e.config.RenewDeadline, lease: e.config.LeaseDuration}, Name: e.config.Identity, ReleaseOnCancel: true,
-		LeaseDuration: e.config.LeaseDuration, RenewDeadline: e.config.RenewDeadline, RetryPeriod: apart(t.bucket.Name(), e.config.RetryPeriod),
-		Callbacks: clientelection.LeaderCallbacks{OnStartedLeading: t.started, OnStoppedLeading: t.lost},
+		Lock: &lock{
+			Interface: inner,
+			term:      t,
+			limit:     e.config.RenewDeadline,
+			lease:     e.config.LeaseDuration,
+		},
+		Name:            e.config.Identity,
+		ReleaseOnCancel: true,
+		LeaseDuration:   e.config.LeaseDuration,
+		RenewDeadline:   e.config.RenewDeadline,
+		RetryPeriod:     apart(t.bucket.Name(), e.config.RetryPeriod),
+		Callbacks:       clientelection.LeaderCallbacks{OnStartedLeading: t.started, OnStoppedLeading: t.lost},
 	})
 }
 
@@ -143,7 +170,11 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // write gives the lease up before it is given back: nothing may be begun after another process can
 // have it. A write is not cancelled before its deadline: it might land after the lease was read to
 // give it back, which then fails with a conflict, and everybody waits until the lease is over.
-func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+func (l *lock) write(
+	ctx context.Context,
+	record resourcelock.LeaderElectionRecord,
+	send func(context.Context, resourcelock.LeaderElectionRecord) error,
+) error {
 	if record.HolderIdentity == "" {
 		l.term.lost()
 		if !l.ours { // the elector asks what it knew before it read: it would end another one's lease

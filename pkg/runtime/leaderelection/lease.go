@@ -164,6 +164,14 @@ func (t *term) finish(limit time.Duration) {
 	select {
 	case <-idle:
 	case <-time.After(limit):
-		t.queue.log.Warnw("Giving a lease back although keys of it are still worked on", "lease", t.bucket.Name(), "keys", working, "after", limit)
+		t.queue.log.Warnw(
+			"Giving a lease back although keys of it are still worked on",
+			"lease",
+			t.bucket.Name(),
+			"keys",
+			working,
+			"after",
+			limit,
+		)
 	}
 }

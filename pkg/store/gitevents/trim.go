@@ -32,15 +32,24 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 			Annotations:       quota.Kept(event),
 		},
 		Spec: v1alpha1.GitEventSpec{
-			ReceivedAt: event.Spec.ReceivedAt, Trigger: event.Spec.Trigger, Host: event.Spec.Host, InstallationID: event.Spec.InstallationID,
-			Repository: v1alpha1.RepositoryReference{Namespace: event.Spec.Repository.Namespace, Name: event.Spec.Repository.Name},
+			ReceivedAt:     event.Spec.ReceivedAt,
+			Trigger:        event.Spec.Trigger,
+			Host:           event.Spec.Host,
+			InstallationID: event.Spec.InstallationID,
+			Repository: v1alpha1.RepositoryReference{
+				Namespace: event.Spec.Repository.Namespace,
+				Name:      event.Spec.Repository.Name,
+			},
 		},
 		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},
 	}
 	newest(kept, event)
 	cancels(kept, event)
 	for _, c := range event.Status.Conditions {
-		kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		kept.Status.Conditions = append(
+			kept.Status.Conditions,
+			apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime},
+		)
 	}
 	for i := range event.Status.Runs {
 		kept.Status.Runs = append(kept.Status.Runs, trimRun(&event.Status.Runs[i]))
@@ -114,14 +123,27 @@ func newest(kept, event *v1alpha1.GitEvent) {
 	if plan == nil {
 		return
 	}
-	kept.Status.Plan = &v1alpha1.Plan{HeadSHA: plan.HeadSHA, Ref: plan.Ref, At: plan.At, Priority: plan.Priority} // the last is where its runs stand in the line (pkg/flowcontrol/slots)
+	kept.Status.Plan = &v1alpha1.Plan{
+		HeadSHA:  plan.HeadSHA,
+		Ref:      plan.Ref,
+		At:       plan.At,
+		Priority: plan.Priority,
+	} // the last is where its runs stand in the line (pkg/flowcontrol/slots)
 	if !plan.Decided() {
 		kept.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}}
 	}
 }
 
 func trimRun(run *v1alpha1.Run) v1alpha1.Run {
-	kept := v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, UID: run.UID, Unresolved: run.Unresolved, Pipeline: run.Pipeline, CancelInProgress: run.CancelInProgress, MaxKeepRuns: run.MaxKeepRuns}
+	kept := v1alpha1.Run{
+		Namespace:        run.Namespace,
+		Name:             run.Name,
+		UID:              run.UID,
+		Unresolved:       run.Unresolved,
+		Pipeline:         run.Pipeline,
+		CancelInProgress: run.CancelInProgress,
+		MaxKeepRuns:      run.MaxKeepRuns,
+	}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}
 	}

@@ -28,7 +28,14 @@ const (
 // Writer reads GitEvents live, and annotates them.
 type Writer interface {
 	Lister
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
 }
 
 // First is called before an event decides by what has run. Two that decide at the same moment must

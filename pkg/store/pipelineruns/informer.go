@@ -48,9 +48,12 @@ func (r *Runs) Informer(ctx context.Context) cache.SharedIndexInformer {
 // RunInformer returns the informer of the runs; whoever calls it starts it. What it holds is
 // trimmed.
 func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInformer {
-	factory := externalversions.NewSharedInformerFactoryWithOptions(pipelineclient.Get(ctx), controller.GetResyncPeriod(ctx),
+	factory := externalversions.NewSharedInformerFactoryWithOptions(
+		pipelineclient.Get(ctx),
+		controller.GetResyncPeriod(ctx),
 		externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = RunSelector(namespace) }),
-		externalversions.WithTransform(trim))
+		externalversions.WithTransform(trim),
+	)
 	return factory.Tekton().V1().PipelineRuns().Informer()
 }
 
@@ -99,7 +102,10 @@ func keepTasks(kept, run *pipelinev1.PipelineRun) {
 		long = long || len(s) > maxTaskName
 		return s
 	}
-	children := slices.Grow([]pipelinev1.ChildStatusReference(nil), len(run.Status.ChildReferences)) // without room for more
+	children := slices.Grow(
+		[]pipelinev1.ChildStatusReference(nil),
+		len(run.Status.ChildReferences),
+	) // without room for more
 	for _, child := range run.Status.ChildReferences {
 		children = append(children, pipelinev1.ChildStatusReference{
 			TypeMeta: runtime.TypeMeta{Kind: text(child.Kind)},
@@ -108,7 +114,10 @@ func keepTasks(kept, run *pipelinev1.PipelineRun) {
 	}
 	skipped := slices.Grow([]pipelinev1.SkippedTask(nil), len(run.Status.SkippedTasks))
 	for _, task := range run.Status.SkippedTasks {
-		skipped = append(skipped, pipelinev1.SkippedTask{Name: text(task.Name), Reason: pipelinev1.SkippingReason(text(string(task.Reason)))})
+		skipped = append(
+			skipped,
+			pipelinev1.SkippedTask{Name: text(task.Name), Reason: pipelinev1.SkippingReason(text(string(task.Reason)))},
+		)
 	}
 	if long {
 		kept.Annotations = map[string]string{leftOut: "true"}

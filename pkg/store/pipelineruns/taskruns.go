@@ -46,10 +46,16 @@ func TaskRunsOf(ctx context.Context, client tektonv1.TaskRunInterface, run strin
 
 func trimTaskRun(whole *pipelinev1.TaskRun) *pipelinev1.TaskRun {
 	kept := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{
-		Namespace: whole.Namespace, Name: whole.Name, Labels: map[string]string{pipeline.PipelineTaskLabelKey: whole.Labels[pipeline.PipelineTaskLabelKey]},
+		Namespace: whole.Namespace,
+		Name:      whole.Name,
+		Labels:    map[string]string{pipeline.PipelineTaskLabelKey: whole.Labels[pipeline.PipelineTaskLabelKey]},
 	}}
 	if ref := whole.Spec.TaskRef; ref != nil {
-		kept.Spec.TaskRef = &pipelinev1.TaskRef{Name: ref.Name, Kind: ref.Kind, ResolverRef: pipelinev1.ResolverRef{Resolver: ref.Resolver}}
+		kept.Spec.TaskRef = &pipelinev1.TaskRef{
+			Name:        ref.Name,
+			Kind:        ref.Kind,
+			ResolverRef: pipelinev1.ResolverRef{Resolver: ref.Resolver},
+		}
 	}
 	kept.Status.StartTime, kept.Status.CompletionTime = whole.Status.StartTime, whole.Status.CompletionTime
 	kept.Status.RetriesStatus = make([]pipelinev1.TaskRunStatus, len(whole.Status.RetriesStatus))

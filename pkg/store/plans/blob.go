@@ -40,7 +40,11 @@ func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
 		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the payload in GitEvent %s: %w", p.event.Name, err))
 	}
 	if len(live.Payload) == 0 {
-		return nil, fault.Operatorf(ReasonPayloadMissing, "the payload of GitEvent %s was removed: let the Git service send the event again", p.event.Name)
+		return nil, fault.Operatorf(
+			ReasonPayloadMissing,
+			"the payload of GitEvent %s was removed: let the Git service send the event again",
+			p.event.Name,
+		)
 	}
 	return blob.Unpack(live.Payload, ref)
 }
@@ -53,7 +57,11 @@ func (p *Plan) blob(ctx context.Context, ref v1alpha1.BlobReference) ([]byte, er
 	}
 	data, err := blob.Read(ctx, p.Payloads, ref)
 	if fault.Gone(err) {
-		return nil, fault.Operatorf(ReasonPayloadMissing, "the EventPayloads %s were deleted: let the Git service send the event again", ref.Name)
+		return nil, fault.Operatorf(
+			ReasonPayloadMissing,
+			"the EventPayloads %s were deleted: let the Git service send the event again",
+			ref.Name,
+		)
 	}
 	return data, err
 }

@@ -76,7 +76,8 @@ func (p *Plan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
 		}
 	}
 	packed, err := blob.Pack(list(append(all, more...))...)
-	if fault.Is(err, fault.Invalid) || err == nil && (len(packed.Stream) >= v1alpha1.MaxManifestBytes || packed.Size > maxWhole) {
+	if fault.Is(err, fault.Invalid) ||
+		err == nil && (len(packed.Stream) >= v1alpha1.MaxManifestBytes || packed.Size > maxWhole) {
 		return nil, nil
 	}
 	return packed.Stream, err

@@ -64,8 +64,13 @@ func (p *Plan) room(use quota.Use) error {
 	if ok {
 		return nil
 	}
-	return fault.Throttledf(scope.Reason(), budgetRetry, "the payloads and plans of the open events of %s have used up their %d MiB: this event is planned when others have ended",
-		scope, p.Budget.Limits(scope).Bytes>>20)
+	return fault.Throttledf(
+		scope.Reason(),
+		budgetRetry,
+		"the payloads and plans of the open events of %s have used up their %d MiB: this event is planned when others have ended",
+		scope,
+		p.Budget.Limits(scope).Bytes>>20,
+	)
 }
 
 // About writes down which subject the event is of, if that is another one than its delivery told
@@ -74,5 +79,9 @@ func (p *Plan) About(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil
 	}
-	return p.patch(ctx, "labelling", map[string]any{"metadata": map[string]any{"labels": map[string]string{plumbline.SubjectLabel: subject}}})
+	return p.patch(
+		ctx,
+		"labelling",
+		map[string]any{"metadata": map[string]any{"labels": map[string]string{plumbline.SubjectLabel: subject}}},
+	)
 }

@@ -35,8 +35,12 @@ func (p *Plan) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.event.Namespace, Name: resources.PlanSecretName(p.event.Name), Labels: map[string]string{plumbline.EventLabel: p.event.Name},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "GitEvent", Name: p.event.Name, UID: p.event.UID}},
+			Namespace: p.event.Namespace,
+			Name:      resources.PlanSecretName(p.event.Name),
+			Labels:    map[string]string{plumbline.EventLabel: p.event.Name},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "GitEvent", Name: p.event.Name, UID: p.event.UID},
+			},
 		},
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{},
@@ -52,7 +56,8 @@ func (p *Plan) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[
 		}
 	}
 	if err != nil {
-		return fault.FromKube(fault.VerbCreate, fmt.Errorf("storing the secret values of the plan in %s/%s: %w", secret.Namespace, secret.Name, err)).AsOwn()
+		return fault.FromKube(fault.VerbCreate, fmt.Errorf("storing the secret values of the plan in %s/%s: %w", secret.Namespace, secret.Name, err)).
+			AsOwn()
 	}
 	plan.Secret = secret.Name
 	return nil
@@ -66,7 +71,12 @@ func (p *Plan) Values(ctx context.Context) (map[string]string, error) {
 	}
 	secret, err := p.Secrets.Get(ctx, plan.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fault.Operatorf(fault.ReasonSecretMissing, "secret %s/%s with the secret values of the plan was deleted: let the Git service send a new event", p.event.Namespace, plan.Secret)
+		return nil, fault.Operatorf(
+			fault.ReasonSecretMissing,
+			"secret %s/%s with the secret values of the plan was deleted: let the Git service send a new event",
+			p.event.Namespace,
+			plan.Secret,
+		)
 	}
 	if err != nil {
 		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the secret values of the plan: %w", err)).AsOwn()

@@ -28,7 +28,14 @@ import (
 // Events is what is asked of the GitEvents' client.
 type Events interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*v1alpha1.GitEvent, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
 }
 
 // Store is where it is kept: the clients are those of Plumbline's own namespace.

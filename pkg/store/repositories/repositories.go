@@ -45,7 +45,9 @@ func Reader(read Read, settings Settings) Read {
 		case namespaces.Serve(namespace):
 			return read(ctx, namespace, name)
 		case namespaces.Broken != "":
-			return nil, apierrors.NewServiceUnavailable("serve-namespaces in ConfigMap " + config.Name + " cannot be read: " + namespaces.Broken)
+			return nil, apierrors.NewServiceUnavailable(
+				"serve-namespaces in ConfigMap " + config.Name + " cannot be read: " + namespaces.Broken,
+			)
 		}
 		return nil, apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), name)
 	}

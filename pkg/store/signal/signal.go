@@ -38,7 +38,14 @@ const (
 )
 
 type configMapPatcher interface {
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		kind types.PatchType,
+		data []byte,
+		opts metav1.PatchOptions,
+		subresources ...string,
+	) (*corev1.ConfigMap, error)
 }
 
 // Asker asks the controllers of its installation to look for missed deliveries. Safe for concurrent
@@ -83,7 +90,11 @@ func (a *Asker) Run(stop <-chan struct{}) {
 			wait = a.every
 		}
 		if err != nil && !failing {
-			a.logger.Warnw("asking for missed deliveries to be looked for failed and is repeated; apply config/ if ConfigMap "+Asks+" is not found or patch on it is forbidden", "error", err.Error())
+			a.logger.Warnw(
+				"asking for missed deliveries to be looked for failed and is repeated; apply config/ if ConfigMap "+Asks+" is not found or patch on it is forbidden",
+				"error",
+				err.Error(),
+			)
 		}
 		failing = err != nil
 		select {

@@ -47,7 +47,8 @@ const hashLength = 32
 // It is empty for a name that no receiver gives: no delivery will ever ask for it.
 func PageOf(event string) string {
 	parts := strings.Split(event, "-")
-	if last := parts[len(parts)-1]; len(last) > 1 && len(last) <= 3 && last[0] == 'r' && strings.Trim(last[1:], "0123456789") == "" {
+	if last := parts[len(parts)-1]; len(last) > 1 && len(last) <= 3 && last[0] == 'r' &&
+		strings.Trim(last[1:], "0123456789") == "" {
 		parts = parts[:len(parts)-1] // a repetition
 	}
 	hash := parts[len(parts)-1]

@@ -62,8 +62,12 @@ type judge struct {
 
 func newJudge(deadline time.Duration, policy string) *judge {
 	return &judge{
-		deadline: deadline, policy: policy,
-		made: map[string]types.UID{}, since: map[string]time.Duration{}, told: map[string]bool{}, refused: map[string]time.Duration{},
+		deadline: deadline,
+		policy:   policy,
+		made:     map[string]types.UID{},
+		since:    map[string]time.Duration{},
+		told:     map[string]bool{},
+		refused:  map[string]time.Duration{},
 	}
 }
 
@@ -167,15 +171,39 @@ func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitE
 func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		if run.Refused != nil && strings.Contains(run.Refused.Message, j.policy) {
-			broken = append(broken, Violation{"I-3", event.Name, run.Name, "a refused patch was taken for a mistake of the author: " + run.Refused.Message})
+			broken = append(
+				broken,
+				Violation{
+					"I-3",
+					event.Name,
+					run.Name,
+					"a refused patch was taken for a mistake of the author: " + run.Refused.Message,
+				},
+			)
 		}
 		if check := checkOf(event, run.Name); check != nil && check.Concluded && !over(run) {
-			broken = append(broken, Violation{"I-3, I-4", event.Name, run.Name, "the check has a conclusion, and no end of the PipelineRun is recorded"})
+			broken = append(
+				broken,
+				Violation{
+					"I-3, I-4",
+					event.Name,
+					run.Name,
+					"the check has a conclusion, and no end of the PipelineRun is recorded",
+				},
+			)
 		}
 	}
 	reported := event.Status.GetCondition(v1alpha1.GitEventReported)
 	if event.Settled() && len(event.Status.Runs) > 0 && !reported.IsTrue() {
-		broken = append(broken, Violation{"I-5", event.Name, "", fmt.Sprintf("its reports were given up: %s: %s", reported.GetReason(), reported.GetMessage())})
+		broken = append(
+			broken,
+			Violation{
+				"I-5",
+				event.Name,
+				"",
+				fmt.Sprintf("its reports were given up: %s: %s", reported.GetReason(), reported.GetMessage()),
+			},
+		)
 	}
 	return broken
 }
@@ -190,8 +218,17 @@ func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 		if _, known := j.refused[event.Name]; !known {
 			j.refused[event.Name] = j.clock
 		}
-		if wait.Step != v1alpha1.StepAnnotate && !strings.HasPrefix(wait.Step, v1alpha1.StepCancel) { // to end a run is to patch it
-			broken = append(broken, Violation{"I-10", event.Name, "", fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message)})
+		if wait.Step != v1alpha1.StepAnnotate &&
+			!strings.HasPrefix(wait.Step, v1alpha1.StepCancel) { // to end a run is to patch it
+			broken = append(
+				broken,
+				Violation{
+					"I-10",
+					event.Name,
+					"",
+					fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message),
+				},
+			)
 		}
 	}
 	return broken
@@ -210,7 +247,11 @@ func contradicted(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.Pipelin
 			want = corev1.ConditionTrue
 		}
 		if got := succeeded(found); got != want || run.Result.Outcome == v1alpha1.OutcomeDeleted {
-			message := fmt.Sprintf("its event says %s, and the condition Succeeded of the PipelineRun is %s", run.Result.Outcome, got)
+			message := fmt.Sprintf(
+				"its event says %s, and the condition Succeeded of the PipelineRun is %s",
+				run.Result.Outcome,
+				got,
+			)
 			broken = append(broken, Violation{"I-3, I-4", event.Name, run.Name, message})
 		}
 	}

@@ -61,11 +61,14 @@ func (p *policy) prepare(ctx context.Context) (string, error) {
 	case apierrors.IsAlreadyExists(err):
 		return "", p.errUnderWay()
 	case apierrors.IsNotFound(err):
-		return "", errors.New("the cluster has no ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.30)")
+		return "", errors.New(
+			"the cluster has no ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.30)",
+		)
 	case err != nil:
 		return "", fmt.Errorf("creating a ValidatingAdmissionPolicy: %w", err)
 	}
-	if _, err := p.client.ValidatingAdmissionPolicyBindings().Create(ctx, p.binding(), metav1.CreateOptions{DryRun: tried}); err != nil {
+	if _, err := p.client.ValidatingAdmissionPolicyBindings().
+		Create(ctx, p.binding(), metav1.CreateOptions{DryRun: tried}); err != nil {
 		return "", fmt.Errorf("creating a ValidatingAdmissionPolicyBinding: %w", err)
 	}
 	for kind, remove := range p.removals() {
@@ -73,9 +76,14 @@ func (p *policy) prepare(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("deleting the %s afterwards: %w", kind, err)
 		}
 	}
-	return fmt.Sprintf("create the ValidatingAdmissionPolicy %s, and for %s at a time its binding: it refuses what ServiceAccounts of namespace %s patch on PipelineRuns of this Repository. "+
-		"They run as ever; labels and annotations are written to them later, and what is to end them (a newer run, a closed pull request, /cancel) does so later. "+
-		"Both are deleted at the end", name, p.hold, p.system), nil
+	return fmt.Sprintf(
+		"create the ValidatingAdmissionPolicy %s, and for %s at a time its binding: it refuses what ServiceAccounts of namespace %s patch on PipelineRuns of this Repository. "+
+			"They run as ever; labels and annotations are written to them later, and what is to end them (a newer run, a closed pull request, /cancel) does so later. "+
+			"Both are deleted at the end",
+		name,
+		p.hold,
+		p.system,
+	), nil
 }
 
 // errUnderWay says that the policy of a campaign is there.
@@ -102,17 +110,28 @@ func (p *policy) object() *admissionv1.ValidatingAdmissionPolicy {
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &ignore,
 			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": p.canary.Namespace}},
-				ObjectSelector:    &metav1.LabelSelector{MatchLabels: ownRuns(p.canary.Name, p.system)},
+				NamespaceSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"kubernetes.io/metadata.name": p.canary.Namespace},
+				},
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: ownRuns(p.canary.Name, p.system)},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"}, Resources: []string{"pipelineruns"}},
+					Rule: admissionv1.Rule{
+						APIGroups:   []string{"tekton.dev"},
+						APIVersions: []string{"*"},
+						Resources:   []string{"pipelineruns"},
+					},
 				}}},
 			},
-			MatchConditions: []admissionv1.MatchCondition{{
-				Name: "plumbline", Expression: fmt.Sprintf("request.userInfo.username.startsWith(%q)", "system:serviceaccount:"+p.system+":"),
-			}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "plumb campaign refuses this patch for a short while"}},
+			MatchConditions: []admissionv1.MatchCondition{
+				{
+					Name:       "plumbline",
+					Expression: fmt.Sprintf("request.userInfo.username.startsWith(%q)", "system:serviceaccount:"+p.system+":"),
+				},
+			},
+			Validations: []admissionv1.Validation{
+				{Expression: "false", Message: "plumb campaign refuses this patch for a short while"},
+			},
 		},
 	}
 }
@@ -167,7 +186,10 @@ type removal func(context.Context, string, metav1.DeleteOptions) error
 
 // removals are the calls that delete what a campaign makes, by its kind.
 func (p *policy) removals() map[string]removal {
-	return map[string]removal{kindPolicy: p.client.ValidatingAdmissionPolicies().Delete, kindBinding: p.client.ValidatingAdmissionPolicyBindings().Delete}
+	return map[string]removal{
+		kindPolicy:  p.client.ValidatingAdmissionPolicies().Delete,
+		kindBinding: p.client.ValidatingAdmissionPolicyBindings().Delete,
+	}
 }
 
 func (p *policy) unbind(ctx context.Context) error { return p.gone(ctx, kindBinding) }
@@ -199,5 +221,12 @@ func (p *policy) gone(ctx context.Context, kind string) error {
 func (c *Campaign) Clean(ctx context.Context) error { return c.newPolicy().remove(ctx) }
 
 func (c *Campaign) newPolicy() *policy {
-	return &policy{client: c.kube.AdmissionregistrationV1(), canary: c.Canary, system: c.System, hold: c.Hold, limit: removeLimit, say: c.say}
+	return &policy{
+		client: c.kube.AdmissionregistrationV1(),
+		canary: c.Canary,
+		system: c.System,
+		hold:   c.Hold,
+		limit:  removeLimit,
+		say:    c.say,
+	}
 }

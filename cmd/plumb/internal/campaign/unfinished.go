@@ -42,7 +42,11 @@ func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineR
 }
 
 // unfinishedRun is what one run has still to become, "" for nothing.
-func unfinishedRun(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) (promise, message string) {
+func unfinishedRun(
+	event v1alpha1.GitEvent,
+	run v1alpha1.Run,
+	live map[types.UID]pipelinev1.PipelineRun,
+) (promise, message string) {
 	found, there := live[run.UID]
 	switch {
 	case over(run) && unshown(event, run):

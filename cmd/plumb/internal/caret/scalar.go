@@ -16,7 +16,13 @@ type spot struct{ line, column int }
 // behind the last would be. It is nil where that is not certain, e.g. of a folded text with empty
 // lines.
 func (d *document) written(value *yaml.Node) []spot {
-	r := reader{lines: d.hidden, want: []rune(value.Value), row: value.Line - 1, column: value.Column - 1, style: value.Style}
+	r := reader{
+		lines:  d.hidden,
+		want:   []rune(value.Value),
+		row:    value.Line - 1,
+		column: value.Column - 1,
+		style:  value.Style,
+	}
 	switch {
 	case value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		r.block(d.indentation(d.filled(value.Line + 1)))

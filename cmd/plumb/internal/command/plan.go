@@ -61,8 +61,11 @@ type planner struct {
 func (p Process) plan() *cobra.Command {
 	w := &planner{Process: p}
 	w.command = &cobra.Command{
-		Use: "plan [--changed FILE...]", Short: "Say what an event would start, and why not", Long: planLong, Example: planExample,
-		RunE: func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
+		Use:     "plan [--changed FILE...]",
+		Short:   "Say what an event would start, and why not",
+		Long:    planLong,
+		Example: planExample,
+		RunE:    func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
 	}
 	w.define(w.command)
 	return w.command
@@ -103,7 +106,12 @@ func (w *planner) run(ctx context.Context, args []string) error {
 }
 
 // delivery returns the recorded one, or one that describes the event.
-func (w *planner) delivery(ctx context.Context, tree *worktree.Tree, files *settings.Settings, recorded *delivery.Delivery) (delivery.Delivery, error) {
+func (w *planner) delivery(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+	recorded *delivery.Delivery,
+) (delivery.Delivery, error) {
 	if recorded != nil {
 		return *recorded, nil
 	}
@@ -114,7 +122,13 @@ func (w *planner) delivery(ctx context.Context, tree *worktree.Tree, files *sett
 	return described.Delivery()
 }
 
-func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings.Settings, sent delivery.Delivery, event delivery.Event) (*show.Report, error) {
+func (w *planner) plan(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+	sent delivery.Delivery,
+	event delivery.Event,
+) (*show.Report, error) {
 	if err := w.complete(ctx, files, event.URL); err != nil {
 		return nil, err
 	}
@@ -123,8 +137,17 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
 	request := planning.Request{
-		Tree: tree, Delivery: sent, Spec: event.Spec, Settings: files, At: w.at(ctx, tree, sent, event.Spec), Changed: w.changes(),
-		Number: w.number, Namespace: w.system, Version: w.Version, From: w.head, To: w.base,
+		Tree:      tree,
+		Delivery:  sent,
+		Spec:      event.Spec,
+		Settings:  files,
+		At:        w.at(ctx, tree, sent, event.Spec),
+		Changed:   w.changes(),
+		Number:    w.number,
+		Namespace: w.system,
+		Version:   w.Version,
+		From:      w.head,
+		To:        w.base,
 	}
 	if request.To == "" {
 		request.To = tree.DefaultBranch(ctx)
@@ -172,7 +195,12 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 
 // at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has
 // it.
-func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec) string {
+func (w *planner) at(
+	ctx context.Context,
+	tree *worktree.Tree,
+	sent delivery.Delivery,
+	spec *v1alpha1.GitEventSpec,
+) string {
 	switch {
 	case !sent.Recorded || spec.Closes() || spec.Comment != nil && spec.PullRequest != nil:
 		return worktree.OnDisk

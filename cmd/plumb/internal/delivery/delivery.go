@@ -30,7 +30,10 @@ type Delivery struct {
 
 // Services returns the Git services whose deliveries can be read, by name.
 func Services() map[string]provider.Provider {
-	return map[string]provider.Provider{github.Name: github.New(github.Options{}), gitlab.Name: gitlab.New(gitlab.Options{})}
+	return map[string]provider.Provider{
+		github.Name: github.New(github.Options{}),
+		gitlab.Name: gitlab.New(gitlab.Options{}),
+	}
 }
 
 // Names lists the services, for people.
@@ -78,23 +81,38 @@ func (d Delivery) service() (provider.Provider, error) {
 			return services[name], nil
 		}
 	}
-	return provider.Provider{}, errors.New("the headers are of no Git service that Plumbline serves: GitHub's have X-GitHub-Event, GitLab's X-Gitlab-Event; " +
-		"copy all of them from the page of the delivery")
+	return provider.Provider{}, errors.New(
+		"the headers are of no Git service that Plumbline serves: GitHub's have X-GitHub-Event, GitLab's X-Gitlab-Event; " +
+			"copy all of them from the page of the delivery",
+	)
 }
 
 // unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely
 // cut, and one that lacks what the headers promise is likely another delivery's.
 func (d Delivery) unusable(service string, err error) error {
 	if !d.Recorded {
-		return fmt.Errorf("no event of %s has these names: %w (from --url, --sender, the branches or the remote)", cmp.Or(title(service), service), err)
+		return fmt.Errorf(
+			"no event of %s has these names: %w (from --url, --sender, the branches or the remote)",
+			cmp.Or(title(service), service),
+			err,
+		)
 	}
 	if strings.HasPrefix(fault.Of(err).Message, "the delivery's body is not JSON") {
-		return errors.New("the payload is not JSON: is it complete? Copy all of it from the page of the delivery, from the first { to the last }")
+		return errors.New(
+			"the payload is not JSON: is it complete? Copy all of it from the page of the delivery, from the first { to the last }",
+		)
 	}
 	if d.Header.Get(d.keyHeader()) == "" && d.keyHeader() == githubKey {
-		return fmt.Errorf("the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery", githubKey)
+		return fmt.Errorf(
+			"the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery",
+			githubKey,
+		)
 	}
-	return fmt.Errorf("the payload and the headers are not those of one delivery of %s: %w", cmp.Or(title(service), service), err)
+	return fmt.Errorf(
+		"the payload and the headers are not those of one delivery of %s: %w",
+		cmp.Or(title(service), service),
+		err,
+	)
 }
 
 // title is how people write a service's name.
@@ -107,7 +125,11 @@ func title(service string) string {
 func For(named, host string) (string, error) {
 	switch {
 	case named != "" && !slices.Contains(Names(), named):
-		return "", fmt.Errorf("%q is no Git service that Plumbline serves: say --provider %s", named, strings.Join(Names(), " or --provider "))
+		return "", fmt.Errorf(
+			"%q is no Git service that Plumbline serves: say --provider %s",
+			named,
+			strings.Join(Names(), " or --provider "),
+		)
 	case named != "":
 		return named, nil
 	case strings.Contains(strings.ToLower(host), gitlab.Name):

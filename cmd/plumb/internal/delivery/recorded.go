@@ -65,7 +65,10 @@ func lineHeaders(lines string) (http.Header, error) {
 		case line == "" || found && strings.HasPrefix(name, "Request "):
 			continue
 		case !found || !validName(name):
-			return nil, fmt.Errorf("line %d of the headers is not like \"X-GitHub-Event: push\": copy the request headers of the delivery, one on each line", number)
+			return nil, fmt.Errorf(
+				"line %d of the headers is not like \"X-GitHub-Event: push\": copy the request headers of the delivery, one on each line",
+				number,
+			)
 		}
 		header.Add(name, strings.TrimSpace(value))
 	}

@@ -97,7 +97,12 @@ func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Hea
 	if err != nil {
 		return git.Head{}, err
 	}
-	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(commit.Message, payload.MaxTitle), provider.SkipsCI(commit.Message)
+	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(
+		commit.Message,
+		payload.MaxTitle,
+	), provider.SkipsCI(
+		commit.Message,
+	)
 	return head, nil
 }
 
@@ -109,7 +114,10 @@ func (l *local) DefaultBranch(ctx context.Context) (string, error) {
 	}
 	sha, found := l.Tree.Tip(ctx, name)
 	if !found {
-		return "", fmt.Errorf("the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it", name)
+		return "", fmt.Errorf(
+			"the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it",
+			name,
+		)
 	}
 	l.elsewhere = true
 	l.assume("%s is read as the clone knows the default branch %s", plan.Definitions, name)
@@ -163,13 +171,19 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	case l.Request.Changed != nil:
 		return *l.Request.Changed, nil
 	case l.At == worktree.OnDisk && l.Delivery.Recorded && event.Comment == nil:
-		return git.Changes{}, fmt.Errorf("the clone has no commit %s: git fetch it, or say with --changed which files differ", event.SHA)
+		return git.Changes{}, fmt.Errorf(
+			"the clone has no commit %s: git fetch it, or say with --changed which files differ",
+			event.SHA,
+		)
 	case event.PullRequest != nil:
 		return l.Tree.SinceBase(ctx, event.BaseRef, l.At)
 	case event.Before == "":
 		return l.Tree.OfCommit(ctx, l.At)
 	case !l.Tree.Has(ctx, event.Before):
-		return git.Changes{}, fmt.Errorf("the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ", event.Before)
+		return git.Changes{}, fmt.Errorf(
+			"the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ",
+			event.Before,
+		)
 	}
 	if event.Provider == gitlab.Name || l.At == worktree.OnDisk { // GitLab compares trees, and tells renames
 		return l.Tree.Between(ctx, event.Before, l.At)
@@ -252,7 +266,11 @@ func (l *local) payload(context.Context) ([]byte, error) {
 }
 
 func secretNotRead(namespace string, ref template.SecretRef) error {
-	return unknown("it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)", namespace, ref.Name)
+	return unknown(
+		"it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)",
+		namespace,
+		ref.Name,
+	)
 }
 
 // notFetched stands for the web.

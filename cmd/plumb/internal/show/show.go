@@ -102,8 +102,17 @@ func Of(result *planning.Result) (*Report, error) {
 	made, spec := result.Plan, result.Plan.Spec
 	r := &Report{
 		Event: Event{
-			Name: result.Event, Service: spec.Provider, Repository: spec.Project.URL, Trigger: string(spec.Trigger), Type: spec.EventType,
-			Action: spec.Action, SHA: cmp.Or(made.HeadSHA, spec.SHA), Before: spec.Before, Base: spec.BaseRef, Head: spec.HeadRef, Sender: spec.Sender,
+			Name:       result.Event,
+			Service:    spec.Provider,
+			Repository: spec.Project.URL,
+			Trigger:    string(spec.Trigger),
+			Type:       spec.EventType,
+			Action:     spec.Action,
+			SHA:        cmp.Or(made.HeadSHA, spec.SHA),
+			Before:     spec.Before,
+			Base:       spec.BaseRef,
+			Head:       spec.HeadRef,
+			Sender:     spec.Sender,
 		},
 		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels,
 		Pipelines: []Row{}, Assumed: result.Assumed,
@@ -147,7 +156,13 @@ func Ignored(repository, why string) *Report {
 }
 
 func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
-	row := Row{Pipeline: decision.Pipeline, File: decision.File, Document: decision.Document, Starts: No, Why: decision.Reason}
+	row := Row{
+		Pipeline: decision.Pipeline,
+		File:     decision.File,
+		Document: decision.Document,
+		Starts:   No,
+		Why:      decision.Reason,
+	}
 	if run != nil {
 		row.Pipeline = run.Pipeline
 	}
@@ -157,7 +172,11 @@ func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
 	case run == nil:
 	case run.Refused != nil:
 		row.Why = run.Refused.Message
-		row.Error = &Error{Place: r.sources.Find(decision.File, decision.Document, run.Refused.Message), Reason: run.Refused.Reason, Message: run.Refused.Message}
+		row.Error = &Error{
+			Place:   r.sources.Find(decision.File, decision.Document, run.Refused.Message),
+			Reason:  run.Refused.Reason,
+			Message: run.Refused.Message,
+		}
 	default:
 		row.Starts, row.PipelineRun = Yes, &Name{Namespace: run.Namespace, Name: run.Name}
 	}

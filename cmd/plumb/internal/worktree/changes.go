@@ -30,7 +30,10 @@ const (
 func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, error) {
 	tip, found := t.Tip(ctx, base)
 	if !found {
-		return git.Changes{}, fmt.Errorf("the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ", base)
+		return git.Changes{}, fmt.Errorf(
+			"the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ",
+			base,
+		)
 	}
 	head := to
 	if to == OnDisk {
@@ -67,7 +70,13 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	if !found {
 		// In a shallow clone the oldest commit seems to have no parent, and to have brought every
 		// file there is.
-		if parents, err := t.git(ctx, "cat-file", "commit", sha); err != nil || strings.Contains("\n"+header(parents), "\nparent ") {
+		if parents, err := t.git(
+			ctx,
+			"cat-file",
+			"commit",
+			sha,
+		); err != nil ||
+			strings.Contains("\n"+header(parents), "\nparent ") {
 			return git.Changes{}, t.noHistory(ctx, "what the last commit changed is not known")
 		}
 		parent = emptyTree
@@ -111,7 +120,8 @@ func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error
 func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error) {
 	if _, err := t.git(ctx, "merge-base", "--is-ancestor", from, to); err == nil {
 		changes, err := t.Between(ctx, from, to)
-		if err != nil || len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) < provider.MaxCompared {
+		if err != nil ||
+			len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) < provider.MaxCompared {
 			return changes, err
 		}
 	}
@@ -126,7 +136,17 @@ func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error)
 // says: what is changed within it is no change of this repository. With files on disk git writes
 // down in the index what it has found unchanged, and no setting keeps it from that: it gets a copy.
 func (t *Tree) diff(ctx context.Context, from, to, renames string) (string, error) {
-	args := []string{"diff", "--name-status", "-z", renames, "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", from}
+	args := []string{
+		"diff",
+		"--name-status",
+		"-z",
+		renames,
+		"--no-ext-diff",
+		"--no-textconv",
+		"--no-color",
+		"--ignore-submodules=dirty",
+		from,
+	}
 	if to != OnDisk {
 		return t.git(ctx, append(args, to, "--")...)
 	}
@@ -170,7 +190,10 @@ func (t *Tree) copyIndex(ctx context.Context) (string, error) {
 // noHistory says why Git cannot compare, and what to do.
 func (t *Tree) noHistory(ctx context.Context, what string) error {
 	if t.shallow(ctx) {
-		return fmt.Errorf("%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ", what)
+		return fmt.Errorf(
+			"%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ",
+			what,
+		)
 	}
 	return fmt.Errorf("%s: the two have no commit in common here; say with --changed which files differ", what)
 }

@@ -41,7 +41,10 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 	}
 	t.Root = filepath.FromSlash(strings.TrimSuffix(root, "\n"))
 	if _, err := t.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
-		return nil, fmt.Errorf("the repository at %s has no commit yet: make one, then there is something that an event can be about", t.Root)
+		return nil, fmt.Errorf(
+			"the repository at %s has no commit yet: make one, then there is something that an event can be about",
+			t.Root,
+		)
 	}
 	head, err := t.Commit(ctx, "HEAD")
 	if err != nil {
@@ -56,7 +59,10 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 }
 
 func errBare(dir string) error {
-	return fmt.Errorf("%s is a Git repository without files (a bare one, or its .git directory): run plumb where .tekton is checked out", dir)
+	return fmt.Errorf(
+		"%s is a Git repository without files (a bare one, or its .git directory): run plumb where .tekton is checked out",
+		dir,
+	)
 }
 
 // notATree says in a sentence why there is no working tree.
@@ -100,7 +106,10 @@ func (t *Tree) git(ctx context.Context, args ...string) (string, error) {
 
 // gitWith is git with more in its environment.
 func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", append(settings(), args...)...) // #nosec G204 -- no shell, and no argument of a user's stands where an option may
+	command := exec.CommandContext(
+		ctx,
+		"git",
+		append(settings(), args...)...) // #nosec G204 -- no shell, and no argument of a user's stands where an option may
 	command.Dir = t.Root
 	command.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
 	command.Env = append(command.Env, env...)

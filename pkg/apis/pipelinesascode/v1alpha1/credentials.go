@@ -52,14 +52,27 @@ func ServiceOf(own, global *Repository) (Service, error) {
 	if source != own {
 		named := source.Spec.GitProvider
 		if own.Spec.GitProvider.URL != "" && !sameEndpoint(own.Spec.GitProvider.URL, named.URL) {
-			return Service{}, fmt.Errorf("git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
-				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", told(own.Spec.GitProvider.URL), source.Namespace, source.Name, told(named.URL))
+			return Service{}, fmt.Errorf(
+				"git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
+					"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url",
+				told(own.Spec.GitProvider.URL),
+				source.Namespace,
+				source.Name,
+				told(named.URL),
+			)
 		}
 		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
 	}
 	return Service{
-		URL: merged.URL, RepositoryURL: source.Spec.URL, User: merged.User,
-		Token: keyOf(merged.Secret, source.Namespace, defaultTokenKey), Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
+		URL:           merged.URL,
+		RepositoryURL: source.Spec.URL,
+		User:          merged.User,
+		Token: keyOf(
+			merged.Secret,
+			source.Namespace,
+			defaultTokenKey,
+		),
+		Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
 	}, nil
 }
 

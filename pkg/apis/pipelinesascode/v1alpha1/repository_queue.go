@@ -101,5 +101,6 @@ func (s *RepositoryStatus) Slots() []Slot {
 // HasSlot tells whether an installation's run may be created.
 func (s *RepositoryStatus) HasSlot(installation, event, run string) bool {
 	queue := s.Queue(installation)
-	return queue != nil && slices.ContainsFunc(queue.Slots, func(slot Slot) bool { return slot.Event == event && slot.Run == run })
+	return queue != nil &&
+		slices.ContainsFunc(queue.Slots, func(slot Slot) bool { return slot.Event == event && slot.Run == run })
 }

@@ -26,7 +26,9 @@ func (s *RepositorySpec) NotActedOn() []string {
 	}
 	s.Settings.notActedOn(set)
 	if git := s.GitProvider; git != nil {
-		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" && s.Settings != nil && len(s.Settings.RunTokenPermissions) > 0
+		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
+			s.Settings != nil &&
+			len(s.Settings.RunTokenPermissions) > 0
 		set["git_provider.type: "+git.Type] = !served(git.Type)
 	}
 	var all []string

@@ -54,7 +54,8 @@ func (c *Cancellation) Covers(pipeline string) bool {
 	if len(c.Names) == 0 {
 		return true
 	}
-	return pipeline != "" && (slices.Contains(c.Names, pipeline) || slices.Contains(c.Names, strings.TrimSuffix(pipeline, "-")))
+	return pipeline != "" &&
+		(slices.Contains(c.Names, pipeline) || slices.Contains(c.Names, strings.TrimSuffix(pipeline, "-")))
 }
 
 // Cancelled returns why the run of a pipeline ends before it is over, nil if it does not. Of
@@ -64,7 +65,11 @@ func (e *GitEvent) Cancelled(pipeline string) *Cancellation {
 	var first *Cancellation
 	for _, name := range e.cancellations() {
 		c := &Cancellation{}
-		if err := json.Unmarshal([]byte(e.Annotations[name]), c); err != nil || !c.Covers(pipeline) || c.Ref != "" && c.Ref != e.GitRef() {
+		if err := json.Unmarshal(
+			[]byte(e.Annotations[name]),
+			c,
+		); err != nil || !c.Covers(pipeline) ||
+			c.Ref != "" && c.Ref != e.GitRef() {
 			continue // not ours, or a newer version's
 		}
 		if first == nil || c.At.Before(&first.At) {
@@ -117,10 +122,12 @@ func (e *GitEvent) Needs(c *Cancellation) bool {
 	if len(c.Names) == 0 {
 		return e.Cancelled("") == nil
 	}
-	if e.Status.Plan.Decided() && !slices.ContainsFunc(e.Status.Runs, func(run Run) bool { return c.Covers(run.Pipeline) }) {
+	if e.Status.Plan.Decided() &&
+		!slices.ContainsFunc(e.Status.Runs, func(run Run) bool { return c.Covers(run.Pipeline) }) {
 		return false
 	}
-	return len(e.cancellations()) < MaxCancellations && slices.ContainsFunc(c.Names, func(name string) bool { return e.Cancelled(name) == nil })
+	return len(e.cancellations()) < MaxCancellations &&
+		slices.ContainsFunc(c.Names, func(name string) bool { return e.Cancelled(name) == nil })
 }
 
 // CancelsAs returns the name and the value of the annotation that tells another event of the

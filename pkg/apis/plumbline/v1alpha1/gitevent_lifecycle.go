@@ -123,7 +123,8 @@ func (e *GitEvent) MayRunAgain() bool {
 		if e.Spec.Rerun != nil {
 			return true
 		}
-		return e.Status.Plan != nil && (e.Status.Plan.Reason == ReasonAnotherRepository || e.Status.Plan.Reason == ReasonNotProven)
+		return e.Status.Plan != nil &&
+			(e.Status.Plan.Reason == ReasonAnotherRepository || e.Status.Plan.Reason == ReasonNotProven)
 	}
 	return false
 }

@@ -75,7 +75,9 @@ func canonicalHost(scheme string, u *url.URL) (string, error) {
 		return "", errors.New("a repository URL names a host")
 	}
 	if !hostAllowed(name) {
-		return "", errors.New("the host of a repository URL is an ASCII name or an IP address; write other names in their xn-- form")
+		return "", errors.New(
+			"the host of a repository URL is an ASCII name or an IP address; write other names in their xn-- form",
+		)
 	}
 	port, err := canonicalPort(scheme, u.Port())
 	if err != nil {
@@ -128,7 +130,9 @@ func canonicalPath(escaped string) (string, error) {
 	}
 	for _, segment := range strings.Split(path, "/")[1:] {
 		if segment == "" || segment == "." || segment == ".." {
-			return "", errors.New("the path of a repository URL has no empty, '.' or '..' segment and no repository that is called '.git'")
+			return "", errors.New(
+				"the path of a repository URL has no empty, '.' or '..' segment and no repository that is called '.git'",
+			)
 		}
 		if !onlyRunes(segment, "-._~+@") {
 			return "", errors.New("the path of a repository URL has letters, digits and -._~+@ only (no percent encoding)")

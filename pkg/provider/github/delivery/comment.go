@@ -44,7 +44,10 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPullRequest, eventComment, p.Action, p.Comment.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, App: p.Issue.User.bot(),
+		Number: p.Issue.Number,
+		Title:  text.FirstLine(p.Issue.Title, payload.MaxTitle),
+		Author: p.Issue.User.Login,
+		App:    p.Issue.User.bot(),
 		Labels: labels(p.Issue.Labels),
 	}
 	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
@@ -76,7 +79,10 @@ func (c *payloadRemark) check(sender *payloadUser) error {
 	case sender == nil:
 		return payload.Missing("sender")
 	}
-	return payload.Check(payload.Text("comment.user.login", c.User.Login, payload.MaxLogin), payload.Text("sender.login", sender.Login, payload.MaxLogin))
+	return payload.Check(
+		payload.Text("comment.user.login", c.User.Login, payload.MaxLogin),
+		payload.Text("sender.login", sender.Login, payload.MaxLogin),
+	)
 }
 
 // silent tells why a comment is never acted on.

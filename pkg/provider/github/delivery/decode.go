@@ -74,7 +74,12 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), OwnerID: max(r.Owner.ID, 0), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
+			Owner:         r.Owner.login(),
+			OwnerID:       max(r.Owner.ID, 0),
+			Name:          r.Name,
+			ID:            r.ID,
+			URL:           r.HTMLURL,
+			DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
 		},
 	}
 	if p.Installation != nil {
@@ -87,11 +92,19 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 // ids are of.
 func projectHost(r *payloadRepository) (string, error) {
 	u, err := url.Parse(r.HTMLURL)
-	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > payload.MaxURL {
+	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil ||
+		u.RawQuery != "" ||
+		u.Fragment != "" ||
+		len(r.HTMLURL) > payload.MaxURL {
 		return "", payload.Missing("repository.html_url")
 	}
 	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {
-		return "", fault.Invalidf("BadPayload", "repository.html_url is not the page of repository %s/%s", r.Owner.login(), r.Name)
+		return "", fault.Invalidf(
+			"BadPayload",
+			"repository.html_url is not the page of repository %s/%s",
+			r.Owner.login(),
+			r.Name,
+		)
 	}
 	return provider.Host(u), nil
 }

@@ -70,7 +70,10 @@ func (p *payloadPush) check() error {
 	case p.Sender == nil:
 		return payload.Missing("sender")
 	}
-	if err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin)); err != nil {
+	if err := payload.Check(
+		payload.Text("ref", p.Ref, payload.MaxRef),
+		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
+	); err != nil {
 		return err
 	}
 	switch {
@@ -101,7 +104,12 @@ func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	}
 	if c.ID == spec.SHA {
 		spec.Commit = &v1alpha1.Commit{
-			Title: text.FirstLine(c.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(c.URL), payload.MaxURL), SkipCI: provider.SkipsCI(c.Message),
+			Title: text.FirstLine(
+				c.Message,
+				payload.MaxTitle,
+			),
+			URL:    text.Bytes(text.Clean(c.URL), payload.MaxURL),
+			SkipCI: provider.SkipsCI(c.Message),
 		}
 	}
 }
@@ -133,7 +141,10 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		Draft: pr.Draft,
 	}
 	if pr.Head.Repo != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(text.Clean(pr.Head.Repo.HTMLURL), payload.MaxURL)
+		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(
+			text.Clean(pr.Head.Repo.HTMLURL),
+			payload.MaxURL,
+		)
 	}
 	spec.PullRequest.Labels = labels(pr.Labels)
 	if provider.IsSHA(p.Before) {
@@ -159,8 +170,16 @@ func (p *payloadPullRequest) check() error {
 	case pr.State == "closed" && p.Action != actionClosed: // a label can be set on it
 		return fault.Ignoredf("PullRequestClosed", "what happens to a pull request that is not open starts nothing")
 	}
-	return payload.Check(payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
-		payload.Text("pull_request.head.ref", pr.Head.Ref, payload.MaxRef), payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef))
+	return payload.Check(
+		payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),
+		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
+		payload.Text(
+			"pull_request.head.ref",
+			pr.Head.Ref,
+			payload.MaxRef,
+		),
+		payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef),
+	)
 }
 
 // labels are the names that an event holds.

@@ -95,7 +95,10 @@ func (p *payloadRerun) ofRun(spec *v1alpha1.GitEventSpec) error {
 	case run.ExternalID == "": // every check of ours has one
 		return fault.Ignoredf("UnknownCheck", "the check is none of Plumbline's: it has no external id")
 	}
-	if err := payload.Check(payload.Text("check_run.name", run.Name, payload.MaxName), payload.Text("check_run.external_id", run.ExternalID, payload.MaxName)); err != nil {
+	if err := payload.Check(
+		payload.Text("check_run.name", run.Name, payload.MaxName),
+		payload.Text("check_run.external_id", run.ExternalID, payload.MaxName),
+	); err != nil {
 		return err
 	}
 	spec.Rerun = &v1alpha1.Rerun{Check: run.Name, ExternalID: run.ExternalID, AppID: run.App.ID}
@@ -119,7 +122,12 @@ func (p *payloadRerun) ofSuite(spec *v1alpha1.GitEventSpec) error {
 }
 
 // locate says of which commit it is, and what GitHub tells of where that is.
-func (p *payloadRerun) locate(spec *v1alpha1.GitEventSpec, sha string, suite *payloadSuite, pulls []payloadPullLink) error {
+func (p *payloadRerun) locate(
+	spec *v1alpha1.GitEventSpec,
+	sha string,
+	suite *payloadSuite,
+	pulls []payloadPullLink,
+) error {
 	if !provider.IsSHA(sha) {
 		return payload.Missing("head_sha")
 	}
@@ -131,7 +139,8 @@ func (p *payloadRerun) locate(spec *v1alpha1.GitEventSpec, sha string, suite *pa
 	}
 	for _, pull := range pulls {
 		known := slices.Contains(spec.Rerun.Pulls, pull.Number)
-		if pull.Number > 0 && pull.Base.Repo.ID == p.Repository.ID && !known && len(spec.Rerun.Pulls) < v1alpha1.MaxRerunPulls {
+		if pull.Number > 0 && pull.Base.Repo.ID == p.Repository.ID && !known &&
+			len(spec.Rerun.Pulls) < v1alpha1.MaxRerunPulls {
 			spec.Rerun.Pulls = append(spec.Rerun.Pulls, pull.Number)
 		}
 	}

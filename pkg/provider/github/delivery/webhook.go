@@ -52,7 +52,9 @@ func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(body)
 	if !hmac.Equal(mac.Sum(nil), want) {
-		return payload.Unauthenticated("the delivery's signature does not match: the webhook secrets here and at GitHub differ")
+		return payload.Unauthenticated(
+			"the delivery's signature does not match: the webhook secrets here and at GitHub differ",
+		)
 	}
 	return nil
 }

@@ -29,8 +29,15 @@ type Login struct {
 // repeats: go-gitlab sleeps until the reset of a limit, in the worker, and repeats POSTs (L1). It
 // is an error if the address is none.
 func New(at *url.URL, base http.RoundTripper, l Login) (*gl.Client, error) {
-	return gl.NewClient("", gl.WithBaseURL(at.String()), gl.WithoutRetries(), gl.WithCustomLimiter(unlimited{}),
-		gl.WithHTTPClient(&http.Client{Transport: &authenticated{Login: l, base: base, host: at.Host}, CheckRedirect: provider.CheckRedirect}))
+	return gl.NewClient(
+		"",
+		gl.WithBaseURL(at.String()),
+		gl.WithoutRetries(),
+		gl.WithCustomLimiter(unlimited{}),
+		gl.WithHTTPClient(
+			&http.Client{Transport: &authenticated{Login: l, base: base, host: at.Host}, CheckRedirect: provider.CheckRedirect},
+		),
+	)
 }
 
 // authenticated sends calls with the token, in their turn, to one host.

@@ -24,7 +24,11 @@ const (
 
 // List reads all pages. What is longer than can be read, and an answer that holds no list, is an
 // error: what was not told is not "nothing".
-func List[T any](ctx context.Context, what string, read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error)) ([]T, error) {
+func List[T any](
+	ctx context.Context,
+	what string,
+	read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error),
+) ([]T, error) {
 	ctx = provider.Pages(ctx)
 	all := []T{}
 	next := Query(url.Values{"per_page": {strconv.Itoa(PerPage)}})
@@ -104,7 +108,12 @@ func NoAnswer(what string) error {
 }
 
 // Get reads what go-gitlab has no complete type for.
-func Get[T any](client *gl.Client, path string, opts any, options ...gl.RequestOptionFunc) (answer T, resp *gl.Response, err error) {
+func Get[T any](
+	client *gl.Client,
+	path string,
+	opts any,
+	options ...gl.RequestOptionFunc,
+) (answer T, resp *gl.Response, err error) {
 	req, err := client.NewRequest(http.MethodGet, path, opts, options)
 	if err != nil {
 		return answer, nil, err //nolint:wrapcheck // as the errors of go-gitlab's own calls

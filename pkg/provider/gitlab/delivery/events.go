@@ -69,7 +69,10 @@ func (p *payloadPush) head() string {
 
 // check tells whether the push has what an event needs, and is one.
 func (p *payloadPush) check(prefix string) error {
-	err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("user_username", p.Username, payload.MaxLogin))
+	err := payload.Check(
+		payload.Text("ref", p.Ref, payload.MaxRef),
+		payload.Text("user_username", p.Username, payload.MaxLogin),
+	)
 	if err != nil {
 		return err
 	}
@@ -125,10 +128,17 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 	spec.Trigger, spec.Sender = v1alpha1.TriggerPullRequest, user.Username
 	spec.BaseRef, spec.HeadRef = mr.TargetBranch, mr.SourceBranch
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: mr.author(user), AuthorID: mr.AuthorID, Draft: mr.Draft || mr.WorkInProgress,
+		Number:   mr.IID,
+		Title:    text.FirstLine(mr.Title, payload.MaxTitle),
+		Author:   mr.author(user),
+		AuthorID: mr.AuthorID,
+		Draft:    mr.Draft || mr.WorkInProgress,
 	}
 	if mr.Source != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL), payload.MaxURL)
+		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(
+			text.Clean(mr.Source.WebURL),
+			payload.MaxURL,
+		)
 	}
 	for _, l := range labels[:min(len(labels), payload.MaxLabels)] {
 		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Bytes(text.Clean(l.Title), payload.MaxName))
@@ -254,13 +264,25 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 	case user.Username != "" && !ValidName(user.Username):
 		return payload.Missing("user.username")
 	}
-	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
-		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
+	return payload.Check(
+		payload.Text("user.username", user.Username, payload.MaxLogin),
+		payload.Text(
+			at+".source_branch",
+			mr.SourceBranch,
+			payload.MaxRef,
+		),
+		payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef),
+	)
 }
 
 // Commit is what people know a commit by.
 func Commit(message, url string) *v1alpha1.Commit {
 	return &v1alpha1.Commit{
-		Title: text.FirstLine(message, payload.MaxTitle), URL: text.Bytes(text.Clean(url), payload.MaxURL), SkipCI: provider.SkipsCI(message),
+		Title: text.FirstLine(
+			message,
+			payload.MaxTitle,
+		),
+		URL:    text.Bytes(text.Clean(url), payload.MaxURL),
+		SkipCI: provider.SkipsCI(message),
 	}
 }

@@ -69,11 +69,15 @@ func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
-		return payload.Unauthenticated("no webhook secret is configured: set webhook.secret here, and the secret token at GitLab")
+		return payload.Unauthenticated(
+			"no webhook secret is configured: set webhook.secret here, and the secret token at GitLab",
+		)
 	}
 	given := h.Values(headerToken)
 	if len(given) != 1 {
-		return payload.Unauthenticated("the delivery has no " + headerToken + " header: set a secret token on GitLab's webhook")
+		return payload.Unauthenticated(
+			"the delivery has no " + headerToken + " header: set a secret token on GitLab's webhook",
+		)
 	}
 	// Over hashes the time tells not even the length.
 	have, want := sha256.Sum256([]byte(given[0])), sha256.Sum256(secret)
@@ -106,5 +110,14 @@ func deliveryKey(h http.Header, body []byte) (string, error) {
 
 // safeHeaders keeps what expressions may read.
 func safeHeaders(h http.Header) map[string]string {
-	return payload.Headers(h, headerEvent, headerDelivery, headerUUID, headerHook, headerInstance, "User-Agent", "Content-Type")
+	return payload.Headers(
+		h,
+		headerEvent,
+		headerDelivery,
+		headerUUID,
+		headerHook,
+		headerInstance,
+		"User-Agent",
+		"Content-Type",
+	)
 }

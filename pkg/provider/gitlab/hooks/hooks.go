@@ -75,7 +75,18 @@ func (l *Log) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		if h.ID <= 0 || h.Project <= 0 {
 			return nil, api.NoAnswer(what)
 		}
-		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until, Pushes: h.Pushes && h.Filter == "", Pulls: h.Pulls})
+		hooks = append(
+			hooks,
+			provider.Hook{
+				ID:      h.ID,
+				Project: h.Project,
+				URL:     h.URL,
+				State:   hookStateOf(h.Alert),
+				Until:   h.Until,
+				Pushes:  h.Pushes && h.Filter == "",
+				Pulls:   h.Pulls,
+			},
+		)
 	}
 	return hooks, nil
 }
@@ -103,7 +114,12 @@ type hookEvent struct {
 
 // Attempts implements provider.HookLog. A page that is larger than what is read of an answer is
 // read one by one; what is larger alone is left out: it cannot be told what it is.
-func (l *Log) Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []provider.Attempt, more bool, err error) {
+func (l *Log) Attempts(
+	ctx context.Context,
+	hook int64,
+	failed bool,
+	page int,
+) (attempts []provider.Attempt, more bool, err error) {
 	attempts, more, err = l.attempts(ctx, hook, failed, page, PerPage)
 	if !errors.Is(err, provider.ErrTooLarge) {
 		return attempts, more, err
@@ -122,14 +138,25 @@ func (l *Log) Attempts(ctx context.Context, hook int64, failed bool, page int) (
 	return attempts, more, nil
 }
 
-func (l *Log) attempts(ctx context.Context, hook int64, failed bool, page, perPage int) ([]provider.Attempt, bool, error) {
+func (l *Log) attempts(
+	ctx context.Context,
+	hook int64,
+	failed bool,
+	page, perPage int,
+) ([]provider.Attempt, bool, error) {
 	const what = "listing the webhook's events"
 	wanted := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
 	if failed {
 		wanted.Set("status", serverFailure)
 	}
 	var events []hookEvent
-	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/hooks/%d/events", l.path, hook), &events, gl.WithContext(ctx), api.Query(wanted))
+	resp, err := l.call(
+		http.MethodGet,
+		fmt.Sprintf("%s/hooks/%d/events", l.path, hook),
+		&events,
+		gl.WithContext(ctx),
+		api.Query(wanted),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
 	}
@@ -177,7 +204,12 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	var answer struct {
 		Status int `json:"response_status"`
 	}
-	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
+	_, err := l.call(
+		http.MethodPost,
+		fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt),
+		&answer,
+		gl.WithContext(ctx),
+	)
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
 		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab does not have it any more", what)

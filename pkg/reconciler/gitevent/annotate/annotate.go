@@ -45,7 +45,10 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := a.Record.Confirm(ctx); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest}, func() error { return s.patchRun(ctx, run, patch) })
+		err := a.Waits.Try(
+			backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest},
+			func() error { return s.patchRun(ctx, run, patch) },
+		)
 		if err == nil {
 			run.Patched = digest
 		} else if told := attempt.First(faults); told != nil && !attempt.Skipped(told) && !attempt.Skipped(err) { // knative logs the first that is returned

@@ -80,11 +80,32 @@ func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)
 	git := logins.Begin(event, settings)
-	waits := &Waits{desk: d, event: event, session: git, began: version.began, config: settings, log: logging.FromContext(ctx)}
+	waits := &Waits{
+		desk:    d,
+		event:   event,
+		session: git,
+		began:   version.began,
+		config:  settings,
+		log:     logging.FromContext(ctx),
+	}
 	a := &Attempt{
-		Event: event, Config: settings, Waits: waits, Git: git, Kept: plan, Seen: map[string]*pipelinev1.PipelineRun{}, Began: version.began, Clock: d.Clock,
-		Record: &Record{desk: d, event: event, waits: waits, received: event.Spec.DeepCopy(), stored: event.Status.DeepCopy(), confirmed: version.confirmed},
-		Wake:   func(after time.Duration) { d.Wake(event.Name, after) },
+		Event:  event,
+		Config: settings,
+		Waits:  waits,
+		Git:    git,
+		Kept:   plan,
+		Seen:   map[string]*pipelinev1.PipelineRun{},
+		Began:  version.began,
+		Clock:  d.Clock,
+		Record: &Record{
+			desk:      d,
+			event:     event,
+			waits:     waits,
+			received:  event.Spec.DeepCopy(),
+			stored:    event.Status.DeepCopy(),
+			confirmed: version.confirmed,
+		},
+		Wake: func(after time.Duration) { d.Wake(event.Name, after) },
 	}
 	a.pin()
 	return a
@@ -140,8 +161,11 @@ func (a *Attempt) Desired() []status.Check {
 	in := status.Input{Application: a.Config.ApplicationName, Event: a.Event}
 	for _, run := range a.Event.Status.Runs {
 		in.Runs = append(in.Runs, status.RunState{
-			Run: run, PipelineRun: a.Seen[run.Name], Links: a.Config.Console.Links(run.Namespace, run.Name), Wait: a.Waits.Of(v1alpha1.StepCreate + run.Name),
-			Refused: a.Waits.Of(v1alpha1.StepCancel + run.Name),
+			Run:         run,
+			PipelineRun: a.Seen[run.Name],
+			Links:       a.Config.Console.Links(run.Namespace, run.Name),
+			Wait:        a.Waits.Of(v1alpha1.StepCreate + run.Name),
+			Refused:     a.Waits.Of(v1alpha1.StepCancel + run.Name),
 		})
 	}
 	return status.Desired(in)

@@ -57,7 +57,8 @@ func lags(reason string) bool {
 // an operator, a commit, a claim or room for its plan (S5).
 func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	retry, latest := w.desk.operatorRetry(), w.latest()
-	if wait == nil || wait.NotBefore == nil || w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
+	if wait == nil || wait.NotBefore == nil ||
+		w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
 		return false
 	}
 	met := wait.NotBefore.Add(-retry).Sub(wait.Since.Time) // from the first to the last attempt that met it
@@ -66,7 +67,10 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 		return met >= retry
 	case wait.Reason == fault.ReasonNotConfirmed:
 		return met >= lagLimit
-	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic, wait.Reason == fault.ReasonCommitUnknown, wait.Reason == fault.ReasonNotClaimedYet, plans.NoRoom(wait.Reason):
+	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic,
+		wait.Reason == fault.ReasonCommitUnknown,
+		wait.Reason == fault.ReasonNotClaimedYet,
+		plans.NoRoom(wait.Reason):
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false
@@ -113,7 +117,8 @@ func (w *Waits) Stands(wait *v1alpha1.Wait) bool {
 func (w *Waits) latest() time.Time {
 	latest := w.event.RecordedAt()
 	for i := range w.event.Status.Runs {
-		if result := w.event.Status.Runs[i].Result; result != nil && result.CompletedAt != nil && result.CompletedAt.After(latest) {
+		if result := w.event.Status.Runs[i].Result; result != nil && result.CompletedAt != nil &&
+			result.CompletedAt.After(latest) {
 			latest = result.CompletedAt.Time
 		}
 	}

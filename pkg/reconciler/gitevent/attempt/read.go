@@ -67,7 +67,11 @@ func (d *Desk) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error
 func (r *Record) Confirm(ctx context.Context) error {
 	if r.desk.Holds != nil && !r.desk.Holds(r.event.Name) {
 		r.desk.Known.Forget(r.event.Name)
-		return &fault.Error{Class: fault.Conflict, Reason: ReasonPaused, Message: "this process does not lead any more; nothing is sent"}
+		return &fault.Error{
+			Class:   fault.Conflict,
+			Reason:  ReasonPaused,
+			Message: "this process does not lead any more; nothing is sent",
+		}
 	}
 	if r.desk.Clock.Since(r.confirmed) <= Fence {
 		return nil
@@ -79,7 +83,11 @@ func (r *Record) Confirm(ctx context.Context) error {
 	}
 	if live == nil || live.UID != r.event.UID || live.ResourceVersion != r.event.ResourceVersion {
 		r.desk.Known.Forget(r.event.Name)
-		return &fault.Error{Class: fault.Conflict, Reason: ReasonPaused, Message: "another process has written the event; reading again before anything is sent"}
+		return &fault.Error{
+			Class:   fault.Conflict,
+			Reason:  ReasonPaused,
+			Message: "another process has written the event; reading again before anything is sent",
+		}
 	}
 	r.confirmed = asked
 	return nil

@@ -36,9 +36,18 @@ func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) 
 		event.SHA = a.Event.Status.Plan.HeadSHA
 	}
 	wait := a.Waits.Of(step)
-	sha, err := a.Git.Superseding(ctx, event, wait != nil && wait.Reason != fault.ReasonNotConfirmed && wait.Reason != fault.ReasonConcurrencyLimit)
+	sha, err := a.Git.Superseding(
+		ctx,
+		event,
+		wait != nil && wait.Reason != fault.ReasonNotConfirmed && wait.Reason != fault.ReasonConcurrencyLimit,
+	)
 	if left := git.Lag - a.Clock.Since(Learnt(a.Event)); sha != "" && left > 0 {
-		return "", fault.Throttledf(fault.ReasonBusy, min(left, askAgain), "the Git service says that %s has taken its place, which may be of before", sha)
+		return "", fault.Throttledf(
+			fault.ReasonBusy,
+			min(left, askAgain),
+			"the Git service says that %s has taken its place, which may be of before",
+			sha,
+		)
 	}
 	return sha, err
 }
@@ -51,7 +60,10 @@ func Learnt(event *v1alpha1.GitEvent) time.Time {
 		return plan.At.Time
 	}
 	// A receiver's clock may be ahead, and the API server's writes whole seconds.
-	if created := event.CreationTimestamp.Add(time.Second); !event.CreationTimestamp.IsZero() && created.Before(event.Spec.ReceivedAt.Time) {
+	if created := event.CreationTimestamp.Add(
+		time.Second,
+	); !event.CreationTimestamp.IsZero() &&
+		created.Before(event.Spec.ReceivedAt.Time) {
 		return created
 	}
 	return event.Spec.ReceivedAt.Time

@@ -51,7 +51,10 @@ func (w *Waits) Tell(reason, message string) {
 
 // Announce makes one Kubernetes Event, which is no warning, of something that people have decided.
 func (w *Waits) Announce(reason, message string) {
-	w.news = append(w.news, news{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true})
+	w.news = append(
+		w.news,
+		news{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true},
+	)
 }
 
 // Due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the
@@ -115,7 +118,14 @@ func (w *Waits) Settle(step string, err error) error {
 		w.needsHelp(err, f)
 	}
 	now := metav1.NewTime(w.desk.Clock.Now().Truncate(time.Second))
-	next := v1alpha1.Wait{Step: step, Class: f.Class.String(), Reason: f.Reason, Message: f.Advice(), Since: now, NotBefore: w.notBefore(f, now)}
+	next := v1alpha1.Wait{
+		Step:      step,
+		Class:     f.Class.String(),
+		Reason:    f.Reason,
+		Message:   f.Advice(),
+		Since:     now,
+		NotBefore: w.notBefore(f, now),
+	}
 	before := w.Of(step)
 	w.tell(before, next)
 	if before == nil {
@@ -151,13 +161,15 @@ func goesOn(before, next *v1alpha1.Wait) bool {
 // minute; each write of a status stores a whole event with its payload, and all of them would fill
 // etcd.
 func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
-	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil && w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
+	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
+		w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 
 // tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is
 // ours, nor of a wait for a slot, which is nobody's trouble.
 func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
-	if next.Reason == ReasonPanic || next.Reason == fault.ReasonConcurrencyLimit || before != nil && before.Reason == next.Reason {
+	if next.Reason == ReasonPanic || next.Reason == fault.ReasonConcurrencyLimit ||
+		before != nil && before.Reason == next.Reason {
 		return
 	}
 	w.news = append(w.news, news{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
@@ -168,14 +180,31 @@ func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
 func (w *Waits) handled(step string, err error) error {
 	f := fault.Of(err)
 	if f != nil && f.Reason == fault.ReasonCredentialsRefused && w.session.Outdated() {
-		return &fault.Error{Class: fault.Conflict, Reason: f.Reason, Message: "the App's Secret was read a moment ago, and is read again"}
+		return &fault.Error{
+			Class:   fault.Conflict,
+			Reason:  f.Reason,
+			Message: "the App's Secret was read a moment ago, and is read again",
+		}
 	}
 	if f == nil || f.Class != fault.Invalid && f.Class != fault.Ignored {
 		return err
 	}
-	w.log.Errorw("A step left a refusal without an answer: a defect of Plumbline", "step", step, "reason", f.Reason, "error", f.Message)
+	w.log.Errorw(
+		"A step left a refusal without an answer: a defect of Plumbline",
+		"step",
+		step,
+		"reason",
+		f.Reason,
+		"error",
+		f.Message,
+	)
 	w.desk.Metrics.Unhandled()
-	return fault.Operatorf(fault.ReasonUnhandled, "%s (%s), which Plumbline does not handle here: this is a defect of it, please report it", f.Message, f.Reason)
+	return fault.Operatorf(
+		fault.ReasonUnhandled,
+		"%s (%s), which Plumbline does not handle here: this is a defect of it, please report it",
+		f.Message,
+		f.Reason,
+	)
 }
 
 // needsHelp notes that an operator has to act. What is said about credentials is said in the words

@@ -55,7 +55,14 @@ func New(c clients.Cluster, o clients.Options) *Step {
 // Events is what is asked of the GitEvents' client.
 type Events interface {
 	List(ctx context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
 }
 
 // Do returns what it waits for, nil when there is nothing left to do for now.

@@ -147,5 +147,6 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
 	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&
-		event.Spec.Repository.Origin() == earlier.Repository.Origin() && earlier.Precedes(event.AsRecorded(), plan.Cancels.At.Time)
+		event.Spec.Repository.Origin() == earlier.Repository.Origin() &&
+		earlier.Precedes(event.AsRecorded(), plan.Cancels.At.Time)
 }

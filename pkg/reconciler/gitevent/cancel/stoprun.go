@@ -28,7 +28,10 @@ func (s *Step) end(ctx context.Context, a *attempt.Attempt) error {
 		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name}, func() error { return s.endRun(ctx, a, run) })
+		err := a.Waits.Try(
+			backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name},
+			func() error { return s.endRun(ctx, a, run) },
+		)
 		faults = append(faults, a.Waits.Settle(v1alpha1.StepCancel+run.Name, err))
 	}
 	return attempt.First(faults)
@@ -50,23 +53,33 @@ func (s *Step) wanted(a *attempt.Attempt) (runs []*v1alpha1.Run, failed bool) {
 
 // ending tells whether a PipelineRun is over or was told to end, by whomever.
 func ending(run *pipelinev1.PipelineRun) bool {
-	return run != nil && (run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)
+	return run != nil &&
+		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)
 }
 
 func (s *Step) endRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	// The API server takes the UID for a precondition: another object of that name is not changed.
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": run.UID}, "spec": map[string]any{"status": pipelinev1.PipelineRunSpecStatusCancelledRunFinally},
+		"metadata": map[string]any{
+			"uid": run.UID,
+		},
+		"spec": map[string]any{"status": pipelinev1.PipelineRunSpecStatusCancelledRunFinally},
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the patch of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
-	patched, err := s.Tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patched, err := s.Tekton.PipelineRuns(run.Namespace).
+		Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err == nil {
 		a.Seen[run.Name] = patched
 		return nil
 	}
-	return s.judge(ctx, a, run, fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err)))
+	return s.judge(
+		ctx,
+		a,
+		run,
+		fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err)),
+	)
 }
 
 // judge looks why a run was not told to end: one that has ended meanwhile, or is gone, needs no

@@ -84,7 +84,8 @@ func refuseUnserved(a *attempt.Attempt) {
 		return
 	}
 	for i := range s.Runs {
-		if run := &s.Runs[i]; run.UID != "" || run.Result == nil || !noPlace(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
+		if run := &s.Runs[i]; run.UID != "" || run.Result == nil ||
+			!noPlace(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
 			return
 		}
 	}
@@ -94,7 +95,8 @@ func refuseUnserved(a *attempt.Attempt) {
 // noPlace tells whether a run can never be created, for no fault of its author: the place it was to
 // run in is gone, or what was to run.
 func noPlace(reason string) bool {
-	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone || reason == plans.ReasonPayloadMissing
+	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone ||
+		reason == plans.ReasonPayloadMissing
 }
 
 // uncreated returns the runs to create, those first that nothing is known against.
@@ -132,7 +134,8 @@ func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error 
 	if f.Reason == fault.ReasonInstallationGone && a.Waits.Hopeless(a.Waits.Of(step)) {
 		f.Reason = attempt.ReasonGivenUp
 	}
-	if noPlace(f.Reason) || slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonGivenUp}, f.Reason) {
+	if noPlace(f.Reason) ||
+		slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonGivenUp}, f.Reason) {
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
 		return nil
 	}
@@ -145,7 +148,11 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if why := a.Event.Cancelled(run.Pipeline); why != nil {
 		return s.cancelled(ctx, a, run, why)
 	}
-	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil { // thousands may wait for it: only who is tried asks Git
+	if err := s.Quotas.Full(
+		run.Namespace,
+		run.Name,
+		a.Clock.Now(),
+	); err != nil { // thousands may wait for it: only who is tried asks Git
 		return err
 	}
 	if err := s.giveUp(ctx, a, run); err != nil {
@@ -168,7 +175,12 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 // unlessGone ends the wait for a namespace that took the Repository with it.
 func unlessGone(ctx context.Context, a *attempt.Attempt, missing *fault.Error) error {
 	if ref := a.Event.Spec.Repository; a.Git.RepositoryGone(ctx) {
-		return fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone, and its namespace", ref.Namespace, ref.Name)
+		return fault.Operatorf(
+			credentials.ReasonRepositoryGone,
+			"Repository %s/%s is gone, and its namespace",
+			ref.Namespace,
+			ref.Name,
+		)
 	}
 	return missing // whatever else: it is asked again then
 }
@@ -194,7 +206,12 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	return nil
 }
 
-func (s *Step) create(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, manifest *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+func (s *Step) create(
+	ctx context.Context,
+	a *attempt.Attempt,
+	run *v1alpha1.Run,
+	manifest *pipelinev1.PipelineRun,
+) (*pipelinev1.PipelineRun, error) {
 	if err := a.Record.Confirm(ctx); err != nil {
 		return nil, err
 	}
@@ -221,11 +238,19 @@ func (s *Step) create(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 func (s *Step) adopt(ctx context.Context, manifest *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
 	found, err := s.Tekton.PipelineRuns(manifest.Namespace).Get(ctx, manifest.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err))
+		return nil, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err),
+		)
 	}
 	if found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation] {
-		return nil, fault.Operatorf("ForeignPipelineRun",
-			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it", manifest.Namespace, manifest.Name, plumbline.RunKeyAnnotation)
+		return nil, fault.Operatorf(
+			"ForeignPipelineRun",
+			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it",
+			manifest.Namespace,
+			manifest.Name,
+			plumbline.RunKeyAnnotation,
+		)
 	}
 	return found, nil
 }

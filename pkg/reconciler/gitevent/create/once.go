@@ -46,18 +46,26 @@ func (s *Step) recall(a *attempt.Attempt) {
 // has used up a quota may be that very PipelineRun.
 func refused(err error) bool {
 	f := fault.Of(err)
-	return f != nil && (f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || noPlace(f.Reason))
+	return f != nil &&
+		(f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || noPlace(f.Reason))
 }
 
 // landed returns our PipelineRun of the planned name if it is there although its create was
 // refused; else the refusal.
-func (s *Step) landed(ctx context.Context, manifest *pipelinev1.PipelineRun, refusal error) (*pipelinev1.PipelineRun, error) {
+func (s *Step) landed(
+	ctx context.Context,
+	manifest *pipelinev1.PipelineRun,
+	refusal error,
+) (*pipelinev1.PipelineRun, error) {
 	found, err := s.Tekton.PipelineRuns(manifest.Namespace).Get(ctx, manifest.Name, metav1.GetOptions{})
 	switch {
 	case fault.Gone(err):
 		return nil, refusal
 	case err != nil:
-		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("looking for PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err))
+		return nil, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("looking for PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err),
+		)
 	case found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation]:
 		return nil, refusal
 	}

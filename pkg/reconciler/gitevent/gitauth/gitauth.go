@@ -72,7 +72,8 @@ func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 		err = s.patch(ctx, secret)
 	}
 	if err != nil {
-		return fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
+		return fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
 	}
 	s.hold(a, run, fresh)
 	return nil
@@ -89,7 +90,10 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if secret == nil || err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == repository.UID }), nil
+	return slices.ContainsFunc(
+		secret.OwnerReferences,
+		func(o metav1.OwnerReference) bool { return o.UID == repository.UID },
+	), nil
 }
 
 // ask returns a secret. It is asked for with a patch that changes nothing, which the API server
@@ -106,7 +110,8 @@ func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
+		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
 	}
 	if resources.Foreign(secret, a.Event.Namespace) {
 		return nil, nil
@@ -123,7 +128,8 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	}
 	if err != nil {
 		s.made.forget(holder{a.Event.UID, run.Secret}) // it may have landed
-		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).AsOwn()
+		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
 	}
 	s.made.renewed(holder{a.Event.UID, run.Secret}, fresh.own())
 	run.SecretOwned = true
@@ -136,12 +142,14 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 // deleted must not take tokens with it that are to be revoked. It tells whether the secret is
 // there.
 func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
-	_, err = s.client.Secrets(run.Namespace).Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
+	_, err = s.client.Secrets(run.Namespace).
+		Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fault.FromKube(fault.VerbPatch, fmt.Errorf("giving secret %s/%s its run as an owner: %w", run.Namespace, run.Secret, err)).AsOwn()
+		return false, fault.FromKube(fault.VerbPatch, fmt.Errorf("giving secret %s/%s its run as an owner: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
 	}
 	run.SecretOwned = true
 	return true, nil
@@ -162,12 +170,22 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 		return err
 	}
 	if resources.Foreign(before, secret.Labels[plumbline.InstallationLabel]) {
-		return fault.Operatorf("ForeignSecret", "secret %s/%s is of the installation in namespace %s, which has run the same delivery: nothing is to be done, unless it is to run again. "+
-			"Then delete that installation's PipelineRun and the secret", secret.Namespace, secret.Name, before.Labels[plumbline.InstallationLabel])
+		return fault.Operatorf(
+			"ForeignSecret",
+			"secret %s/%s is of the installation in namespace %s, which has run the same delivery: nothing is to be done, unless it is to run again. "+
+				"Then delete that installation's PipelineRun and the secret",
+			secret.Namespace,
+			secret.Name,
+			before.Labels[plumbline.InstallationLabel],
+		)
 	}
 	resources.KeepTokens(secret, before)
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"ownerReferences": secret.OwnerReferences, "annotations": secret.Annotations}, "data": secret.Data,
+		"metadata": map[string]any{
+			"ownerReferences": secret.OwnerReferences,
+			"annotations":     secret.Annotations,
+		},
+		"data": secret.Data,
 	})
 	if err != nil {
 		return err
@@ -203,12 +221,15 @@ func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if run.UID == "" || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
 		return s.Delete(ctx, run.Namespace, run.Secret)
 	}
-	_, err := s.client.Secrets(run.Namespace).Patch(ctx, run.Secret, types.MergePatchType, resources.LeaveToRun(run, revoked), metav1.PatchOptions{})
+	_, err := s.client.Secrets(run.Namespace).
+		Patch(ctx, run.Secret, types.MergePatchType, resources.LeaveToRun(run, revoked), metav1.PatchOptions{})
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	left := fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).AsOwn()
-	if ended := run.Result.CompletedAt; left.Class == fault.Operator && (ended == nil || a.Clock.Since(ended.Time) >= leaveFor) {
+	left := fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).
+		AsOwn()
+	if ended := run.Result.CompletedAt; left.Class == fault.Operator &&
+		(ended == nil || a.Clock.Since(ended.Time) >= leaveFor) {
 		return s.Delete(ctx, run.Namespace, run.Secret)
 	}
 	return left

@@ -45,8 +45,13 @@ func (s Secrets) Mint(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 		return Grant{}, err
 	}
 	if a.Git.Shared() && !a.Config.ShareGlobalToken {
-		return Grant{}, fault.Operatorf(ReasonGlobalToken, "the token of Repository %s/%s is that of the global Repository, which is not written into this namespace: "+
-			"name a Secret in git_provider.secret, or set share-global-token", repository.Namespace, repository.Name)
+		return Grant{}, fault.Operatorf(
+			ReasonGlobalToken,
+			"the token of Repository %s/%s is that of the global Repository, which is not written into this namespace: "+
+				"name a Secret in git_provider.secret, or set share-global-token",
+			repository.Namespace,
+			repository.Name,
+		)
 	}
 	permissions, err := permissionsOf(ctx, a, repository)
 	if err != nil {
@@ -69,7 +74,12 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 	repository, err := a.Git.Repository(ctx)
 	if err == nil && repository == nil {
 		ref := a.Event.Spec.Repository
-		err = fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone: its run cannot be given credentials", ref.Namespace, ref.Name)
+		err = fault.Operatorf(
+			credentials.ReasonRepositoryGone,
+			"Repository %s/%s is gone: its run cannot be given credentials",
+			ref.Namespace,
+			ref.Name,
+		)
 	}
 	return repository, err
 }
@@ -77,7 +87,11 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 // permissionsOf returns what the tokens of the event's runs may do. What the Repository asks for
 // beyond reading is for the repository's own code, whether the Git service, a command or a button
 // has started the run. A fork's code and a commit that needed an approval only read.
-func permissionsOf(ctx context.Context, a *attempt.Attempt, repository *pacv1alpha1.Repository) (config.Permissions, error) {
+func permissionsOf(
+	ctx context.Context,
+	a *attempt.Attempt,
+	repository *pacv1alpha1.Repository,
+) (config.Permissions, error) {
 	reading, _ := a.Config.RunToken(nil)
 	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
 		return reading, nil
@@ -114,7 +128,14 @@ func (g Grant) own() string {
 
 func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
 	return resources.MakeGitAuthSecret(resources.SecretInput{
-		Event: a.Event, Repository: g.repository, Run: run, Name: run.Secret, Namespace: run.Namespace, Token: g.token.Value, Own: g.token.Own, User: g.token.User,
+		Event:      a.Event,
+		Repository: g.repository,
+		Run:        run,
+		Name:       run.Secret,
+		Namespace:  run.Namespace,
+		Token:      g.token.Value,
+		Own:        g.token.Own,
+		User:       g.token.User,
 	})
 }
 

@@ -143,7 +143,11 @@ func (g *gauges) observe(o metric.Observer, s summary) {
 }
 
 func waitAttributes(k waitKind) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("step", k.step), attribute.String("class", k.class), attribute.String("reason", k.reason)}
+	return []attribute.KeyValue{
+		attribute.String("step", k.step),
+		attribute.String("class", k.class),
+		attribute.String("reason", k.reason),
+	}
 }
 
 // KindOf is a step without the run's name, which would be a label without bound.

@@ -43,20 +43,56 @@ type Metrics struct {
 func New() *Metrics {
 	meter := otel.Meter(Name)
 	m := &Metrics{
-		patchFailures: counter(meter, "plumbline.pipelinerun.patch.failures", "Patches of a PipelineRun's metadata that failed, by reason."),
-		waits:         counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
-		runs:          counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
-		panics:        counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
-		parkings:      counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
-		unrevoked:     counter(meter, "plumbline.token.unrevoked", "Tokens of runs that could not be revoked when their event settled; they end by themselves."),
-		full:          counter(meter, "plumbline.memory.full", "Attempts at events that were put off because others hold the memory for large ones."),
-		drops:         counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
-		unhandled:     counter(meter, "plumbline.gitevent.unhandled", "Refusals that a step left without an answer: defects of Plumbline."),
-		noTurn:        counter(meter, "plumbline.gitevent.turns.refused", "Attempts that found a share of the workers taken, by share."),
-		held:          counter(meter, "plumbline.report.held", "Attempts to report that a pull request waits for approval that were put off, because strangers cause many."),
-		settled:       counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
-		reached:       seconds(meter, "plumbline.gitevent.reached", "Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
-		reportDelay:   seconds(meter, "plumbline.report.delay", "Time from the end of a PipelineRun until the Git service accepted it."),
+		patchFailures: counter(
+			meter,
+			"plumbline.pipelinerun.patch.failures",
+			"Patches of a PipelineRun's metadata that failed, by reason.",
+		),
+		waits:    counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
+		runs:     counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
+		panics:   counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
+		parkings: counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
+		unrevoked: counter(
+			meter,
+			"plumbline.token.unrevoked",
+			"Tokens of runs that could not be revoked when their event settled; they end by themselves.",
+		),
+		full: counter(
+			meter,
+			"plumbline.memory.full",
+			"Attempts at events that were put off because others hold the memory for large ones.",
+		),
+		drops: counter(
+			meter,
+			"plumbline.report.dropped",
+			"Reports that were given up: nobody can be told how a run ended.",
+		),
+		unhandled: counter(
+			meter,
+			"plumbline.gitevent.unhandled",
+			"Refusals that a step left without an answer: defects of Plumbline.",
+		),
+		noTurn: counter(
+			meter,
+			"plumbline.gitevent.turns.refused",
+			"Attempts that found a share of the workers taken, by share.",
+		),
+		held: counter(
+			meter,
+			"plumbline.report.held",
+			"Attempts to report that a pull request waits for approval that were put off, because strangers cause many.",
+		),
+		settled: counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
+		reached: seconds(
+			meter,
+			"plumbline.gitevent.reached",
+			"Time from a delivery's receipt until it was planned, created, a check of it first reported, settled.",
+		),
+		reportDelay: seconds(
+			meter,
+			"plumbline.report.delay",
+			"Time from the end of a PipelineRun until the Git service accepted it.",
+		),
 	}
 	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full} {
 		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
@@ -118,7 +154,12 @@ func (m *Metrics) NoRoom() { m.full.Add(context.Background(), 1) }
 func (m *Metrics) Dropped(ctx context.Context, n int) { m.drops.Add(ctx, int64(n)) }
 
 // Recorded measures what a status that was just written has reached since the one before it.
-func (m *Metrics) Recorded(ctx context.Context, before *v1alpha1.GitEventStatus, event *v1alpha1.GitEvent, now time.Time) {
+func (m *Metrics) Recorded(
+	ctx context.Context,
+	before *v1alpha1.GitEventStatus,
+	event *v1alpha1.GitEvent,
+	now time.Time,
+) {
 	after := &event.Status
 	for step, condition := range map[string]apis.ConditionType{
 		"planned": v1alpha1.GitEventPlanned, "created": v1alpha1.GitEventCreated,
@@ -135,12 +176,22 @@ func (m *Metrics) Recorded(ctx context.Context, before *v1alpha1.GitEventStatus,
 	if after.Plan != nil {
 		reason = after.Plan.Reason
 	}
-	m.settled.Add(ctx, 1, metric.WithAttributes(attribute.String("disposition", string(after.Disposition)), attribute.String("reason", reason)))
+	m.settled.Add(
+		ctx,
+		1,
+		metric.WithAttributes(attribute.String("disposition", string(after.Disposition)), attribute.String("reason", reason)),
+	)
 }
 
 // Accepted measures a report that the Git service has just accepted; before is what it had accepted
 // of the check until then.
-func (m *Metrics) Accepted(ctx context.Context, event *v1alpha1.GitEvent, before v1alpha1.Check, check *status.Check, now time.Time) {
+func (m *Metrics) Accepted(
+	ctx context.Context,
+	event *v1alpha1.GitEvent,
+	before v1alpha1.Check,
+	check *status.Check,
+	now time.Time,
+) {
 	if before.Accepted == "" {
 		m.reach(ctx, event, "reported", now)
 	}
@@ -156,7 +207,11 @@ func (m *Metrics) Accepted(ctx context.Context, event *v1alpha1.GitEvent, before
 }
 
 func (m *Metrics) reach(ctx context.Context, event *v1alpha1.GitEvent, step string, now time.Time) {
-	m.reached.Record(ctx, now.Sub(event.Spec.ReceivedAt.Time).Seconds(), metric.WithAttributes(attribute.String("step", step)))
+	m.reached.Record(
+		ctx,
+		now.Sub(event.Spec.ReceivedAt.Time).Seconds(),
+		metric.WithAttributes(attribute.String("step", step)),
+	)
 }
 
 // Unrevoked counts tokens of runs that were left to end by themselves.

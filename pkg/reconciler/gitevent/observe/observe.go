@@ -107,7 +107,12 @@ func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 
 // withoutSecrets hides in the conditions what the event's pipelines were given in secret. The run
 // is copied, its TaskRuns are ours.
-func withoutSecrets(ctx context.Context, a *attempt.Attempt, live *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun) (*pipelinev1.PipelineRun, error) {
+func withoutSecrets(
+	ctx context.Context,
+	a *attempt.Attempt,
+	live *pipelinev1.PipelineRun,
+	taskRuns []*pipelinev1.TaskRun,
+) (*pipelinev1.PipelineRun, error) {
 	if a.Event.Status.Plan.Secret == "" {
 		return live, nil
 	}
@@ -125,7 +130,11 @@ func withoutSecrets(ctx context.Context, a *attempt.Attempt, live *pipelinev1.Pi
 
 // pipelineRun returns the run from the cache, or live when the cache does not have it; nil only
 // when the API server says that it does not exist, or that another object has its name now.
-func (s *Step) pipelineRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
+func (s *Step) pipelineRun(
+	ctx context.Context,
+	a *attempt.Attempt,
+	run *v1alpha1.Run,
+) (*pipelinev1.PipelineRun, error) {
 	if live := a.Seen[run.Name]; live != nil {
 		return live, nil
 	}
@@ -157,7 +166,11 @@ func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
 
 // whole returns all that a report says of a run that has ended. One that is gone meanwhile has
 // ended as the cache says.
-func (s *Step) whole(ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+func (s *Step) whole(
+	ctx context.Context,
+	run *v1alpha1.Run,
+	known *pipelinev1.PipelineRun,
+) (*pipelinev1.PipelineRun, error) {
 	if pipelineruns.Reportable(known) {
 		return known, nil
 	}

@@ -46,7 +46,12 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 // access asks who may do what.
 func (s *Step) access(a *attempt.Attempt, client *provider.Client) *Access {
 	return &Access{
-		Service: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now, Tell: a.Waits.Tell,
+		Service: client,
+		Denials: &s.Denials,
+		Spec:    &a.Event.Spec,
+		Asked:   v1alpha1.Reopened(a.Event.Name),
+		Now:     a.Clock.Now,
+		Tell:    a.Waits.Tell,
 	}
 }
 
@@ -143,14 +148,29 @@ func (q asks) secret(ctx context.Context, ref template.SecretRef) (string, error
 	namespace := q.a.Event.Spec.Repository.Namespace
 	secret, err := q.a.Git.Secret(ctx, namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
-		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which does not exist: create it with the key %s", namespace, ref.Name, ref.Key)
+		return "", fault.Operatorf(
+			fault.ReasonSecretMissing,
+			"a custom param needs secret %s/%s, which does not exist: create it with the key %s",
+			namespace,
+			ref.Name,
+			ref.Key,
+		)
 	}
 	if err != nil {
-		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading secret %s/%s for a custom param: %w", namespace, ref.Name, err))
+		return "", fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading secret %s/%s for a custom param: %w", namespace, ref.Name, err),
+		)
 	}
 	value, found := secret.Data[ref.Key]
 	if !found {
-		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
+		return "", fault.Operatorf(
+			fault.ReasonSecretMissing,
+			"a custom param needs the key %s of secret %s/%s, which has no such key",
+			ref.Key,
+			namespace,
+			ref.Name,
+		)
 	}
 	return string(value), nil
 }

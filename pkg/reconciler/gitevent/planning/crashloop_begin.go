@@ -25,8 +25,15 @@ func (s *Step) begin(ctx context.Context, a *attempt.Attempt) (end func(), err e
 	before := s.Beginnings.Of(a.Event)
 	a.Event.Status.Begun = before
 	if before >= MaxBegun {
-		return nil, s.parkFor(ctx, a, fmt.Sprintf("the controller ended %d times while it planned this event: it was killed, perhaps because of what it needs of memory. "+
-			"Make the definitions smaller, or report it, and deliver the event again", MaxBegun))
+		return nil, s.parkFor(
+			ctx,
+			a,
+			fmt.Sprintf(
+				"the controller ended %d times while it planned this event: it was killed, perhaps because of what it needs of memory. "+
+					"Make the definitions smaller, or report it, and deliver the event again",
+				MaxBegun,
+			),
+		)
 	}
 	if a.Event.CreationTimestamp.IsZero() || !s.Beginnings.Inherited(a.Event) { // the API server gives every object a time
 		return func() {}, nil

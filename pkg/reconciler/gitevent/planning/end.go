@@ -87,7 +87,12 @@ func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 // before goes on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
-		return accept(ctx, a, disposition, &v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message})
+		return accept(
+			ctx,
+			a,
+			disposition,
+			&v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message},
+		)
 	}
 	next := a.Event.Status.Plan.DeepCopy()
 	for i := range next.Decisions {

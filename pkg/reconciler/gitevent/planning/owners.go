@@ -48,7 +48,10 @@ func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 		}
 	}
 	if fault.Is(err, fault.Invalid) {
-		a.Tell(ReasonBadOwners, fault.Of(err).Message+", on the default branch: whom it names may start nothing by that until it is mended")
+		a.Tell(
+			ReasonBadOwners,
+			fault.Of(err).Message+", on the default branch: whom it names may start nothing by that until it is mended",
+		)
 		people, err = owners.People{}, nil
 	}
 	if err == nil && !people.Any() {

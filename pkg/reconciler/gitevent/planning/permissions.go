@@ -108,5 +108,7 @@ func (a *Access) deny(what, who string, why error) { a.Denials.note(a.key(what, 
 // answer for another one. No service tells cases apart in names.
 func (a *Access) key(what, who string) string {
 	p := a.Spec.Project
-	return strings.ToLower(fmt.Sprintf("%s %s %s/%s %d %s %s", a.Spec.Provider, a.Spec.Host, p.Owner, p.Name, p.ID, what, who))
+	return strings.ToLower(
+		fmt.Sprintf("%s %s %s/%s %d %s %s", a.Spec.Provider, a.Spec.Host, p.Owner, p.Name, p.ID, what, who),
+	)
 }

@@ -140,7 +140,13 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 		return nil, err
 	}
 	if repository == nil {
-		return nil, abandon(ctx, a, v1alpha1.DispositionRefused, credentials.ReasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
+		return nil, abandon(
+			ctx,
+			a,
+			v1alpha1.DispositionRefused,
+			credentials.ReasonRepositoryGone,
+			"the Repository this event was accepted for does not exist or names another URL now",
+		)
 	}
 	sha, err := a.Superseding(ctx, v1alpha1.StepPlan)
 	if err != nil {
@@ -155,8 +161,18 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 // input is what is planned: the event, and what is open of its plan.
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
-		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: a.Event.AsRecorded()},
-		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status), Sets: &s.Sets,
+		Event: plan.Event{
+			Namespace:   a.Event.Namespace,
+			Name:        a.Event.Name,
+			Annotations: a.Event.Annotations,
+			Spec:        a.Event.AsRecorded(),
+		},
+		Repository: repository,
+		Config:     a.Config,
+		Shared:     a.Git.Shared(),
+		Version:    s.Version,
+		Earlier:    earlier(&a.Event.Status),
+		Sets:       &s.Sets,
 	}
 }
 
@@ -170,7 +186,10 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 		return nil
 	}
 	before := &plan.Earlier{Bytes: plans.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
-		HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Approval: s.Plan.Approval, EndsPending: s.Plan.EndsPending,
+		HeadSHA:       s.Plan.HeadSHA,
+		DefinitionSHA: s.Plan.DefinitionSHA,
+		Approval:      s.Plan.Approval,
+		EndsPending:   s.Plan.EndsPending,
 	}}
 	for _, d := range s.Plan.Decisions {
 		before.Decisions = append(before.Decisions, plan.Decision{
@@ -182,7 +201,13 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 			continue // it stands for none
 		}
 		before.Runs = append(before.Runs, plan.Run{
-			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+			Pipeline:   run.Pipeline,
+			Namespace:  run.Namespace,
+			Name:       run.Name,
+			Note:       run.Note,
+			Secret:     run.Secret,
+			Refused:    run.Refused,
+			Unresolved: run.Unresolved,
 		})
 	}
 	return before
@@ -246,7 +271,10 @@ func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	}
 	switch {
 	case given.Event == a.Event.Name:
-		a.Waits.Announce("Approved", fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()))
+		a.Waits.Announce(
+			"Approved",
+			fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()),
+		)
 	case given.Of(next.HeadSHA) != next.HeadSHA:
 		a.Waits.Announce("ApprovalRemembered", "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
 	}

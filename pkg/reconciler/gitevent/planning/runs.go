@@ -19,7 +19,13 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			continue
 		}
 		runs = append(runs, v1alpha1.Run{
-			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+			Pipeline:         run.Pipeline,
+			Namespace:        run.Namespace,
+			Name:             run.Name,
+			Note:             run.Note,
+			Secret:           run.Secret,
+			Refused:          run.Refused,
+			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
 		})
 		if run.Keep != nil {

@@ -41,7 +41,8 @@ func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, ask
 		err = t.write(ctx, repository, asked)
 	}
 	if err != nil {
-		logging.FromContext(ctx).Warnw("condition Policy not written", "repository", repository.Namespace+"/"+repository.Name, "error", err)
+		logging.FromContext(ctx).
+			Warnw("condition Policy not written", "repository", repository.Namespace+"/"+repository.Name, "error", err)
 	}
 }
 
@@ -63,12 +64,19 @@ func (t teams) write(ctx context.Context, repository *pacv1alpha1.Repository, as
 	case !needed, by.Leaves(pacv1alpha1.RepositoryPolicy), live.Generation != repository.Generation:
 		return nil
 	case missing == "":
-		by.MarkTrue(pacv1alpha1.RepositoryPolicy, reasonTeamsFound, "The Git service shows the teams of settings.policy that it was asked for.")
+		by.MarkTrue(
+			pacv1alpha1.RepositoryPolicy,
+			reasonTeamsFound,
+			"The Git service shows the teams of settings.policy that it was asked for.",
+		)
 	default:
 		by.MarkFalse(pacv1alpha1.RepositoryPolicy, fault.ReasonTeamNotFound, missing)
 	}
 	if _, err := all.UpdateStatus(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err))
+		return fault.FromKube(
+			fault.VerbUpdate,
+			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err),
+		)
 	}
 	return nil
 }
@@ -98,9 +106,12 @@ func stillMissing(repository *pacv1alpha1.Repository, message string, asked map[
 	if settings == nil || settings.Policy == nil {
 		return false
 	}
-	return slices.ContainsFunc(append(slices.Clone(settings.Policy.PullRequest), settings.Policy.OkToTest...), func(team string) bool {
-		team = strings.TrimSpace(team)
-		_, seen := asked[team]
-		return team != "" && !seen && strings.Contains(message, strconv.Quote(strings.Trim(team, "/")))
-	})
+	return slices.ContainsFunc(
+		append(slices.Clone(settings.Policy.PullRequest), settings.Policy.OkToTest...),
+		func(team string) bool {
+			team = strings.TrimSpace(team)
+			_, seen := asked[team]
+			return team != "" && !seen && strings.Contains(message, strconv.Quote(strings.Trim(team, "/")))
+		},
+	)
 }

@@ -30,7 +30,13 @@ type ended struct {
 // the beginning. It may return an error beside them: what it leaves out is neither counted nor
 // deleted, so that more is kept than without it and never less. One that is of another pipeline is
 // not certain either, whatever somebody has labelled it.
-func (s *Step) certain(ctx context.Context, a *attempt.Attempt, pipeline string, listed []metav1.ObjectMeta, over func() error) ([]ended, error) {
+func (s *Step) certain(
+	ctx context.Context,
+	a *attempt.Attempt,
+	pipeline string,
+	listed []metav1.ObjectMeta,
+	over func() error,
+) ([]ended, error) {
 	var all []ended
 	var faults []error
 	reads, open := &reads{over: over}, s.unsettled(a)
@@ -177,12 +183,20 @@ func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1
 	case fault.Gone(err):
 		return verdict{}, nil
 	case err != nil:
-		return verdict{}, notPruned(fault.VerbRead, fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err))
+		return verdict{}, notPruned(
+			fault.VerbRead,
+			fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err),
+		)
 	}
 	if run.UID != object.UID || !run.IsDone() {
 		return verdict{}, nil
 	}
-	return verdict{ended: true, at: completion(run.Status.CompletionTime), pipeline: object.Annotations[pipelinesascode.OriginalPRName], final: true}, nil
+	return verdict{
+		ended:    true,
+		at:       completion(run.Status.CompletionTime),
+		pipeline: object.Annotations[pipelinesascode.OriginalPRName],
+		final:    true,
+	}, nil
 }
 
 // completion is a time to sort by. What has none counts as the last, as in PaC; Tekton sets one.

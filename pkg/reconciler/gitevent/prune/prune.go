@@ -87,7 +87,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	case a.Clock.Since(wait.Since.Time) < GiveUp:
 		return err
 	default:
-		logging.FromContext(ctx).Errorw("Pruning is given up; the pipeline's next event tries again", "event", a.Event.Name, "message", wait.Message)
+		logging.FromContext(ctx).
+			Errorw("Pruning is given up; the pipeline's next event tries again", "event", a.Event.Name, "message", wait.Message)
 	}
 	a.Waits.Clear(v1alpha1.StepPrune)
 	return nil
@@ -203,7 +204,8 @@ func (s *Step) list(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) 
 		}
 		looked += len(list.Items)
 		for i := range list.Items {
-			if object := &list.Items[i]; object.DeletionTimestamp.IsZero() && resources.RunOf(&object.ObjectMeta, repository, run.Pipeline) {
+			if object := &list.Items[i]; object.DeletionTimestamp.IsZero() &&
+				resources.RunOf(&object.ObjectMeta, repository, run.Pipeline) {
 				found = append(found, trimmed(&object.ObjectMeta))
 			}
 		}

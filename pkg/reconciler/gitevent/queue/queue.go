@@ -43,13 +43,20 @@ type Line struct {
 
 // New returns the line of an installation.
 func New(c clients.Cluster, o clients.Options) *Line {
-	return &Line{installation: o.Namespace, global: o.GlobalRepository, repositories: c.Repositories, open: c.Open, tekton: c.Tekton}
+	return &Line{
+		installation: o.Namespace,
+		global:       o.GlobalRepository,
+		repositories: c.Repositories,
+		open:         c.Open,
+		tekton:       c.Tekton,
+	}
 }
 
 // limit is how many runs of a Repository run at once, 0 for no limit.
 func (l *Line) limit(repository *pacv1alpha1.Repository) int {
 	var global *pacv1alpha1.RepositorySpec
-	if found, err := l.repositories.Repositories(l.installation).Get(l.global); err == nil { // no other error than that it is not there
+	if found, err := l.repositories.Repositories(l.installation).
+		Get(l.global); err == nil { // no other error than that it is not there
 		global = &found.Spec
 	}
 	return repository.Spec.Concurrency(global)
@@ -127,7 +134,10 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	granted, place := repository.Status.Slots(), l.place(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
 		slots.Says(before, slots.Standing{
-			Repository: repository.Namespace + "/" + repository.Name, Limit: limit, Place: place, Priority: slots.Priority(a.Event),
+			Repository: repository.Namespace + "/" + repository.Name,
+			Limit:      limit,
+			Place:      place,
+			Priority:   slots.Priority(a.Event),
 		}, granted))
 }
 

@@ -119,7 +119,8 @@ func refused(err error) error {
 	if errors.Is(err, provider.ErrTooLarge) {
 		return &refusal{err}
 	}
-	if f.Class == fault.Transient || f.Class == fault.Throttled || f.Class == fault.Conflict || f.Reason == fault.ReasonCredentialsRefused {
+	if f.Class == fault.Transient || f.Class == fault.Throttled || f.Class == fault.Conflict ||
+		f.Reason == fault.ReasonCredentialsRefused {
 		return err
 	}
 	return &refusal{err}
@@ -137,7 +138,10 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	if err := s.begin(ctx, a, reply); err != nil {
 		return err
 	}
-	if wait := a.Waits.Of(v1alpha1.StepReply); wait != nil && reply.FailingSince != nil && a.Clock.Since(reply.FailingSince.Time) >= replyLimit {
+	if wait := a.Waits.Of(
+		v1alpha1.StepReply,
+	); wait != nil && reply.FailingSince != nil &&
+		a.Clock.Since(reply.FailingSince.Time) >= replyLimit {
 		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
 	}
 	events, err := s.said(ctx, a)

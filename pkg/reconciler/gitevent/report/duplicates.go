@@ -54,7 +54,8 @@ func (s *Step) mayLand(a *attempt.Attempt, check *v1alpha1.Check) {
 // approval. Of the latter a duplicate that lands late can be taken back only where a late report
 // would also reopen a check; elsewhere it says the same.
 func (s *Step) final(a *attempt.Attempt, check *v1alpha1.Check) bool {
-	return check.Concluded || a.Event.Status.Disposition == v1alpha1.DispositionPending && s.Providers[a.Event.Spec.Provider].Reopens
+	return check.Concluded ||
+		a.Event.Status.Disposition == v1alpha1.DispositionPending && s.Providers[a.Event.Spec.Provider].Reopens
 }
 
 // rechecks are the final checks that are due to be looked up once more.
@@ -62,7 +63,8 @@ func (s *Step) rechecks(a *attempt.Attempt) []status.Check {
 	var due []status.Check
 	for _, check := range a.Desired() {
 		accepted := a.Accepted(check.Key)
-		if accepted == nil || !s.final(a, accepted) || accepted.RecheckAt == nil || accepted.Accepted != status.Digest(check) {
+		if accepted == nil || !s.final(a, accepted) || accepted.RecheckAt == nil ||
+			accepted.Accepted != status.Digest(check) {
 			continue
 		}
 		if !a.Clock.Now().Before(accepted.RecheckAt.Time) {
@@ -80,7 +82,12 @@ func (s *Step) UntilRecheck(a *attempt.Attempt) error {
 		check := &a.Event.Status.Checks[i]
 		if s.final(a, check) && check.RecheckAt != nil && check.RecheckAt.After(a.Began) {
 			left := max(time.Second, check.RecheckAt.Sub(a.Clock.Now()))
-			return fault.Throttledf(fault.ReasonBusy, left, "looking for a late duplicate of %q before the event is settled", check.Name)
+			return fault.Throttledf(
+				fault.ReasonBusy,
+				left,
+				"looking for a late duplicate of %q before the event is settled",
+				check.Name,
+			)
 		}
 	}
 	return nil

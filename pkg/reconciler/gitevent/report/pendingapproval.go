@@ -58,7 +58,13 @@ type Report struct {
 // ReportOf is that of an event.
 func ReportOf(event *v1alpha1.GitEvent) Report {
 	spec := &event.Spec
-	r := Report{Event: event.Name, Commit: spec.SHA, before: spec.Before, again: v1alpha1.Reopened(event.Name), installation: fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID)}
+	r := Report{
+		Event:        event.Name,
+		Commit:       spec.SHA,
+		before:       spec.Before,
+		again:        v1alpha1.Reopened(event.Name),
+		installation: fmt.Sprintf("%s/%d", spec.Host, spec.InstallationID),
+	}
 	if spec.InstallationID == 0 { // each namespace has a token of its own
 		r.installation = spec.Host + " " + spec.Repository.Namespace
 	}
@@ -146,7 +152,8 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 	if left := p.slot.Sub(now); left > 0 {
 		return Wait, left
 	}
-	if waited && p.several() && (p.head != r.Commit || p.asked.Before(t.since)) { // one is true, and the service knows which
+	if waited && p.several() &&
+		(p.head != r.Commit || p.asked.Before(t.since)) { // one is true, and the service knows which
 		return p.question(now)
 	}
 	p.wrote, p.slot = now, time.Time{}

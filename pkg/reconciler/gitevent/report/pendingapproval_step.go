@@ -17,7 +17,8 @@ import (
 // (S7). What the pull request shows already, or what is about a commit that is not its head any
 // more, counts as accepted and is not sent.
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
-	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil && pr.HeadProjectID != a.Event.Spec.Project.ID {
+	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil &&
+		pr.HeadProjectID != a.Event.Spec.Project.ID {
 		s.Strangers.Started(ReportOf(a.Event))
 	}
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {

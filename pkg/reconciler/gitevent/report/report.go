@@ -63,7 +63,12 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	stored()
 	client, failed := a.Git.Connect(ctx)
 	spec := &a.Event.Spec
-	head := git.Head{SHA: a.Event.Status.Plan.HeadSHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
+	head := git.Head{
+		SHA:         a.Event.Status.Plan.HeadSHA,
+		Project:     spec.Project,
+		Ref:         spec.HeadRef,
+		PullRequest: spec.PullRequest,
+	}
 	faults, refused := []error{untried}, 0
 	over := a.Turn(attempt.ShortTurn)
 	for _, check := range attempt.InTurn(a.Waits.Of(v1alpha1.StepReport) != nil, stale) {
@@ -77,7 +82,11 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 			if failed != nil { // with each check: none of them is sent before the next login
 				return failed
 			}
-			return a.Traced(ctx, v1alpha1.StepReport, func(ctx context.Context) error { return s.put(ctx, a, client, head, &check) })
+			return a.Traced(
+				ctx,
+				v1alpha1.StepReport,
+				func(ctx context.Context) error { return s.put(ctx, a, client, head, &check) },
+			)
 		})
 		s.told(a, err)
 		faults = append(faults, err)
@@ -89,7 +98,9 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 			refused++
 		}
 		if refused == maxRefused {
-			return attempt.First(append(faults, fault.Throttledf(fault.ReasonBusy, refusedFor(a), "the Git service refuses each check")))
+			return attempt.First(
+				append(faults, fault.Throttledf(fault.ReasonBusy, refusedFor(a), "the Git service refuses each check")),
+			)
 		}
 	}
 	return attempt.First(faults)
@@ -180,7 +191,13 @@ func (s *Step) toSend(a *attempt.Attempt) (checks []status.Check, untried error)
 	return checks, untried
 }
 
-func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Client, head git.Head, check *status.Check) error {
+func (s *Step) put(
+	ctx context.Context,
+	a *attempt.Attempt,
+	client *provider.Client,
+	head git.Head,
+	check *status.Check,
+) error {
 	if err := a.Record.Confirm(ctx); err != nil {
 		return err
 	}
@@ -188,7 +205,8 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 	accepted := entry(a, check)
 	matters := s.lateMatters(a, accepted)
 	post := postOf(a, check.Key)
-	sole := s.posts.Take(post, accepted.ID) && !check.Shared && accepted.RecheckAt == nil && (check.Conclusion != "" || !accepted.Concluded)
+	sole := s.posts.Take(post, accepted.ID) && !check.Shared && accepted.RecheckAt == nil &&
+		(check.Conclusion != "" || !accepted.Concluded)
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	id, err := client.Put(fenced, head, accepted.ID, *check, sole)
 	if id != "" {

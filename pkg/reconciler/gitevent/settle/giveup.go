@@ -26,7 +26,8 @@ func unreportable(a *attempt.Attempt) bool {
 	if !a.Waits.Stands(wait) || !a.Decided() || !a.Over() {
 		return false
 	}
-	return wait.Reason == credentials.ReasonRepositoryGone && a.Clock.Since(wait.Since.Time) >= GoneLimit || a.Waits.Hopeless(wait)
+	return wait.Reason == credentials.ReasonRepositoryGone && a.Clock.Since(wait.Since.Time) >= GoneLimit ||
+		a.Waits.Hopeless(wait)
 }
 
 // drop settles an event whose reports nobody can send. Its condition Reported keeps the reason.

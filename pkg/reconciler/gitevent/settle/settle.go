@@ -117,7 +117,8 @@ func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error 
 
 func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 	st := &a.Event.Status
-	if st.Plan.Secret != "" || len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
+	if st.Plan.Secret != "" ||
+		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
 		if err := a.Record.Confirm(ctx); err != nil {
 			return err
 		}

@@ -16,12 +16,25 @@ import (
 
 // Patcher changes GitEvents.
 type Patcher interface {
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
 }
 
 // Tell annotates an event, if it is still the same object, with what ends its runs. It may be
 // repeated.
-func Tell(ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) error {
+func Tell(
+	ctx context.Context,
+	events Patcher,
+	from string,
+	cancels *v1alpha1.Cancellation,
+	other *v1alpha1.GitEvent,
+) error {
 	anyVersion := *other
 	anyVersion.ResourceVersion = ""
 	_, err := annotate(ctx, events, from, cancels, &anyVersion)
@@ -31,7 +44,13 @@ func Tell(ctx context.Context, events Patcher, from string, cancels *v1alpha1.Ca
 // annotate returns the annotated event, nil if it is gone: then it starts nothing. With a version
 // of the event that is not the newest it is a conflict; an event without one is annotated whatever
 // its version is.
-func annotate(ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, event *v1alpha1.GitEvent) (*v1alpha1.GitEvent, error) {
+func annotate(
+	ctx context.Context,
+	events Patcher,
+	from string,
+	cancels *v1alpha1.Cancellation,
+	event *v1alpha1.GitEvent,
+) (*v1alpha1.GitEvent, error) {
 	name, value, err := cancels.CancelsAs(from)
 	if err != nil {
 		return nil, err

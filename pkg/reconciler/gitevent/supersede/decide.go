@@ -107,7 +107,8 @@ func (l *line) late() (names []string) {
 		return nil
 	}
 	for i := range l.self.Status.Runs {
-		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && !starts(l.self, run) && l.self.Cancelled(run.Pipeline) == nil {
+		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && !starts(l.self, run) &&
+			l.self.Cancelled(run.Pipeline) == nil {
 			names = append(names, run.Pipeline)
 		}
 	}
@@ -159,7 +160,11 @@ func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v
 }
 
 // compare is order with the head of this moment. Nobody is asked about two events of one commit.
-func (l *line) compare(ask questions, other *v1alpha1.GitEvent, now time.Time) (result order, newest string, err error) {
+func (l *line) compare(
+	ask questions,
+	other *v1alpha1.GitEvent,
+	now time.Time,
+) (result order, newest string, err error) {
 	head := ""
 	if shaOf(other) != l.sha {
 		if head, err = ask.tip(); err != nil {
@@ -189,7 +194,8 @@ func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 		return run.UID != ""
 	}
 	return slices.ContainsFunc(event.Status.Waits, func(wait v1alpha1.Wait) bool {
-		return wait.Step == v1alpha1.StepCreate+run.Name && (wait.Reason == fault.ReasonConcurrencyLimit || wait.Reason == fault.ReasonQuota)
+		return wait.Step == v1alpha1.StepCreate+run.Name &&
+			(wait.Reason == fault.ReasonConcurrencyLimit || wait.Reason == fault.ReasonQuota)
 	})
 }
 

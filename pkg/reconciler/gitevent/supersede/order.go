@@ -73,7 +73,12 @@ func (l *line) sure(event *v1alpha1.GitEvent, head string, now time.Time) bool {
 // second by the number of their comment, and the rest in the order in which they were recorded. It
 // is the same order whoever asks: what was recorded counts.
 func later(a, b *v1alpha1.GitEvent) int {
-	return cmp.Or(a.Happened().Compare(b.Happened()), cmp.Compare(comment(a), comment(b)), a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(
+		a.Happened().Compare(b.Happened()),
+		cmp.Compare(comment(a), comment(b)),
+		a.RecordedAt().Compare(b.RecordedAt()),
+		cmp.Compare(a.Name, b.Name),
+	)
 }
 
 func comment(event *v1alpha1.GitEvent) int64 {

@@ -126,7 +126,12 @@ func (s *Step) heed(ctx context.Context, a *attempt.Attempt, l *line, rivals []r
 		}
 	}
 	if f := fault.Of(err); f != nil && f.Class == fault.Operator {
-		err = fault.Operatorf(f.Reason, "%s; whether there is a newer run is not known, and after %s both go on", f.Message, Patience)
+		err = fault.Operatorf(
+			f.Reason,
+			"%s; whether there is a newer run is not known, and after %s both go on",
+			f.Message,
+			Patience,
+		)
 	}
 	return v.held, err
 }
@@ -160,7 +165,13 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
 	from := a.Event.Name
 	for part, some := range parts(append(noted(other, from), names...)) {
-		if err := Tell(ctx, s.Events, partName(from, part), cancellation(a.Event.AsRecorded(), some, shaOf(a.Event)), other); err != nil {
+		if err := Tell(
+			ctx,
+			s.Events,
+			partName(from, part),
+			cancellation(a.Event.AsRecorded(), some, shaOf(a.Event)),
+			other,
+		); err != nil {
 			return err
 		}
 	}
@@ -175,7 +186,13 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 		return err
 	}
 	for part, some := range parts(append(noted(a.Event, n.from), n.names...)) {
-		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(a.Event.AsRecorded(), some, n.newest), a.Event)
+		patched, err := annotate(
+			ctx,
+			s.Events,
+			partName(n.from, part),
+			cancellation(a.Event.AsRecorded(), some, n.newest),
+			a.Event,
+		)
 		if err != nil || patched == nil {
 			return err
 		}
@@ -189,7 +206,11 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 func noted(event *v1alpha1.GitEvent, from string) (names []string) {
 	for key, value := range event.Annotations {
 		c := &v1alpha1.Cancellation{}
-		if of := strings.TrimPrefix(key, plumbline.CancelAnnotation); of != key && (of == from || strings.HasPrefix(of, from+".")) && json.Unmarshal([]byte(value), c) == nil {
+		if of := strings.TrimPrefix(
+			key,
+			plumbline.CancelAnnotation,
+		); of != key && (of == from || strings.HasPrefix(of, from+".")) &&
+			json.Unmarshal([]byte(value), c) == nil {
 			names = append(names, c.Names...)
 		}
 	}
@@ -198,7 +219,11 @@ func noted(event *v1alpha1.GitEvent, from string) (names []string) {
 
 // cancellation ends runs because of a commit.
 func cancellation(spec *v1alpha1.GitEventSpec, names []string, newest string) *v1alpha1.Cancellation {
-	return &v1alpha1.Cancellation{Names: names, Why: attempt.SupersededBy(newest), At: metav1.NewTime(spec.Happened().Truncate(time.Second))}
+	return &v1alpha1.Cancellation{
+		Names: names,
+		Why:   attempt.SupersededBy(newest),
+		At:    metav1.NewTime(spec.Happened().Truncate(time.Second)),
+	}
 }
 
 // parts are the names in portions that fit into an annotation.

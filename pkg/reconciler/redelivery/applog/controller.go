@@ -54,13 +54,22 @@ func NewController(o Options) injection.ControllerConstructor {
 		claims := o.Claims.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
 		r := &Reconciler{
-			key:  types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret},
-			open: o.GitHub.Deliveries, baseURL: func() string { return settings.Load().GitHubURL },
-			store: store{kube.CoreV1().ConfigMaps(o.Namespace)}, secrets: kube.CoreV1(),
-			claims: claims.Lister().RepositoryClaims(o.Namespace), known: claims.Informer().HasSynced,
-			namespaces:   func() config.Namespaces { return settings.Load().Namespaces },
-			repositories: repositories.Lister(repositoryinformer.Get(ctx).Informer().GetIndexer(), settings), recorder: kubeevents.Recorder(ctx),
-			clock: clock.RealClock{}, logger: logger, line: newLine(),
+			key:        types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret},
+			open:       o.GitHub.Deliveries,
+			baseURL:    func() string { return settings.Load().GitHubURL },
+			store:      store{kube.CoreV1().ConfigMaps(o.Namespace)},
+			secrets:    kube.CoreV1(),
+			claims:     claims.Lister().RepositoryClaims(o.Namespace),
+			known:      claims.Informer().HasSynced,
+			namespaces: func() config.Namespaces { return settings.Load().Namespaces },
+			repositories: repositories.Lister(
+				repositoryinformer.Get(ctx).Informer().GetIndexer(),
+				settings,
+			),
+			recorder: kubeevents.Recorder(ctx),
+			clock:    clock.RealClock{},
+			logger:   logger,
+			line:     newLine(),
 		}
 		var err error
 		if r.metrics, err = newMetrics(otel.Meter(meterName)); err != nil {
@@ -72,7 +81,11 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leaderelection.NewQueue(ctx, r, queueName, r.key)
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: 1})
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: 1},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := watchAsks(ctx, kube, o.Namespace, func() { impl.EnqueueKeyAfter(r.key, r.Heard()) }); err != nil {
 			logger.Fatalw("Watching the asks of receivers", "error", err)
@@ -92,14 +105,21 @@ func ownClient(ctx context.Context) kubernetes.Interface {
 // watchAsks calls heard when a receiver asks. It is not waited for: without it there is a look
 // every few minutes.
 func watchAsks(ctx context.Context, kube kubernetes.Interface, namespace string, heard func()) error {
-	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", namespace, fields.OneTermEqualSelector("metadata.name", asks.Asks))
+	one := cache.NewListWatchFromClient(
+		kube.CoreV1().RESTClient(),
+		"configmaps",
+		namespace,
+		fields.OneTermEqualSelector("metadata.name", asks.Asks),
+	)
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
 	ask := func(object any) {
 		if cm, ok := object.(*corev1.ConfigMap); ok && asks.Asked(cm) {
 			heard()
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }}); err != nil {
+	if _, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }},
+	); err != nil {
 		return err
 	}
 	go informer.Run(ctx.Done())

@@ -22,10 +22,23 @@ type metrics struct {
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{}
 	var errs [4]error
-	m.looks, errs[0] = meter.Int64Counter("plumbline.deliveries.looks", metric.WithDescription("Looks for missed deliveries in the Git service's log, by outcome."))
-	m.redeliveries, errs[1] = meter.Int64Counter("plumbline.deliveries.redeliveries", metric.WithDescription("Redeliveries that the Git service was asked for."))
-	m.givenUp, errs[2] = meter.Int64Counter("plumbline.deliveries.given.up", metric.WithDescription("Missed deliveries that are not asked for any more; each is told on its Repository."))
-	m.open, errs[3] = meter.Int64Gauge("plumbline.deliveries.missed", metric.WithUnit("{delivery}"), metric.WithDescription("Deliveries that were missed and are asked for, as the last look found them."))
+	m.looks, errs[0] = meter.Int64Counter(
+		"plumbline.deliveries.looks",
+		metric.WithDescription("Looks for missed deliveries in the Git service's log, by outcome."),
+	)
+	m.redeliveries, errs[1] = meter.Int64Counter(
+		"plumbline.deliveries.redeliveries",
+		metric.WithDescription("Redeliveries that the Git service was asked for."),
+	)
+	m.givenUp, errs[2] = meter.Int64Counter(
+		"plumbline.deliveries.given.up",
+		metric.WithDescription("Missed deliveries that are not asked for any more; each is told on its Repository."),
+	)
+	m.open, errs[3] = meter.Int64Gauge(
+		"plumbline.deliveries.missed",
+		metric.WithUnit("{delivery}"),
+		metric.WithDescription("Deliveries that were missed and are asked for, as the last look found them."),
+	)
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of missed deliveries: %w", err)
 	}

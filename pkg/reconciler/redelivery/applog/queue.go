@@ -59,7 +59,13 @@ type line struct {
 }
 
 func newLine() line {
-	return line{asked: map[string]ask{}, served: map[int64]time.Time{}, tenants: map[string]time.Time{}, gone: map[string]bool{}, told: map[string]bool{}}
+	return line{
+		asked:   map[string]ask{},
+		served:  map[int64]time.Time{},
+		tenants: map[string]time.Time{},
+		gone:    map[string]bool{},
+		told:    map[string]bool{},
+	}
 }
 
 // next returns the delivery that is to be asked for next, and when; nil when there is none.

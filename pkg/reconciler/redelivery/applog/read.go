@@ -72,7 +72,13 @@ func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
 	r.ledger = l
 	r.line.forget(l.Missed)
 	if l.Unread.none() { // else the next look may have as many
-		r.pages = 1 + (r.pages-1)*newer(attempts, l.from())/max(1, len(attempts)) // where the ledger is full, it is read again from far back
+		r.pages = 1 + (r.pages-1)*newer(
+			attempts,
+			l.from(),
+		)/max(
+			1,
+			len(attempts),
+		) // where the ledger is full, it is read again from far back
 	}
 	return nil
 }
@@ -89,14 +95,24 @@ func newer(attempts []provider.Attempt, since time.Time) (n int) {
 
 // read returns the attempts since the last look, and what is read of the unread part, oldest first;
 // and what is left unread for later looks.
-func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, l *ledger) (all []provider.Attempt, left unread, err error) {
+func (r *Reconciler) read(
+	ctx context.Context,
+	log provider.DeliveryLog,
+	l *ledger,
+) (all []provider.Attempt, left unread, err error) {
 	r.pages = 0
 	all, left, err = r.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
 	if err != nil {
 		return nil, unread{}, err
 	}
 	if !left.none() {
-		r.logger.Infow("the Git service's log of deliveries is longer than one look reads: later looks go on", "attempts", len(all), "since", left.Since)
+		r.logger.Infow(
+			"the Git service's log of deliveries is longer than one look reads: later looks go on",
+			"attempts",
+			len(all),
+			"since",
+			left.Since,
+		)
 	}
 	switch {
 	case l.Unread.none():
@@ -116,7 +132,12 @@ func (r *Reconciler) read(ctx context.Context, log provider.DeliveryLog, l *ledg
 // readOn reads of the unread part what there is room for. That it fails keeps nobody from what the
 // look has found already. A cursor that fails at once may be forgotten by the service, so the next
 // look begins anew with the newest page; a limit says nothing of the cursor.
-func (r *Reconciler) readOn(ctx context.Context, log provider.DeliveryLog, part unread, room int) ([]provider.Attempt, unread) {
+func (r *Reconciler) readOn(
+	ctx context.Context,
+	log provider.DeliveryLog,
+	part unread,
+	room int,
+) ([]provider.Attempt, unread) {
 	if end, limited := ctx.Deadline(); limited { // what is found has to be written down as well
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Until(end)/2))
@@ -124,7 +145,13 @@ func (r *Reconciler) readOn(ctx context.Context, log provider.DeliveryLog, part 
 	}
 	older, left, err := r.walk(ctx, log, part, room)
 	if err != nil {
-		r.logger.Warnw("reading an older part of the Git service's log of deliveries failed; the next look goes on", "since", left.Since, "error", err.Error())
+		r.logger.Warnw(
+			"reading an older part of the Git service's log of deliveries failed; the next look goes on",
+			"since",
+			left.Since,
+			"error",
+			err.Error(),
+		)
 		if left.Cursor == part.Cursor && !fault.Is(err, fault.Throttled) && ctx.Err() == nil {
 			left.Cursor = ""
 		}
@@ -134,7 +161,12 @@ func (r *Reconciler) readOn(ctx context.Context, log provider.DeliveryLog, part 
 
 // walk reads a part of the log, newest first, and returns what is left of it: when the look has
 // read maxPages, before a page with more failures than there is room for, and after an error.
-func (r *Reconciler) walk(ctx context.Context, log provider.DeliveryLog, part unread, room int) (all []provider.Attempt, left unread, err error) {
+func (r *Reconciler) walk(
+	ctx context.Context,
+	log provider.DeliveryLog,
+	part unread,
+	room int,
+) (all []provider.Attempt, left unread, err error) {
 	for left = part; r.pages < maxPages && room > 0; {
 		page, next, err := log.Page(ctx, left.Cursor)
 		if err != nil {
@@ -178,12 +210,26 @@ func (r *Reconciler) tell(ctx context.Context, m ended, served served) {
 	r.line.told[m.GUID] = true
 	r.metrics.gaveUp(ctx)
 	owner := served.owners[m.Repository]
-	r.logger.Warnw("a delivery is given up", "delivery", m.GUID, "repository", owner.Namespace+"/"+owner.Name, "why", m.why)
+	r.logger.Warnw(
+		"a delivery is given up",
+		"delivery",
+		m.GUID,
+		"repository",
+		owner.Namespace+"/"+owner.Name,
+		"why",
+		m.why,
+	)
 	repository, err := r.repositories.Repositories(owner.Namespace).Get(owner.Name)
 	if err != nil {
 		return // there is nobody to be told
 	}
-	r.recorder.Eventf(repository, corev1.EventTypeWarning, reasonGivenUp,
+	r.recorder.Eventf(
+		repository,
+		corev1.EventTypeWarning,
+		reasonGivenUp,
 		"Delivery %s of %s was not recorded, and is not asked for any more: %s. Its answers are in the App's settings at GitHub, under Advanced; when what they name is mended, press Redeliver there.",
-		m.GUID, metav1.NewTime(m.First).UTC().Format(time.RFC3339), m.why)
+		m.GUID,
+		metav1.NewTime(m.First).UTC().Format(time.RFC3339),
+		m.why,
+	)
 }

@@ -29,7 +29,11 @@ type store struct {
 func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
 	cm, err := s.configMaps.Get(ctx, asks.Ledger, metav1.GetOptions{})
 	if fault.Gone(err) {
-		return ledger{}, nil, fault.Operatorf("LedgerMissing", "ConfigMap %s does not exist, so missed deliveries are not looked for: apply config/ again", asks.Ledger)
+		return ledger{}, nil, fault.Operatorf(
+			"LedgerMissing",
+			"ConfigMap %s does not exist, so missed deliveries are not looked for: apply config/ again",
+			asks.Ledger,
+		)
 	}
 	if err != nil {
 		return ledger{}, nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading ConfigMap %s: %w", asks.Ledger, err))

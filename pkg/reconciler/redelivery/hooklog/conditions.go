@@ -22,30 +22,74 @@ type verdict struct {
 }
 
 func called() verdict {
-	return verdict{corev1.ConditionTrue, "Called", "GitLab calls the webhook. What it did not send while the webhook was paused or disabled is in no log: a push to another than the default branch comes only if it is made again."}
+	return verdict{
+		corev1.ConditionTrue,
+		"Called",
+		"GitLab calls the webhook. What it did not send while the webhook was paused or disabled is in no log: a push to another than the default branch comes only if it is made again.",
+	}
 }
 
 func notCalled(t *target, hook provider.Hook) verdict {
 	const remedy = "See its answers in the project's Settings, Webhooks, under Recent events, mend what they name, and press Test there: an answer of 2xx enables it at once. " +
 		"What happens until then is not sent later."
 	if hook.State == provider.HookDisabled {
-		return verdict{corev1.ConditionFalse, "WebhookDisabled", fmt.Sprintf("GitLab does not call webhook %d any more, because its calls have failed 40 times in a row, so no event of %s starts anything. %s", hook.ID, t.project.URL, remedy)}
+		return verdict{
+			corev1.ConditionFalse,
+			"WebhookDisabled",
+			fmt.Sprintf(
+				"GitLab does not call webhook %d any more, because its calls have failed 40 times in a row, so no event of %s starts anything. %s",
+				hook.ID,
+				t.project.URL,
+				remedy,
+			),
+		}
 	}
-	return verdict{corev1.ConditionFalse, "WebhookPaused", fmt.Sprintf("GitLab has paused webhook %d for up to a day, because its calls have failed four times in a row or more; its disabled_until says until when. %s", hook.ID, remedy)}
+	return verdict{
+		corev1.ConditionFalse,
+		"WebhookPaused",
+		fmt.Sprintf(
+			"GitLab has paused webhook %d for up to a day, because its calls have failed four times in a row or more; its disabled_until says until when. %s",
+			hook.ID,
+			remedy,
+		),
+	}
 }
 
 func denied(t *target) verdict {
-	return verdict{corev1.ConditionUnknown, "PermissionMissing", fmt.Sprintf("Missed deliveries cannot be found, nor whether GitLab has paused the webhook: it shows both to the role Maintainer only, which the token in secret %s/%s does not have. "+
-		"Runs do not need it. Without it, press Resend Request in the project's Settings, Webhooks after an outage.", t.service.Token.Namespace, t.service.Token.Name)}
+	return verdict{
+		corev1.ConditionUnknown,
+		"PermissionMissing",
+		fmt.Sprintf(
+			"Missed deliveries cannot be found, nor whether GitLab has paused the webhook: it shows both to the role Maintainer only, which the token in secret %s/%s does not have. "+
+				"Runs do not need it. Without it, press Resend Request in the project's Settings, Webhooks after an outage.",
+			t.service.Token.Namespace,
+			t.service.Token.Name,
+		),
+	}
 }
 
 func noHook(t *target) verdict {
-	return verdict{corev1.ConditionUnknown, "WebhookNotFound", fmt.Sprintf("None of the webhooks of %s leads to %s, so missed deliveries cannot be found: a group's webhook shows none. "+
-		"Without a group's, add one; if the address is wrong, an administrator sets webhook-url.", t.project.URL, t.leads)}
+	return verdict{
+		corev1.ConditionUnknown,
+		"WebhookNotFound",
+		fmt.Sprintf(
+			"None of the webhooks of %s leads to %s, so missed deliveries cannot be found: a group's webhook shows none. "+
+				"Without a group's, add one; if the address is wrong, an administrator sets webhook-url.",
+			t.project.URL,
+			t.leads,
+		),
+	}
 }
 
 func noLog(t *target) verdict {
-	return verdict{corev1.ConditionUnknown, "NoDeliveryLog", fmt.Sprintf("Missed deliveries cannot be found: the GitLab at %s has no log of them in its API, which it has since 17.3.", t.base)}
+	return verdict{
+		corev1.ConditionUnknown,
+		"NoDeliveryLog",
+		fmt.Sprintf(
+			"Missed deliveries cannot be found: the GitLab at %s has no log of them in its API, which it has since 17.3.",
+			t.base,
+		),
+	}
 }
 
 // conditions tell Repositories of their webhooks.
@@ -103,7 +147,10 @@ func (c conditions) write(ctx context.Context, t *target, v verdict) error {
 		by.MarkUnknown(pacv1alpha1.RepositoryWebhook, v.reason, v.message)
 	}
 	if err := c.update(ctx, repository); err != nil {
-		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing the status of Repository %s: %w", t.owner, err)) // a conflict, too
+		return fault.FromKube(
+			fault.VerbUpdate,
+			fmt.Errorf("writing the status of Repository %s: %w", t.owner, err),
+		) // a conflict, too
 	}
 	if was == nil || was.Reason != v.reason {
 		c.recorder.Event(repository, kind, v.reason, v.message)

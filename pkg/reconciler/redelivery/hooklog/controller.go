@@ -70,12 +70,28 @@ func NewController(o Options) injection.ControllerConstructor {
 		})
 		recorder := kubeevents.Recorder(ctx)
 		r := &Reconciler{
-			service: o.Service, namespace: o.Namespace, global: o.GlobalRepository, settings: settings.Load,
+			service:     o.Service,
+			namespace:   o.Namespace,
+			global:      o.GlobalRepository,
+			settings:    settings.Load,
 			credentials: credentials.Reader{Namespace: o.Namespace, Kube: kube.CoreV1()},
-			cached:      cachesOf(repositories.Repositories(informer.Informer().GetIndexer(), settings), claims.Informer().GetIndexer(), o.Namespace),
-			events:      client.Get(ctx).PlumblineV1alpha1().GitEvents(o.Namespace),
-			conditions:  conditionsOf(ctx, o.Namespace, recorder), recorder: recorder, givenUp: newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
-			clock: clock.RealClock{}, logger: logger, pace: newPace(), known: map[types.NamespacedName]*memory{},
+			cached: cachesOf(
+				repositories.Repositories(informer.Informer().GetIndexer(), settings),
+				claims.Informer().GetIndexer(),
+				o.Namespace,
+			),
+			events: client.Get(ctx).PlumblineV1alpha1().GitEvents(o.Namespace),
+			conditions: conditionsOf(
+				ctx,
+				o.Namespace,
+				recorder,
+			),
+			recorder: recorder,
+			givenUp:  newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
+			clock:    clock.RealClock{},
+			logger:   logger,
+			pace:     newPace(),
+			known:    map[types.NamespacedName]*memory{},
 		}
 		var err error
 		if r.metrics, err = newMetrics(otel.Meter(meterName)); err != nil {
@@ -87,7 +103,11 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leaderelection.NewQueue(ctx, r, queueName)
-		impl = controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		impl = controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := r.watch(ctx, impl, kube, claims.Informer(), informer.Informer()); err != nil {
 			logger.Fatalw("Watching", "error", err)
@@ -147,7 +167,12 @@ func ownClient(ctx context.Context) kubernetes.Interface {
 
 // watch wakes a Repository when it or its claim changes, and all of them when a receiver asks. What
 // receivers ask is not waited for: without it there is a look every few minutes.
-func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, kube kubernetes.Interface, claims, repositories cache.SharedIndexInformer) error {
+func (r *Reconciler) watch(
+	ctx context.Context,
+	impl *controller.Impl,
+	kube kubernetes.Interface,
+	claims, repositories cache.SharedIndexInformer,
+) error {
 	if _, err := repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
 		return err
 	}
@@ -159,7 +184,12 @@ func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, kube kube
 	if _, err := claims.AddEventHandler(controller.HandleAll(owner)); err != nil {
 		return err
 	}
-	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", asks.Asks))
+	one := cache.NewListWatchFromClient(
+		kube.CoreV1().RESTClient(),
+		"configmaps",
+		r.namespace,
+		fields.OneTermEqualSelector("metadata.name", asks.Asks),
+	)
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
 	ask := func(object any) {
 		if cm, ok := object.(*corev1.ConfigMap); ok && asks.Asked(cm) {
@@ -167,7 +197,9 @@ func (r *Reconciler) watch(ctx context.Context, impl *controller.Impl, kube kube
 			r.each(func(owner types.NamespacedName) { impl.EnqueueKeyAfter(owner, after) })
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }}); err != nil {
+	if _, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }},
+	); err != nil {
 		return err
 	}
 	go informer.Run(ctx.Done())

@@ -104,7 +104,13 @@ func (g givenUp) add(ctx context.Context, repository types.UID, guids []string, 
 		if err == nil {
 			return nil
 		}
-		if err = fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing ConfigMap %s: %w", asks.Ledger, err)); !fault.Is(err, fault.Conflict) {
+		if err = fault.FromKube(
+			fault.VerbUpdate,
+			fmt.Errorf("writing ConfigMap %s: %w", asks.Ledger, err),
+		); !fault.Is(
+			err,
+			fault.Conflict,
+		) {
 			return err
 		}
 	}
@@ -134,7 +140,10 @@ func endsIn(text string) (known ends) {
 
 // newest are the last maxGivenUp.
 func (e ends) newest() ends {
-	digests := slices.SortedFunc(maps.Keys(e), func(a, b string) int { return cmp.Or(cmp.Compare(e[b], e[a]), cmp.Compare(a, b)) })
+	digests := slices.SortedFunc(
+		maps.Keys(e),
+		func(a, b string) int { return cmp.Or(cmp.Compare(e[b], e[a]), cmp.Compare(a, b)) },
+	)
 	for _, digest := range digests[min(len(digests), maxGivenUp):] {
 		delete(e, digest)
 	}

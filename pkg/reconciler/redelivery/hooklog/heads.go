@@ -66,7 +66,13 @@ func (r *Reconciler) account(ctx context.Context, m *memory, ours []provider.Hoo
 	}
 	missing, next, err := r.notRecorded(ctx, ours, v)
 	if err != nil { // what is missed goes on being sent again meanwhile
-		r.logger.Infow("comparing the heads of a project with the records failed", "repository", v.target.owner.String(), "error", err.Error())
+		r.logger.Infow(
+			"comparing the heads of a project with the records failed",
+			"repository",
+			v.target.owner.String(),
+			"error",
+			err.Error(),
+		)
 		m.heads.next = now.Add(lookEvery)
 		return lookEvery, nil
 	}
@@ -80,7 +86,11 @@ func (r *Reconciler) account(ctx context.Context, m *memory, ours []provider.Hoo
 // notRecorded returns the heads that no GitEvent is about although they have moved since the
 // Repository is there and its URL claimed, and as long as events are kept; and when to compare
 // again, because the delivery of another may be under way.
-func (r *Reconciler) notRecorded(ctx context.Context, ours []provider.Hook, v view) (missing []provider.Head, next time.Duration, err error) {
+func (r *Reconciler) notRecorded(
+	ctx context.Context,
+	ours []provider.Hook,
+	v view,
+) (missing []provider.Head, next time.Duration, err error) {
 	now, next := r.clock.Now(), lookEvery
 	since := latest(now.Add(-r.settings().MaxWait()), latest(v.target.repository.CreationTimestamp.Time, v.target.since))
 	all, err := v.from.Heads(ctx, since)
@@ -201,6 +211,10 @@ func notRecorded(missing []provider.Head) verdict {
 	if more := len(missing) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return verdict{corev1.ConditionFalse, reasonNotRecorded, fmt.Sprintf("GitLab calls the webhook again, but never sent these, so nothing has run for them: %s. "+
-		"Push to them again; on a merge request a comment /test does it, too.", strings.Join(named, ", "))}
+	return verdict{
+		corev1.ConditionFalse,
+		reasonNotRecorded,
+		fmt.Sprintf("GitLab calls the webhook again, but never sent these, so nothing has run for them: %s. "+
+			"Push to them again; on a merge request a comment /test does it, too.", strings.Join(named, ", ")),
+	}
 }

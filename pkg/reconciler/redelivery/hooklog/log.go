@@ -248,7 +248,14 @@ func (l *log) account(attempts []provider.Attempt) {
 			l.done[a.GUID] = true
 		case l.done[a.GUID], l.over[a.GUID]:
 		case m == nil:
-			found[a.GUID] = &missed{guid: a.GUID, id: a.ID, first: a.ID, at: a.At, tried: before[a.GUID].tried, unsent: before[a.GUID].unsent}
+			found[a.GUID] = &missed{
+				guid:   a.GUID,
+				id:     a.ID,
+				first:  a.ID,
+				at:     a.At,
+				tried:  before[a.GUID].tried,
+				unsent: before[a.GUID].unsent,
+			}
 			order = append(order, a.GUID)
 		default:
 			m.again(a.ID, succeeded)
@@ -260,7 +267,9 @@ func (l *log) account(attempts []provider.Attempt) {
 		}
 	}
 	l.sort()
-	if len(l.missed) > maxMissed { // a tenant may have the server: what was tried least is kept, and the rest is read again
+	if len(
+		l.missed,
+	) > maxMissed { // a tenant may have the server: what was tried least is kept, and the rest is read again
 		first := l.missed[maxMissed].first
 		for _, m := range l.missed[maxMissed:] {
 			first = min(first, m.first)

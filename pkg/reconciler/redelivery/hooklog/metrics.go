@@ -31,13 +31,34 @@ type metrics struct {
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{missed: map[types.NamespacedName]int{}, states: map[types.NamespacedName]corev1.ConditionStatus{}}
 	var errs [5]error
-	m.looks, errs[0] = meter.Int64Counter("plumbline.webhooks.looks", metric.WithDescription("Looks at the webhooks of Repositories, by outcome."))
-	m.resends, errs[1] = meter.Int64Counter("plumbline.webhooks.resends", metric.WithDescription("Missed deliveries that the Git service was asked to send again, by what they were answered."))
-	m.givenUp, errs[2] = meter.Int64Counter("plumbline.webhooks.given.up", metric.WithDescription("Missed deliveries of webhooks that are not sent again any more; each is told on its Repository."))
-	_, errs[3] = meter.Int64ObservableGauge("plumbline.webhooks.missed", metric.WithUnit("{delivery}"), metric.WithDescription("Deliveries of webhooks that were missed and are sent again, as the last looks found them."),
-		metric.WithInt64Callback(m.observeMissed))
-	_, errs[4] = meter.Int64ObservableGauge("plumbline.webhooks", metric.WithUnit("{repository}"), metric.WithDescription("Repositories whose webhooks this process looks after, by whether their Git service calls them."),
-		metric.WithInt64Callback(m.observeStates))
+	m.looks, errs[0] = meter.Int64Counter(
+		"plumbline.webhooks.looks",
+		metric.WithDescription("Looks at the webhooks of Repositories, by outcome."),
+	)
+	m.resends, errs[1] = meter.Int64Counter(
+		"plumbline.webhooks.resends",
+		metric.WithDescription("Missed deliveries that the Git service was asked to send again, by what they were answered."),
+	)
+	m.givenUp, errs[2] = meter.Int64Counter(
+		"plumbline.webhooks.given.up",
+		metric.WithDescription(
+			"Missed deliveries of webhooks that are not sent again any more; each is told on its Repository.",
+		),
+	)
+	_, errs[3] = meter.Int64ObservableGauge(
+		"plumbline.webhooks.missed",
+		metric.WithUnit("{delivery}"),
+		metric.WithDescription("Deliveries of webhooks that were missed and are sent again, as the last looks found them."),
+		metric.WithInt64Callback(m.observeMissed),
+	)
+	_, errs[4] = meter.Int64ObservableGauge(
+		"plumbline.webhooks",
+		metric.WithUnit("{repository}"),
+		metric.WithDescription(
+			"Repositories whose webhooks this process looks after, by whether their Git service calls them.",
+		),
+		metric.WithInt64Callback(m.observeStates),
+	)
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of webhooks: %w", err)
 	}
@@ -107,7 +128,11 @@ func (m *metrics) observeMissed(_ context.Context, o metric.Int64Observer) error
 func (m *metrics) observeStates(_ context.Context, o metric.Int64Observer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counts := map[corev1.ConditionStatus]int64{corev1.ConditionTrue: 0, corev1.ConditionFalse: 0, corev1.ConditionUnknown: 0}
+	counts := map[corev1.ConditionStatus]int64{
+		corev1.ConditionTrue:    0,
+		corev1.ConditionFalse:   0,
+		corev1.ConditionUnknown: 0,
+	}
 	for _, status := range m.states {
 		counts[status]++
 	}

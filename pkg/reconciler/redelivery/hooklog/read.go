@@ -83,7 +83,12 @@ func (r *Reconciler) readOne(ctx context.Context, v view) error {
 	if err := r.read(ctx, v); err != nil {
 		return err
 	}
-	if err := r.giveUp(ctx, v, slices.Clone(v.log.toTell), "it is so old that it would run again if it was recorded after all"); err != nil {
+	if err := r.giveUp(
+		ctx,
+		v,
+		slices.Clone(v.log.toTell),
+		"it is so old that it would run again if it was recorded after all",
+	); err != nil {
 		return err
 	}
 	refused := slices.DeleteFunc(slices.Clone(v.log.missed), func(m missed) bool { return m.refused < maxRefused })
@@ -166,7 +171,13 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 	for page, older := 1, false; !older; page++ {
 		if page > maxPages || page > 1 && time.Now().After(end) {
 			if failed {
-				r.logger.Warnw("more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand", "repository", v.target.owner.String(), "read", len(byID))
+				r.logger.Warnw(
+					"more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand",
+					"repository",
+					v.target.owner.String(),
+					"read",
+					len(byID),
+				)
 			}
 			break
 		}
@@ -291,9 +302,14 @@ func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why strin
 			l.unwritten = append(l.unwritten, m.guid)
 			r.metrics.gaveUp(ctx)
 			r.logger.Warnw("a delivery is given up", "repository", v.target.owner.String(), "delivery", m.guid, "why", why)
-			r.recorder.Eventf(repository, corev1.EventTypeWarning, reasonGivenUp,
+			r.recorder.Eventf(
+				repository,
+				corev1.EventTypeWarning,
+				reasonGivenUp,
 				"Delivery %s was not recorded, and is not sent again any more: %s. Its answers are at GitLab, in Settings, Webhooks, under Recent events; when what they name is mended, press Resend Request there, or push again.",
-				m.guid, why)
+				m.guid,
+				why,
+			)
 		}
 	}
 	l.unwritten = l.unwritten[max(0, len(l.unwritten)-maxGivenUp):]

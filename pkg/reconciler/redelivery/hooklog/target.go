@@ -65,13 +65,22 @@ func (r *Reconciler) target(repository *pacv1alpha1.Repository) (*target, error)
 		claim.Spec.Repository.Namespace != repository.Namespace || claim.Spec.Repository.Name != repository.Name {
 		return nil, nil
 	}
-	service, err := pacv1alpha1.ServiceOf(repository, r.cached.repository(types.NamespacedName{Namespace: r.namespace, Name: r.global}))
+	service, err := pacv1alpha1.ServiceOf(
+		repository,
+		r.cached.repository(types.NamespacedName{Namespace: r.namespace, Name: r.global}),
+	)
 	if err != nil {
 		return nil, err
 	}
 	t := &target{
-		owner: types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}, repository: repository, service: service,
-		leads: leads, since: claim.CreationTimestamp.Time,
+		owner: types.NamespacedName{
+			Namespace: repository.Namespace,
+			Name:      repository.Name,
+		},
+		repository: repository,
+		service:    service,
+		leads:      leads,
+		since:      claim.CreationTimestamp.Time,
 	}
 	t.base = r.service.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
 	t.project = projectAt(t.base, canonical)
@@ -91,7 +100,11 @@ func projectAt(base, canonical string) v1alpha1.Project {
 		return project // which the service refuses
 	}
 	own := strings.Trim(page.Path, "/")
-	if below := strings.Trim(at.Path, "/"); below != "" && len(own) > len(below) && strings.EqualFold(own[:len(below)+1], below+"/") {
+	if below := strings.Trim(
+		at.Path,
+		"/",
+	); below != "" && len(own) > len(below) &&
+		strings.EqualFold(own[:len(below)+1], below+"/") {
 		own = own[len(below)+1:]
 	}
 	project.Owner, project.Name = path.Split(own)

@@ -38,7 +38,11 @@ func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1al
 // eventOf is what an event would be that has only the end of a run left to report. It is not
 // stored. What the annotations of the run say may be anybody's words: where is reported is the
 // Repository's, and what its URL is bound to.
-func eventOf(run *metav1.PartialObjectMetadata, repository v1alpha1.RepositoryReference, bound v1alpha1.ProjectIdentity) *v1alpha1.GitEvent {
+func eventOf(
+	run *metav1.PartialObjectMetadata,
+	repository v1alpha1.RepositoryReference,
+	bound v1alpha1.ProjectIdentity,
+) *v1alpha1.GitEvent {
 	said := run.Annotations
 	event := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Name: "lost-" + string(run.UID)},
@@ -54,7 +58,8 @@ func eventOf(run *metav1.PartialObjectMetadata, repository v1alpha1.RepositoryRe
 			Runs: []v1alpha1.Run{{
 				Pipeline: said[pipelinesascode.OriginalPRName], Namespace: run.Namespace, Name: run.Name, UID: run.UID,
 				Result: &v1alpha1.Result{
-					Outcome: v1alpha1.OutcomeCancelled, Reason: reason,
+					Outcome: v1alpha1.OutcomeCancelled,
+					Reason:  reason,
 					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so nobody follows PipelineRun " + run.Name +
 						" any more. The PipelineRun itself was left as it is.",
 				},

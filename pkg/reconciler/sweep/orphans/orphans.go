@@ -65,7 +65,11 @@ type Closer struct {
 func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
 	var t *fairqueue.Turns
 	t = fairqueue.New(fairqueue.Options{
-		Workers: 1, Now: now, After: after, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { t.Leave(event) },
+		Workers: 1,
+		Now:     now,
+		After:   after,
+		Refused: func(string) {},
+		Wake:    func(event string, _ time.Duration) { t.Leave(event) },
 	})
 	return t
 }
@@ -101,7 +105,12 @@ func notAsked(f *fault.Error) bool {
 	return f != nil && (f.Reason == fault.ReasonBusy || f.Reason == provider.ReasonPaced)
 }
 
-func (c *Closer) close(ctx context.Context, run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, service provider.Provider) error {
+func (c *Closer) close(
+	ctx context.Context,
+	run *metav1.PartialObjectMetadata,
+	event *v1alpha1.GitEvent,
+	service provider.Provider,
+) error {
 	c.rest(string(run.UID), atMost) // also when it is closed: the label may be refused
 	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
 	followed, wrong := c.correct(ctx, run) // also after a report that failed: it may have been taken nevertheless
@@ -174,7 +183,8 @@ func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alp
 		labels, annotations = service.Metadata(id)
 	}
 	labels[pipelinesascode.State], annotations[pipelinesascode.State] = pipelinesascode.StateCompleted, pipelinesascode.StateCompleted
-	_, err := c.Runs.Namespace(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, resources.AnnotationPatch(labels, annotations), metav1.PatchOptions{})
+	_, err := c.Runs.Namespace(run.Namespace).
+		Patch(ctx, run.Name, types.MergePatchType, resources.AnnotationPatch(labels, annotations), metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) {
 		return nil
 	}
@@ -185,7 +195,8 @@ func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alp
 // and would keep it when the run is gone.
 func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
 	name := resources.SecretName(run.Name)
-	_, err := c.Secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})
+	_, err := c.Secrets.Secrets(run.Namespace).
+		Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) {
 		return nil
 	}
@@ -196,7 +207,10 @@ func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
 // service; nil if that is not certain. Whoever may create PipelineRuns in a namespace may give them
 // any label and annotation. So these do not say where the namespace may report to: the claim of the
 // Repository's URL does.
-func (c *Closer) servedBy(ctx context.Context, run *metav1.PartialObjectMetadata) (v1alpha1.RepositoryReference, *v1alpha1.ProjectIdentity, error) {
+func (c *Closer) servedBy(
+	ctx context.Context,
+	run *metav1.PartialObjectMetadata,
+) (v1alpha1.RepositoryReference, *v1alpha1.ProjectIdentity, error) {
 	none, name := v1alpha1.RepositoryReference{}, run.Annotations[pipelinesascode.Repository]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 {
 		return none, nil, nil
@@ -217,7 +231,12 @@ func (c *Closer) servedBy(ctx context.Context, run *metav1.PartialObjectMetadata
 	if owner.Namespace != run.Namespace || owner.Name != name || bound == nil || bound.RepositoryUID != repository.UID {
 		return none, nil, nil
 	}
-	return v1alpha1.RepositoryReference{Namespace: run.Namespace, Name: name, UID: repository.UID, URL: repository.Spec.URL}, &bound.ProjectIdentity, nil
+	return v1alpha1.RepositoryReference{
+		Namespace: run.Namespace,
+		Name:      name,
+		UID:       repository.UID,
+		URL:       repository.Spec.URL,
+	}, &bound.ProjectIdentity, nil
 }
 
 func unlessGone(what string, err error) error {

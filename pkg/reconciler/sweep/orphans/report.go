@@ -24,13 +24,19 @@ import (
 // event waited for in vain may be mended by now. It needs no PipelineRun: that may be gone, or was
 // never made. It asks whether it may before it asks a Git service for a namespace. The error is why
 // some are still open; another attempt within the hour does nothing.
-func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadata, may func(namespace string) bool) error {
+func (c *Closer) Report(
+	ctx context.Context,
+	object *metav1.PartialObjectMetadata,
+	may func(namespace string) bool,
+) error {
 	event, err := c.givenUp(ctx, object)
 	if event == nil || err != nil {
 		return err
 	}
 	service, known := c.Providers[event.Spec.Provider]
-	if namespace := event.Spec.Repository.Namespace; !known || c.rests(ofNamespace(namespace)) || c.rests(ofRepository(event)) || !may(namespace) {
+	if namespace := event.Spec.Repository.Namespace; !known || c.rests(ofNamespace(namespace)) ||
+		c.rests(ofRepository(event)) ||
+		!may(namespace) {
 		return nil
 	}
 	c.rest(string(event.UID), atMost)
@@ -50,7 +56,10 @@ func (c *Closer) Report(ctx context.Context, object *metav1.PartialObjectMetadat
 		event.Status.Outcome = status.Outcome(&event.Status)
 	}
 	_, err = c.Events.UpdateStatus(ctx, event, metav1.UpdateOptions{})
-	return errors.Join(wrong, kube("taking down what is reported of GitEvent "+event.Name, err)) // else it is reported again, and changes nothing
+	return errors.Join(
+		wrong,
+		kube("taking down what is reported of GitEvent "+event.Name, err),
+	) // else it is reported again, and changes nothing
 }
 
 // givenUp reads an event; nil if it is not its time, or it has nothing left to report.
@@ -112,7 +121,8 @@ func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event 
 			continue
 		}
 		if err := c.label(ctx, service, run, id); err != nil {
-			logging.FromContext(ctx).Warnw("A PipelineRun is not labelled as reported", "namespace", run.Namespace, "run", run.Name, "error", err)
+			logging.FromContext(ctx).
+				Warnw("A PipelineRun is not labelled as reported", "namespace", run.Namespace, "run", run.Name, "error", err)
 		}
 	}
 }
