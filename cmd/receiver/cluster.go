@@ -54,9 +54,9 @@ type cluster struct {
 	// open has the metadata of open events; budget adds up what they use.
 	open   cache.SharedIndexInformer
 	budget *quota.Ledger
-	// counted tells whether budget has the events that were there at the start.
+	// counted reports whether budget has the events that were there at the start.
 	counted cache.InformerSynced
-	// configured tells whether the ConfigMap, if there is one, was read.
+	// configured reports whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
 	asks       *secrets.Asks
 	// missed tells controllers that deliveries may have been missed.

@@ -47,7 +47,7 @@ func (m *matter) approve(ctx context.Context, decision rules.Decision) (rules.De
 	return m.bind(decision, heads), nil
 }
 
-// givesNone decides about an event that cannot approve its commit. It tells whether the event is
+// givesNone decides about an event that cannot approve its commit. It reports whether the event is
 // one, or may run what is approved alone.
 func (m *matter) givesNone(decision rules.Decision, recorded []history.Record) (end rules.Decision, ends bool) {
 	allowed := decision.Verdict == rules.Allowed
@@ -137,7 +137,7 @@ func (m *matter) meant(allowed rules.Decision) rules.Decision {
 	return allowed
 }
 
-// wouldBeAllowed tells whether nothing but an approval of the commit is missing.
+// wouldBeAllowed reports whether nothing but an approval of the commit is missing.
 func (m *matter) wouldBeAllowed(ctx context.Context) (bool, error) {
 	if m.Spec.PullRequest == nil {
 		return false, nil
@@ -148,32 +148,32 @@ func (m *matter) wouldBeAllowed(ctx context.Context) (bool, error) {
 	return decision.Verdict == rules.Allowed, err
 }
 
-// starts tells whether the event is a command that starts runs of a pull request.
+// starts reports whether the event is a command that starts runs of a pull request.
 func (m *matter) starts() bool {
 	return m.Command != nil && m.Command.Kind != command.Cancel && m.Spec.PullRequest != nil
 }
 
-// binds tells whether an event that is allowed by itself depends on what is on record of its commit
-// nevertheless: what was approved runs apart again (S23), and what others have pushed may wait for
-// approval.
+// binds reports whether an event that is allowed by itself depends on what is on record of its
+// commit nevertheless: what was approved runs apart again (S23), and what others have pushed may
+// wait for approval.
 func (m *matter) binds() bool {
 	return (m.starts() || m.remark() || m.Rerun || m.again()) && m.othersPush()
 }
 
-// again tells whether an event is about a pull request whose head was there before: a label, or
+// again reports whether an event is about a pull request whose head was there before: a label, or
 // that it is opened again or made ready. Whoever has caused it need not have read what others have
 // pushed.
 func (m *matter) again() bool {
 	return m.Spec.PullRequest != nil && m.Spec.Comment == nil && !m.Rerun && !m.wasPushed() && !m.justOpened()
 }
 
-// justOpened tells whether the event is that of a new pull request.
+// justOpened reports whether the event is that of a new pull request.
 func (m *matter) justOpened() bool {
 	return (m.Spec.Action == "opened" || m.Spec.Action == "open") && !v1alpha1.Reopened(m.Name)
 }
 
-// othersPush tells whether others can push to the branch of a pull request than those who may start
-// its pipelines: it lives in another repository, or a policy says who may.
+// othersPush reports whether others can push to the branch of a pull request than those who may
+// start its pipelines: it lives in another repository, or a policy says who may.
 func (m *matter) othersPush() bool {
 	settings := m.repository.Spec.Settings
 	return m.Spec.PullRequest != nil && (!SameRepository(m.Spec) || settings != nil && settings.Policy != nil)

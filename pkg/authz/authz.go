@@ -129,7 +129,7 @@ func (d *Desk) at(e Event) *matter {
 	return &matter{Desk: d, Event: e}
 }
 
-// Commenter tells whether whoever wrote a comment may not give its command, whatever else is true
+// Commenter reports whether whoever wrote a comment may not give its command, whatever else is true
 // of the event, and why not.
 func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string, err error) {
 	decision, err := d.people.answered(ctx, d.at(e).accessInput(), rules.Commenter)
@@ -232,10 +232,10 @@ func (l *lookups) answered(ctx context.Context, in rules.Input, about ...rules.P
 	}
 }
 
-// remark tells whether the event is a comment without a command.
+// remark reports whether the event is a comment without a command.
 func (e Event) remark() bool { return e.Spec.Comment != nil && e.Command == nil }
 
-// SameRepository tells whether a pull request's branch lives in the repository it is to be merged
+// SameRepository reports whether a pull request's branch lives in the repository it is to be merged
 // into.
 func SameRepository(event *v1alpha1.GitEventSpec) bool {
 	pr := event.PullRequest

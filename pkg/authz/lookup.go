@@ -44,7 +44,7 @@ func (l *lookups) answer(ctx context.Context, in rules.Input, q rules.Question) 
 	return err
 }
 
-// isTrusted tells whether the Repository trusts an account with the pull request, which has to be
+// isTrusted reports whether the Repository trusts an account with the pull request, which has to be
 // its own.
 func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
 	author, err := l.name(ctx, rules.Author)
@@ -52,7 +52,7 @@ func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
 	return trusted && same(author, name), err
 }
 
-// listed tells whether an account is in one of the teams. One that does not exist has no members,
+// listed reports whether an account is in one of the teams. One that does not exist has no members,
 // which whoever reads the decision should know.
 func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool, error) {
 	for _, team := range teams {
@@ -161,5 +161,5 @@ func (l *lookups) account(ctx context.Context, who rules.Person) (string, error)
 	return actor, nil
 }
 
-// same tells whether two names are of one account. No Git service tells cases apart.
+// same reports whether two names are of one account. No Git service tells cases apart.
 func same(a, b string) bool { return a != "" && strings.EqualFold(a, b) }

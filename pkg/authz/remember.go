@@ -67,7 +67,7 @@ func (m *matter) remember(
 	return rules.Decision{Verdict: rules.Allowed}, nil
 }
 
-// wasPushed tells whether the event is that of a push to the pull request's branch.
+// wasPushed reports whether the event is that of a push to the pull request's branch.
 func (m *matter) wasPushed() bool {
 	return m.Spec.Comment == nil && m.Spec.Before != "" &&
 		slices.Contains([]string{"synchronize", "update"}, m.Spec.Action)
@@ -128,7 +128,7 @@ func (m *matter) forgets(ctx context.Context, given *v1alpha1.Approval) (why str
 	return "", nil
 }
 
-// mayApprove tells whether somebody could approve a commit of the pull request now.
+// mayApprove reports whether somebody could approve a commit of the pull request now.
 func (m *matter) mayApprove(ctx context.Context, who string) (bool, error) {
 	in := m.accessInput()
 	in.Comment, in.Command, in.Own = true, rules.OkToTest, same(who, m.Spec.PullRequest.Author)

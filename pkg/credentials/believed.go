@@ -90,7 +90,7 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// again tells whether logging in is to be tried once more: the App's Secret holds something else
+// again reports whether logging in is to be tried once more: the App's Secret holds something else
 // now than a moment ago.
 func (s *Session) again(ctx context.Context, err error) bool {
 	if !fault.Is(err, fault.Operator) {
@@ -104,7 +104,7 @@ func (s *Session) again(ctx context.Context, err error) bool {
 	return s.saw[s.secret] != tried
 }
 
-// Outdated tells whether what the Git service has refused was a login with the App's Secret as
+// Outdated reports whether what the Git service has refused was a login with the App's Secret as
 // another session had read it. It is not believed any more: whoever tries again reads it.
 func (s *Session) Outdated() bool {
 	o := &s.keeper.options

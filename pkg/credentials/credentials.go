@@ -83,7 +83,7 @@ func New(o Options) *Keeper {
 // Waiting returns how many events this process remembers as waiting for an operator.
 func (k *Keeper) Waiting() int { return k.waiting.len() }
 
-// NamesSecret tells whether a wait with this reason ends when somebody changes a Secret.
+// NamesSecret reports whether a wait with this reason ends when somebody changes a Secret.
 func NamesSecret(reason string) bool {
 	switch reason {
 	case fault.ReasonCredentialsMissing,

@@ -110,7 +110,7 @@ func (s *Session) takeTurn() (err error) {
 	return err
 }
 
-// renews tells whether the token of a run that goes on is to be renewed now.
+// renews reports whether the token of a run that goes on is to be renewed now.
 func (s *Session) renews() bool {
 	now := s.keeper.options.Clock.Now()
 	return slices.ContainsFunc(s.event.Status.Runs, func(run v1alpha1.Run) bool {
@@ -141,7 +141,7 @@ func (s *Session) observe(a provider.Answered) {
 	)
 }
 
-// Shared tells whether the session has logged in with a token that another namespace than the
+// Shared reports whether the session has logged in with a token that another namespace than the
 // event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
 // credentials are none: no run gets them.
 func (s *Session) Shared() bool {
@@ -164,8 +164,9 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	return secret, err
 }
 
-// Mended tells whether the event's wait for an operator, which has this reason, may be over before
-// its time: something that the event was tried with has changed, or nobody knows with what it was.
+// Mended reports whether the event's wait for an operator, which has this reason, may be over
+// before its time: something that the event was tried with has changed, or nobody knows with what
+// it was.
 func (s *Session) Mended(reason string) bool {
 	return s.keeper.waiting.mended(s.event.Name, reason)
 }

@@ -117,7 +117,7 @@ func (w *waiting) retry(event string) {
 	w.events[event] = known
 }
 
-// mended tells whether a wait for an operator may be over before its time.
+// mended reports whether a wait for an operator may be over before its time.
 func (w *waiting) mended(event, reason string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

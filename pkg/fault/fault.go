@@ -121,8 +121,8 @@ func makef(class Class, reason, format string, args []any) *Error {
 	return &Error{Class: class, Reason: reason, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// Rejected tells whether the Git service does not accept what it was sent (ReasonGitRejected): that
-// is about this one call, and says nothing of the next.
+// Rejected reports whether the Git service does not accept what it was sent (ReasonGitRejected):
+// that is about this one call, and says nothing of the next.
 func Rejected(err error) bool {
 	f := Of(err)
 	return f != nil && f.Reason == ReasonGitRejected
@@ -144,7 +144,7 @@ func Of(err error) *Error {
 	return &whole
 }
 
-// Is tells whether err's class is class. It is false for nil.
+// Is reports whether err's class is class. It is false for nil.
 func Is(err error, class Class) bool {
 	f := Of(err)
 	return f != nil && f.Class == class

@@ -27,10 +27,10 @@ const (
 	VerbDelete Verb = "delete"
 )
 
-// judges tells whether a refusal of this verb is about the author's text.
+// judges reports whether a refusal of this verb is about the author's text.
 func (v Verb) judges() bool { return v == VerbCreate || v == VerbDryRun }
 
-// writes tells whether a request that got no answer may have been applied.
+// writes reports whether a request that got no answer may have been applied.
 func (v Verb) writes() bool { return v != VerbRead && v != VerbDryRun }
 
 // QuotaRetry is how long a used-up ResourceQuota is waited for (K13): scenario C5 allows two

@@ -118,7 +118,7 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	}
 }
 
-// wasHead tells whether a commit became the head before a moment.
+// wasHead reports whether a commit became the head before a moment.
 func wasHead(all []*happening, sha string, moment int) bool {
 	return slices.ContainsFunc(all, func(h *happening) bool { return h.kind == "push" && h.sha == sha && h.at < moment })
 }

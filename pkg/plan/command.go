@@ -81,7 +81,8 @@ func withLineFeeds(comment string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 }
 
-// startsFailed tells whether a command starts what is for it as far as it has not run with success.
+// startsFailed reports whether a command starts what is for it as far as it has not run with
+// success.
 func (p *planner) startsFailed() bool {
 	return p.command != nil && p.malformed == nil &&
 		(p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
@@ -148,8 +149,8 @@ func (p *planner) unanswered() bool {
 	return own && !p.cancelsRun && (p.Untrusted || p.Cancels == nil)
 }
 
-// remark tells whether the event is a comment without a command. Only pipelines with on-comment are
-// for it.
+// remark reports whether the event is a comment without a command. Only pipelines with on-comment
+// are for it.
 func (p *planner) remark() bool { return p.spec.Comment != nil && p.command == nil }
 
 // endCommand ends a command of somebody who may write and that cannot be done, nil if the event
@@ -212,11 +213,11 @@ func (p *planner) arguments() []template.Param {
 	return all
 }
 
-// named tells whether a command names pipelines.
+// named reports whether a command names pipelines.
 func (p *planner) named() bool { return p.command != nil && len(p.command.Names) > 0 }
 
-// anyName tells whether a name starts its pipeline whatever the annotations say (S20). Whoever can
-// change the definitions of a pull request could change the annotations as well; those of the
+// anyName reports whether a name starts its pipeline whatever the annotations say (S20). Whoever
+// can change the definitions of a pull request could change the annotations as well; those of the
 // default branch restrict.
 func (p *planner) anyName() bool {
 	settings := p.Repository.Spec.Settings

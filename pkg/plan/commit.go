@@ -20,7 +20,7 @@ const (
 	tags     = "refs/tags/"
 )
 
-// onCommit tells whether the event is a comment on a commit.
+// onCommit reports whether the event is a comment on a commit.
 func (p *planner) onCommit() bool { return p.spec.Comment != nil && p.spec.PullRequest == nil }
 
 // saidOnCommit is the end of a comment on a commit that has no command, nil for every other event.
@@ -51,9 +51,9 @@ func (p *planner) aim() {
 	p.spec.HeadRef = p.spec.BaseRef
 }
 
-// isHead tells whether a command on a commit, sha, may be carried out: the Git service says in the
-// spec where the branch or tag is now, which is at the commit, or was when an attempt before this
-// one decided. A command that cannot be read is not refused for where it is written.
+// isHead reports whether a command on a commit, sha, may be carried out: the Git service says in
+// the spec where the branch or tag is now, which is at the commit, or was when an attempt before
+// this one decided. A command that cannot be read is not refused for where it is written.
 func (p *planner) isHead(sha string) error {
 	head := p.spec.SHA
 	if !p.onCommit() || head == sha && p.Earlier == nil {

@@ -37,7 +37,7 @@ type facts struct {
 	asked map[string]error
 }
 
-// cut tells whether a list of changed files that the Git service had cut was read since it was
+// cut reports whether a list of changed files that the Git service had cut was read since it was
 // asked last.
 func (f *facts) cut() bool {
 	used := f.scope.UsedFiles()

@@ -121,8 +121,8 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	return end, err
 }
 
-// asked tells whether somebody asks for runs, with a command or a button, beside those that the Git
-// service's own events start.
+// asked reports whether somebody asks for runs, with a command or a button, beside those that the
+// Git service's own events start.
 func (p *planner) asked() bool { return p.command != nil || p.rerun != nil }
 
 // complete asks for what the delivery did not say, of a comment, and whether it is true, of a

@@ -167,8 +167,8 @@ type History interface {
 	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
 }
 
-// Access answers who may start a run (provider.Access has the contract). Owner tells whether OWNERS
-// name the user, as they are on the default branch.
+// Access answers who may start a run (provider.Access has the contract). Owner reports whether
+// OWNERS name the user, as they are on the default branch.
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
 	Member(ctx context.Context, user string) (bool, error)

@@ -44,8 +44,8 @@ func (d *draft) prioritize(ctx context.Context) string {
 	return d.priority.says
 }
 
-// started tells whether an attempt before this one has decided a run of the event. If it stored no
-// priority there was no line, and the run keeps its place: the event has 0.
+// started reports whether an attempt before this one has decided a run of the event. If it stored
+// no priority there was no line, and the run keeps its place: the event has 0.
 func (d *draft) started() bool {
 	return d.Earlier != nil &&
 		slices.ContainsFunc(d.Earlier.Runs, func(run Run) bool { return run.Refused == nil && !run.Unresolved })

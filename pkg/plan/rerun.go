@@ -65,7 +65,7 @@ func over(reason, message string) error {
 	return &Over{Why: fault.Of(fault.Ignoredf(reason, "%s", message))}
 }
 
-// stands tells whether what was asked for may still run, as the Git service describes the pull
+// stands reports whether what was asked for may still run, as the Git service describes the pull
 // request now: sha is the commit, and the spec has the head of this moment. Code of a fork runs
 // again if it ran before, so that somebody has allowed this commit; that author and sender may
 // write is asked as well (admit).
@@ -88,7 +88,7 @@ func (p *planner) stands(sha string) error {
 }
 
 // repeats decides about a candidate by its name: it ran before, whatever its annotations say. It
-// tells whether that is how this event chooses.
+// reports whether that is how this event chooses.
 func (d *draft) repeats(c *candidate) bool {
 	if d.rerun == nil {
 		return false

@@ -12,9 +12,10 @@ import (
 // gitAuthVariable is the placeholder of the git-auth secret's name.
 const gitAuthVariable = "git_auth_secret"
 
-// hasToken tells whether runs get a git-auth secret. The token of the global Repository is in none:
-// whoever writes to a tenant's namespace could read every project that it reaches. For an approved
-// commit there is one only if it is the run's own, which reads this repository and nothing else.
+// hasToken reports whether runs get a git-auth secret. The token of the global Repository is in
+// none: whoever writes to a tenant's namespace could read every project that it reaches. For an
+// approved commit there is one only if it is the run's own, which reads this repository and nothing
+// else.
 func (d *draft) hasToken() bool {
 	if d.Approval != nil && d.spec.InstallationID == 0 {
 		return false
@@ -48,7 +49,7 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	) + "."
 }
 
-// mentions tells whether a word is anywhere in a PipelineRun.
+// mentions reports whether a word is anywhere in a PipelineRun.
 func mentions(made *pipelinev1.PipelineRun, word string) bool {
 	text, err := json.Marshal(made)
 	return err == nil && strings.Contains(string(text), word)

@@ -10,7 +10,7 @@ import (
 // What a commit may do that runs because somebody has approved it (S23): an approval is of what
 // people have read, and what they overlook must not cost more than a run.
 
-// fromDefaultBranch tells whether definitions are taken from the default branch. Those of an
+// fromDefaultBranch reports whether definitions are taken from the default branch. Those of an
 // approved commit are, unless the Repository says that they are the commit's.
 func (p *planner) fromDefaultBranch() bool {
 	set := ""

@@ -32,7 +32,7 @@ const (
 // there on, which know no renames; so does whoever answers in GitHub's place.
 const MaxCompared = 300
 
-// IsDefinition tells whether a file in a definition directory is read.
+// IsDefinition reports whether a file in a definition directory is read.
 func IsDefinition(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml"

@@ -20,13 +20,13 @@ type Attempt struct {
 	Status int
 	// Again is true for an attempt that somebody has asked for.
 	Again bool
-	// Starts tells whether an event of this kind may start a run: nobody misses the others.
+	// Starts reports whether an event of this kind may start a run: nobody misses the others.
 	Starts bool
 	// Repository is the service's number of it; 0 for an event of none.
 	Repository int64
 }
 
-// Succeeded tells whether the receiver has acknowledged the delivery.
+// Succeeded reports whether the receiver has acknowledged the delivery.
 func (a *Attempt) Succeeded() bool {
 	return a.Status >= http.StatusOK && a.Status < http.StatusMultipleChoices
 }

@@ -30,7 +30,8 @@ type Hook struct {
 	State HookState
 	// Until is when a pause ends; zero if the service does not tell.
 	Until time.Time
-	// Pushes and Pulls tell whether it is called for all pushes of branches, and for pull requests.
+	// Pushes and Pulls report whether it is called for all pushes of branches, and for pull
+	// requests.
 	Pushes, Pulls bool
 }
 

@@ -69,7 +69,7 @@ func CheckRedirect(req *http.Request, via []*http.Request) error {
 
 var shaPattern = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// IsSHA tells whether text is a full commit id.
+// IsSHA reports whether text is a full commit id.
 func IsSHA(text string) bool { return shaPattern.MatchString(text) }
 
 // CheckSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it
@@ -81,5 +81,5 @@ func CheckSHA(sha string) error {
 	return nil
 }
 
-// IsZero tells whether a SHA stands for "nothing".
+// IsZero reports whether a SHA stands for "nothing".
 func IsZero(sha string) bool { return strings.Trim(sha, "0") == "" }

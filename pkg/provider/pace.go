@@ -101,7 +101,7 @@ func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 	return leave, nil
 }
 
-// allowed tells whether a call may be made now, and notes a write that is made.
+// allowed reports whether a call may be made now, and notes a write that is made.
 func (p *Pace) allowed(call Call, made bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

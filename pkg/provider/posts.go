@@ -26,8 +26,8 @@ func (p *Posts) Known(check, id string) {
 	p.ids[check] = id
 }
 
-// Take tells whether the id is all that there is of a check. It is not known again before Known is
-// called: the outcome of the post that follows decides.
+// Take reports whether the id is all that there is of a check. It is not known again before Known
+// is called: the outcome of the post that follows decides.
 func (p *Posts) Take(check, id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

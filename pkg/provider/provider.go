@@ -36,7 +36,7 @@ type Origin struct {
 
 // Webhook turns bytes into values; it knows no client and no cluster.
 type Webhook interface {
-	// Claims tells whether the delivery looks like this service's.
+	// Claims reports whether the delivery looks like this service's.
 	Claims(h http.Header) bool
 	// Peek reads what is needed to find the Repository. Undecodable bodies are an Invalid fault.
 	Peek(h http.Header, body []byte) (Origin, error)
@@ -128,16 +128,16 @@ type Tips interface {
 
 // Access answers who may start a run. An error means that it is not known: wait, never assume.
 type Access interface {
-	// CanWrite tells whether the user has write access or more to the repository. An unknown user
+	// CanWrite reports whether the user has write access or more to the repository. An unknown user
 	// has none. The user is named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)
-	// Member tells whether the user belongs to the repository without perhaps being able to write:
-	// a collaborator or member of the organization at GitHub, a member of the project or of a group
-	// above it at GitLab.
+	// Member reports whether the user belongs to the repository without perhaps being able to
+	// write: a collaborator or member of the organization at GitHub, a member of the project or of
+	// a group above it at GitLab.
 	Member(ctx context.Context, user string) (bool, error)
-	// InTeam tells whether the user is an active member of a team: of the organization's at GitHub,
-	// by its slug; of a group at GitLab, by its full path. A team that the service does not show is
-	// an Invalid fault with reason TeamNotFound, which says what to do.
+	// InTeam reports whether the user is an active member of a team: of the organization's at
+	// GitHub, by its slug; of a group at GitLab, by its full path. A team that the service does not
+	// show is an Invalid fault with reason TeamNotFound, which says what to do.
 	InTeam(ctx context.Context, team, user string) (bool, error)
 	// Actor returns who caused a pull request's event, told being who did by its delivery: told
 	// itself, without a call, where the service signs deliveries. Elsewhere it is whom the service

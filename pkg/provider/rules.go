@@ -52,7 +52,7 @@ type Call struct {
 	Alone string
 }
 
-// Writes tells whether the call changes something.
+// Writes reports whether the call changes something.
 func (c Call) Writes() bool { return c.Method != http.MethodGet && c.Method != http.MethodHead }
 
 // spend takes what the call costs of each budget, and waits until it is there if that is soon.

@@ -54,8 +54,8 @@ func expected(req *http.Request, resp *http.Response, body []byte) error {
 	return f
 }
 
-// IsBlob tells whether data is the file whose id Git has computed: a page, a JSON object, a part of
-// the file and nothing at all have another one.
+// IsBlob reports whether data is the file whose id Git has computed: a page, a JSON object, a part
+// of the file and nothing at all have another one.
 func IsBlob(id string, data []byte) bool {
 	sum := sha1.New() //nolint:gosec // as above
 	if len(id) == hex.EncodedLen(sha256.Size) {

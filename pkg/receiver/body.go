@@ -99,7 +99,7 @@ type incoming struct {
 	// has what came of it.
 	began, piece time.Time
 	has          int
-	// slotted tells whether the body has a slot for large ones.
+	// slotted reports whether the body has a slot for large ones.
 	slotted bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
-// isBudget tells whether a delivery was not recorded because a budget is used up.
+// isBudget reports whether a delivery was not recorded because a budget is used up.
 func isBudget(err error) bool {
 	f := fault.Of(err)
 	return f != nil && budgetScope(f.Reason) != ""

@@ -27,8 +27,8 @@ type Server struct {
 	StuckAfter time.Duration
 	// Wait is how long each call of a delivery to the API server may take.
 	Wait APIWait
-	// Synced tells whether the caches have been filled once. An outage afterwards does not make it
-	// false.
+	// Synced reports whether the caches have been filled once. An outage afterwards does not make
+	// it false.
 	Synced func() bool
 	Logger *zap.SugaredLogger
 

@@ -102,9 +102,9 @@ type delivery struct {
 	// previousKey is where the previous webhook secret is, if the delivery was verified with that
 	// one.
 	previousKey string
-	// admitted tells whether it was taken off the budget of strangers.
+	// admitted reports whether it was taken off the budget of strangers.
 	admitted bool
-	// verified tells whether the sender knows a webhook secret.
+	// verified reports whether the sender knows a webhook secret.
 	verified bool
 	// release gives back the place that the body has; only the first call does.
 	release func()

@@ -172,7 +172,7 @@ func TestRefusedRequests(t *testing.T) {
 	w.wantEvents(0)
 }
 
-// live records nothing and tells whether its context still was.
+// live records nothing and reports whether its context still was.
 type live struct{ err error }
 
 func (l *live) Affords(string, bool, int) error { return nil }

@@ -46,16 +46,16 @@ func (r *Recorder) look(ctx context.Context, name string, spec *v1alpha1.GitEven
 	return r.remembered(ctx, name, spec)
 }
 
-// recent tells whether the signed body of a delivery says that its event happened a moment ago, so
-// that no record of it is deleted yet and there is no tombstone: the sweep lets each stub stay for
-// half an hour (docs/adr/0028). Nothing counts as recent unless the API server has shown lately
+// recent reports whether the signed body of a delivery says that its event happened a moment ago,
+// so that no record of it is deleted yet and there is no tombstone: the sweep lets each stub stay
+// for half an hour (docs/adr/0028). Nothing counts as recent unless the API server has shown lately
 // that its clock and ours agree.
 func (r *Recorder) recent(spec *v1alpha1.GitEventSpec) bool {
 	now := r.Clock.Now()
 	return spec.Body != nil && r.knowsTime(now) && now.Sub(spec.Body.At.Time).Abs() < recentTime
 }
 
-// knowsTime tells whether our clock has gone on evenly since it was compared. The two ways to
+// knowsTime reports whether our clock has gone on evenly since it was compared. The two ways to
 // subtract differ if it was set: one is of what it says, the other of the time that has passed. The
 // API server's may be set as well, so that it is compared now and then.
 func (r *Recorder) knowsTime(now time.Time) bool {

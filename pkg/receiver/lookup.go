@@ -141,7 +141,7 @@ type Lookup struct {
 	Cached, Live View
 	// Unverified is as Live, with a client that no delivery of a known sender needs.
 	Unverified View
-	// Named tells whether any Repository names a canonical URL, as far as a cache knows.
+	// Named reports whether any Repository names a canonical URL, as far as a cache knows.
 	Named func(canonical string) bool
 	// Beside are the Repositories that name the URL, and what returns all of the same group, as far
 	// as a cache knows.

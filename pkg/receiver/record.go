@@ -86,7 +86,7 @@ type parcel struct {
 	taken, made int64
 }
 
-// whole tells whether the body fits into its event.
+// whole reports whether the body fits into its event.
 func (p *parcel) whole() bool {
 	return p.packed != nil && len(p.packed.Stream) < v1alpha1.MaxPayloadBytes
 }

@@ -47,11 +47,11 @@ func (h *Handler) ownerOf(ctx context.Context, d *delivery, canonical string) (*
 	return nil, &a
 }
 
-// vouch tells whether a delivery for a URL that is not Known has the webhook secret of a Repository
-// that names the URL, of one of its group, or of the global one. A group's webhook delivers for all
-// its projects, and GitLab disables it when those that nobody has onboarded are answered with
-// errors (L8, A12). A secret that is missing vouches for nobody; it is an error when one cannot be
-// read, or is missing for the URL itself.
+// vouch reports whether a delivery for a URL that is not Known has the webhook secret of a
+// Repository that names the URL, of one of its group, or of the global one. A group's webhook
+// delivers for all its projects, and GitLab disables it when those that nobody has onboarded are
+// answered with errors (L8, A12). A secret that is missing vouches for nobody; it is an error when
+// one cannot be read, or is missing for the URL itself.
 func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (bool, error) {
 	vouchers, err := h.vouchers(ctx, canonical)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *Handler) voucherSecret(ctx context.Context, v voucher) (secrets.Secret,
 	return h.Services.Copy(v.key)
 }
 
-// voucher is where a webhook secret is kept; named tells whether a Repository that names the
+// voucher is where a webhook secret is kept; named reports whether a Repository that names the
 // delivery's URL does.
 type voucher struct {
 	key   pacv1alpha1.SecretKey

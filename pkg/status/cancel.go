@@ -4,8 +4,8 @@ package status
 
 import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 
-// cancelling says of a run that somebody wants to end that it has not ended yet, and tells whether
-// it is one. It is never called cancelled before it is over: it may still succeed.
+// cancelling says of a run that somebody wants to end that it has not ended yet, and reports
+// whether it is one. It is never called cancelled before it is over: it may still succeed.
 func (in Input) cancelling(c *Check, run RunState) bool {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil {

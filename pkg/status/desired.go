@@ -181,7 +181,7 @@ func why(event *v1alpha1.GitEvent) string {
 	return "The event cannot be served any more: " + code(cmp.Or(event.Status.Plan.Message, event.Status.Plan.Reason))
 }
 
-// seen tells whether the check exists at the Git service, or may exist there.
+// seen reports whether the check exists at the Git service, or may exist there.
 func seen(event *v1alpha1.GitEvent, key string) bool {
 	for _, c := range event.Status.Checks {
 		if c.Key == key {

@@ -76,12 +76,12 @@ func apiTrouble(words string) (string, bool) {
 	return "", false
 }
 
-// echoesOutage tells whether words speak of a part of the cluster that could not be reached.
+// echoesOutage reports whether words speak of a part of the cluster that could not be reached.
 func echoesOutage(words string) bool {
 	return slices.ContainsFunc(outageWords(), func(sign string) bool { return strings.Contains(words, sign) })
 }
 
-// isTekton tells whether a webhook is Tekton's own, whose refusals are about the text.
+// isTekton reports whether a webhook is Tekton's own, whose refusals are about the text.
 func isTekton(webhook string) bool { return strings.HasSuffix(webhook, ".pipeline.tekton.dev") }
 
 // splitHint separates Tekton's guess from its message, and names the Task the guess is about.

@@ -67,7 +67,7 @@ func Newest(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	return events[:min(len(events), 1+maxBefore)]
 }
 
-// Tells tells whether the comment that answers commands is about one of them: of many only the
+// Tells reports whether the comment that answers commands is about one of them: of many only the
 // newest are in it.
 func Tells(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
 	return slices.ContainsFunc(Newest(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
@@ -212,7 +212,7 @@ func because(event *v1alpha1.GitEvent) (lines []string) {
 	return lines
 }
 
-// tells tells whether the reason of a decision says something that the reply does not say yet.
+// tells reports whether the reason of a decision says something that the reply does not say yet.
 func tells(plan *v1alpha1.Plan, d *v1alpha1.Decision) bool {
 	return d.Reason != v1alpha1.NotNamed && !strings.HasPrefix(d.Reason, "selected") &&
 		!strings.HasPrefix(plan.Message, "nothing was started")

@@ -18,7 +18,7 @@ const maxBrief = 400
 
 // Facts are what the cluster says about the objects a failed run names.
 type Facts struct {
-	// TaskExists tells whether a Task exists, by its name or by "namespace/name"; an absent key
+	// TaskExists reports whether a Task exists, by its name or by "namespace/name"; an absent key
 	// means that nobody looked.
 	TaskExists map[string]bool
 }

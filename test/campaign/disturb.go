@@ -54,5 +54,5 @@ func disturbance(r *rand.Rand) disturbing {
 	})
 }
 
-// widest tells whether everything needs the target.
+// widest reports whether everything needs the target.
 func widest(target string) bool { return target == cluster.APIServer || target == cluster.Etcd }

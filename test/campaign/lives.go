@@ -51,7 +51,7 @@ func (p *part) ends() {
 	p.life.ended = true
 }
 
-// unmeant tells whether a process has ended and the campaign has not done it.
+// unmeant reports whether a process has ended and the campaign has not done it.
 func (p *part) unmeant(l *life) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *stage) lost(what, log string) {
 	})
 }
 
-// withoutSettings tells whether the last words of a log are those of knative's start, of settings
+// withoutSettings reports whether the last words of a log are those of knative's start, of settings
 // or a version that cannot be read. What else the process does may have said a few more before it
 // had ended.
 func withoutSettings(log string) bool {

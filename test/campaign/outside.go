@@ -95,7 +95,7 @@ func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violat
 	return broken
 }
 
-// approval tells whether a commit was approved, and whether it is a stranger's.
+// approval reports whether a commit was approved, and whether it is a stranger's.
 func (s *stage) approval(sha string) (approved, foreign bool) {
 	i := slices.IndexFunc(s.repositories, func(r *repository) bool {
 		r.mu.Lock()

@@ -77,7 +77,7 @@ func (s *stage) replace(process *installation.Process, p *part) bool {
 	return p.Wait(ctx) == nil && p.Start(ctx) == nil
 }
 
-// calm tells whether nothing is disturbed, and every receiver is ready: after an etcd was killed,
+// calm reports whether nothing is disturbed, and every receiver is ready: after an etcd was killed,
 // an API server may keep one from filling its caches for longer than a start may take.
 func (s *stage) calm(ctx context.Context) bool {
 	for _, p := range s.parts {

@@ -36,8 +36,8 @@ func (s *stage) heads() invariants.Heads {
 	return all
 }
 
-// redelivers tells whether what was answered 503, or not at all, is delivered again: the controller
-// asks GitHub for that.
+// redelivers reports whether what was answered 503, or not at all, is delivered again: the
+// controller asks GitHub for that.
 func (r *repository) redelivers() bool { return r.service == onGitHub }
 
 // ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second
@@ -61,15 +61,15 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 	return broken
 }
 
-// startsNothing tells whether an event has ended without its pipelines for a reason that nothing in
-// a campaign causes. What may end one is a newer event, a command that cancels, and processes that
-// are killed so often in its reconciles that it is parked.
+// startsNothing reports whether an event has ended without its pipelines for a reason that nothing
+// in a campaign causes. What may end one is a newer event, a command that cancels, and processes
+// that are killed so often in its reconciles that it is parked.
 func startsNothing(s *v1alpha1.GitEventStatus) bool {
 	never := []v1alpha1.Disposition{v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped}
 	return slices.Contains(never, s.Disposition) && !parked(s)
 }
 
-// parked tells whether the planning of an event was given up because it did not end.
+// parked reports whether the planning of an event was given up because it did not end.
 func parked(s *v1alpha1.GitEventStatus) bool {
 	return s.Plan != nil && s.Plan.Reason == planning.ReasonParked
 }

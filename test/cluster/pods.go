@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ends tells whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
+// ends reports whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
 func ends(pod *corev1.Pod) bool {
 	ofTaskRun := func(owner metav1.OwnerReference) bool { return owner.Kind == "TaskRun" }
 	return slices.ContainsFunc(pod.OwnerReferences, ofTaskRun) && pod.Annotations[HoldAnnotation] != "true"

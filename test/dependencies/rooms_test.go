@@ -68,7 +68,7 @@ func ours(t *testing.T) (packages map[string]pkg, imports map[string][]string) {
 	}
 }
 
-// known tells whether a package has values that everything may know.
+// known reports whether a package has values that everything may know.
 func known(path string) bool {
 	return strings.HasPrefix(path, "pkg/apis/") || slices.Contains([]string{"pkg/fault", "pkg/git", "pkg/runtime/panics"}, path)
 }

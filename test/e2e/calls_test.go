@@ -122,7 +122,7 @@ func (w *world) callsIn(log io.Reader, names map[string]bool) map[string]int {
 	return items
 }
 
-// aboutOne tells whether a name is an event's, or that of the page with its tombstone.
+// aboutOne reports whether a name is an event's, or that of the page with its tombstone.
 func aboutOne(names map[string]bool, name string) bool {
 	for event := range names {
 		if name == event || name == tombstone.PageOf(event) {
@@ -132,8 +132,8 @@ func aboutOne(names map[string]bool, name string) bool {
 	return false
 }
 
-// forEvents tells whether a call is made for an event. Those that are not have a rate of their own,
-// however many events there are.
+// forEvents reports whether a call is made for an event. Those that are not have a rate of their
+// own, however many events there are.
 func forEvents(call auditEvent, userAgent string) bool {
 	ref := call.ObjectRef
 	switch {

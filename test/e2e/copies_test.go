@@ -38,8 +38,8 @@ func (w *world) copyIn() (shard, id string) {
 	return webhooksecret.ShardName(webhooksecret.ShardOf(id)), id
 }
 
-// forNoEvent tells whether a controller made the call to copy webhook secrets or to look for missed
-// deliveries: no event waits for either.
+// forNoEvent reports whether a controller made the call to copy webhook secrets or to look for
+// missed deliveries: no event waits for either.
 func forNoEvent(c cluster.Call) bool {
 	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries") || strings.HasSuffix(c.UserAgent, "/webhooks")
 }

@@ -47,7 +47,7 @@ func (t trial) String() string {
 	return fmt.Sprintf("%s, call %d (%s, number %d)", t.fault, t.at.k, t.at.name, t.at.nth)
 }
 
-// mayMiss tells whether a fault-free event may do without the call: two changes of a run may wake
+// mayMiss reports whether a fault-free event may do without the call: two changes of a run may wake
 // the controller once.
 func (p point) mayMiss() bool { return p.name == "get gitevents" && p.nth > 1 }
 
@@ -113,7 +113,7 @@ func (l *lane) newEvent() (event, error) {
 	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 
-// made tells whether a controller made the call for the event: not for its leases, its informers,
+// made reports whether a controller made the call for the event: not for its leases, its informers,
 // its settings, its sweep, its Repositories, its preflight or its copies of webhook secrets.
 func (e event) made(c cluster.Call) bool {
 	if strings.HasSuffix(c.UserAgent, "/preflight") || forNoEvent(c) {

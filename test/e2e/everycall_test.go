@@ -74,7 +74,7 @@ func TestEveryCallFails(t *testing.T) {
 	})
 }
 
-// takesTurn tells whether it is the turn of class i of so many at a point. The two services have
+// takesTurn reports whether it is the turn of class i of so many at a point. The two services have
 // different turns.
 func takesTurn(at point, on kind, i, classes int) bool {
 	k := at.k

@@ -132,8 +132,8 @@ func (w *world) ends(p *installation.Process) {
 	w.must(p.Wait(ctx))
 }
 
-// released tells whether the process begins nothing new: it has let go of the leases under which it
-// does not work.
+// released reports whether the process begins nothing new: it has let go of the leases under which
+// it does not work.
 func (w *world) released(p *installation.Process) error {
 	if !strings.Contains(w.log(p), "has stopped leading") {
 		return fmt.Errorf("%s still leads", p.Name())

@@ -69,7 +69,7 @@ func twoReconcile(t *testing.T, on kind) {
 	w.endsOnce(sha, "both")
 }
 
-// made tells whether the process has made a call of that name.
+// made reports whether the process has made a call of that name.
 func (w *world) made(p *installation.Process, name string) error {
 	for _, call := range p.Proxy.Calls() {
 		if nameOf(call) == name {

@@ -156,7 +156,7 @@ func (w *world) unpatched(sha string, b broken) {
 	w.toldOnce(event.Name)
 }
 
-// logsPatchFailure tells whether the controller's log has the error in the words of the issue.
+// logsPatchFailure reports whether the controller's log has the error in the words of the issue.
 func (w *world) logsPatchFailure(run, words string) error {
 	want := fmt.Sprintf("failed to patch pipelinerun %s/%s: %s", w.ci, run, strings.ReplaceAll(words, "RUN", run))
 	lines := w.logged(w.controller())

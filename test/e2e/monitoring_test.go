@@ -183,8 +183,8 @@ func (p page) sum(s selector) (sum float64) {
 	return sum
 }
 
-// movement tells whether an alert's metrics have moved as its condition moves them; the error says
-// what they show.
+// movement reports whether an alert's metrics have moved as its condition moves them; the error
+// says what they show.
 type movement func(q query, before, after page) error
 
 // rises: each of the selected sums is higher than before.

@@ -125,7 +125,7 @@ func (i *Installation) name(component string) string {
 	return fmt.Sprintf("%s-%s-%d", i.Namespace, component, i.started[component])
 }
 
-// Answers tells whether a process answers 200 at a URL.
+// Answers reports whether a process answers 200 at a URL.
 func Answers(ctx context.Context, url string) error {
 	_, err := Fetch(ctx, url)
 	return err

@@ -81,7 +81,7 @@ func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 	}
 }
 
-// mayEnd tells whether an event may end what another one has started: both are of one Repository
+// mayEnd reports whether an event may end what another one has started: both are of one Repository
 // and of one pull request or commit. What a newer commit of a branch ends is of another one.
 func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	newer := strings.HasPrefix(why.Why, "superseded by ") // docs/running.md
@@ -91,7 +91,7 @@ func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	return newer || by.cancels > 0 && by.Spec.Subject() == event.Spec.Subject()
 }
 
-// toldToEnd tells whether somebody has told Tekton to end a PipelineRun.
+// toldToEnd reports whether somebody has told Tekton to end a PipelineRun.
 func toldToEnd(run *pipelinev1.PipelineRun) bool {
 	return slices.Contains([]pipelinev1.PipelineRunSpecStatus{
 		pipelinev1.PipelineRunSpecStatusCancelled, pipelinev1.PipelineRunSpecStatusCancelledRunFinally, pipelinev1.PipelineRunSpecStatusStoppedRunFinally,

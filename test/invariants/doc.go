@@ -35,7 +35,7 @@ type Check struct {
 	Line bool
 }
 
-// Tells tells whether people can read the words there. GitLab has room for their start, and where
+// Tells reports whether people can read the words there. GitLab has room for their start, and where
 // nothing failed for none: the PipelineRun and the GitEvent have them whole.
 func (c Check) Tells(words string) bool {
 	all := c.Title + "\n" + c.Summary + "\n" + c.Text

@@ -211,7 +211,7 @@ func (h *History) waits(v cluster.Version, id string, event *v1alpha1.GitEvent, 
 	}
 }
 
-// waitsFor tells whether a run says that it waits for one of these reasons.
+// waitsFor reports whether a run says that it waits for one of these reasons.
 func waitsFor(event *v1alpha1.GitEvent, run *v1alpha1.Run, reasons ...string) bool {
 	return slices.ContainsFunc(event.Status.Waits, func(w v1alpha1.Wait) bool {
 		return w.Step == v1alpha1.StepCreate+run.Name && slices.Contains(reasons, w.Reason)

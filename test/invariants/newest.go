@@ -121,7 +121,7 @@ func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation)
 	return broken
 }
 
-// goesOn tells whether a newer run should have ended an older one: its event has settled, long
+// goesOn reports whether a newer run should have ended an older one: its event has settled, long
 // after the older run was planned, and the older one was neither over nor told to end; or both have
 // gone on beside each other for long. replaced is when Git got a commit that is newer than both.
 func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
@@ -147,6 +147,6 @@ func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 // server may be away for most of that time.
 const beside = 8
 
-// before tells whether something has happened, and before another thing, which may not have
+// before reports whether something has happened, and before another thing, which may not have
 // happened.
 func before(at, other time.Time) bool { return !at.IsZero() && (other.IsZero() || at.Before(other)) }

@@ -154,7 +154,7 @@ func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// failed tells whether Tekton says of a run that is there that it failed, and not that somebody
+// failed reports whether Tekton says of a run that is there that it failed, and not that somebody
 // cancelled it.
 func (e *Evidence) failed(run v1alpha1.Run) bool {
 	cancelled := []pipelinev1.PipelineRunReason{

@@ -104,7 +104,7 @@ func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	}
 }
 
-// before tells whether a run is to be served before another one: it was recorded in an earlier
+// before reports whether a run is to be served before another one: it was recorded in an earlier
 // second, or is of the same event and has the lower name. Whose events were recorded in one second
 // may be served in either order.
 func (q *queued) before(other *queued) bool {

@@ -112,7 +112,7 @@ func (d document) kind(group, version, kind string) jsonSchema {
 	return nil
 }
 
-// has tells whether a path that ends so is served.
+// has reports whether a path that ends so is served.
 func (d document) has(end string) bool {
 	for path := range d.Paths {
 		if strings.HasSuffix(path, end) {

@@ -39,8 +39,8 @@ type Comment struct {
 	SHA string
 }
 
-// Decide tells whether a comment approves the head that the pull request has now, given the moments
-// that are known, in any order. The sentence says why not, for people; it names the head.
+// Decide reports whether a comment approves the head that the pull request has now, given the
+// moments that are known, in any order. The sentence says why not, for people; it names the head.
 //
 // What is certain: a commit that this approves was the head before the comment was written, and of
 // all heads that are known from before the comment it was the last.
@@ -79,7 +79,7 @@ func Misnamed(sha, head string) (why string) {
 	return ""
 }
 
-// proven tells whether the head was so when the comment was written, and since. Two commits that
+// proven reports whether the head was so when the comment was written, and since. Two commits that
 // were heads in the same second cannot be put into an order: then none of them is approved.
 func proven(c Comment, head string, known []Head) (approved bool, why string) {
 	unknown := fmt.Sprintf(
@@ -132,7 +132,7 @@ func newest(known []Head, chosen func(Head) bool) (last []Head) {
 	return last
 }
 
-// all tells whether the moments are all of one commit.
+// all reports whether the moments are all of one commit.
 func all(heads []Head, sha string) bool {
 	for _, h := range heads {
 		if h.SHA != sha {

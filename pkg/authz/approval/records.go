@@ -52,8 +52,8 @@ func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what strin
 	return ""
 }
 
-// Waits tells whether an event of the commit waits for approval, or did, or may when it is planned:
-// somebody else than the author of the pull request has caused it.
+// Waits reports whether an event of the commit waits for approval, or did, or may when it is
+// planned: somebody else than the author of the pull request has caused it.
 func Waits(recorded []history.Record, sha string) bool {
 	for _, r := range recorded {
 		if r.SHA() == sha && (r.Event.Status.Disposition == v1alpha1.DispositionPending || mayWait(r.Event)) {
@@ -69,9 +69,9 @@ func mayWait(event *v1alpha1.GitEvent) bool {
 		!strings.EqualFold(spec.Actor, spec.PullRequest.Author)
 }
 
-// Unread tells whether the commit was pushed by somebody else than the author of the pull request,
-// and that waits for approval or may when it is planned; and nobody who may has run the commit
-// since.
+// Unread reports whether the commit was pushed by somebody else than the author of the pull
+// request, and that waits for approval or may when it is planned; and nobody who may has run the
+// commit since.
 func Unread(recorded []history.Record, sha string) (unread bool) {
 	for _, r := range recorded {
 		spec, st := &r.Event.Spec, &r.Event.Status

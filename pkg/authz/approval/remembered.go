@@ -43,7 +43,7 @@ func Given(recorded []history.Record) (given *v1alpha1.Approval, forgotten strin
 	return given, ""
 }
 
-// Remembered tells whether a commit has run by an approval of another one.
+// Remembered reports whether a commit has run by an approval of another one.
 func Remembered(recorded []history.Record, sha string) bool {
 	for _, r := range recorded {
 		if plan := r.Event.Status.Plan; plan != nil && plan.HeadSHA == sha && plan.Approval != nil &&

@@ -36,7 +36,7 @@ type Files = interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 }
 
-// prove tells whether a namespace may have a URL, by the administrator's list or by the file.
+// prove reports whether a namespace may have a URL, by the administrator's list or by the file.
 // listed is true if the list has the URL, so that the file does not matter. Without the proof the
 // error is an Ignored fault; any other says that it is not known.
 func prove(ctx context.Context, owners config.Owners, url, namespace string, files Files) (listed bool, err error) {

@@ -32,11 +32,11 @@ type People struct {
 	names map[string]bool // in lower case
 }
 
-// Has tells whether the user is one of them. No Git service tells cases apart in the names of
+// Has reports whether the user is one of them. No Git service tells cases apart in the names of
 // accounts.
 func (p People) Has(user string) bool { return user != "" && p.names[strings.ToLower(user)] }
 
-// Any tells whether there is anybody.
+// Any reports whether there is anybody.
 func (p People) Any() bool { return len(p.names) > 0 }
 
 // lists are those of OWNERS, and of each of its filters. Other fields (labels, options) are of

@@ -70,8 +70,8 @@ func (in Input) grants(who Person) []Fact {
 	return append(facts, Owner)
 }
 
-// right tells whether a person has the right to what the event asks for. If that is not known, ask
-// is the fact to ask for next.
+// right reports whether a person has the right to what the event asks for. If that is not known,
+// ask is the fact to ask for next.
 func (in Input) right(who Person) (has bool, ask Fact) {
 	for _, fact := range in.grants(who) {
 		granted, known := in.Known[Question{who, fact}]
@@ -85,9 +85,9 @@ func (in Input) right(who Person) (has bool, ask Fact) {
 	return false, ""
 }
 
-// policed tells whether a list of the Repository's policy says who may do what the person did. The
-// list ok_to_test is about commands that start something, the list pull_request about pull requests
-// and other comments; to cancel needs neither.
+// policed reports whether a list of the Repository's policy says who may do what the person did.
+// The list ok_to_test is about commands that start something, the list pull_request about pull
+// requests and other comments; to cancel needs neither.
 func (in Input) policed(who Person) bool {
 	return in.Policy != nil && (who != Commenter || in.Command != Cancel)
 }
@@ -111,6 +111,6 @@ func (in Input) Teams(who Person) []string {
 	return teams
 }
 
-// closed tells whether a policy is there that lets nobody do what the person did: its list is
+// closed reports whether a policy is there that lets nobody do what the person did: its list is
 // missing or names no team.
 func (in Input) closed(who Person) bool { return in.policed(who) && len(in.Teams(who)) == 0 }

@@ -58,7 +58,7 @@ func (in Input) pull() bool { return in.Trigger == v1alpha1.TriggerPullRequest }
 // says who may start it. Then only accounts with write access can push to it.
 func (in Input) ownBranch() bool { return in.SameRepository && !in.policed(Author) }
 
-// acted tells whether the decision depends on who changed the pull request. It does not for a
+// acted reports whether the decision depends on who changed the pull request. It does not for a
 // comment, whose author has been asked for already, nor for a branch of the repository, which only
 // writers can change.
 func (in Input) acted() bool { return in.pull() && !in.Comment && !in.ownBranch() }

@@ -88,7 +88,7 @@ func ShardNumber(name string) (int, bool) {
 	return 0, false
 }
 
-// Complete tells whether a shard, which may be nil, was filled once.
+// Complete reports whether a shard, which may be nil, was filled once.
 func Complete(shard *corev1.Secret) bool {
 	return shard != nil && shard.Annotations[CompleteAnnotation] == "true"
 }
@@ -106,7 +106,7 @@ func In(secret *corev1.Secret, key string) (Value, bool) {
 	return v, len(v.Current) > 0
 }
 
-// TooLong tells whether a value has more bytes than are copied.
+// TooLong reports whether a value has more bytes than are copied.
 func (v Value) TooLong() bool {
 	return len(v.Current) > MaxValueBytes || len(v.Previous) > MaxValueBytes
 }

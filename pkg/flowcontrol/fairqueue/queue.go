@@ -26,7 +26,7 @@ type line struct {
 	served uint64 // when one of them was last called, or the first one came
 }
 
-// stands tells whether the event stands in the line already.
+// stands reports whether the event stands in the line already.
 func (e *event) stands(key lineKey) bool {
 	if key.visits {
 		return e.atVisit != nil
@@ -182,11 +182,12 @@ func (e *event) keep(shares []*share, visits bool) {
 	}
 }
 
-// idle tells whether an event may be called. One that is worked on keeps its place until that ends.
+// idle reports whether an event may be called. One that is worked on keeps its place until that
+// ends.
 func (e *event) idle() bool { return !e.attended && e.work == nil }
 
-// before tells whether a line is served before another one: that of the installation which has the
-// fewest turns, then the one whose last turn is the longest ago; within an installation one of
+// before reports whether a line is served before another one: that of the installation which has
+// the fewest turns, then the one whose last turn is the longest ago; within an installation one of
 // renewals, then that of the namespace which has the fewest turns there, then the longest ago;
 // within a namespace pull requests and others in turn, however many Repositories have pull
 // requests.

@@ -90,13 +90,13 @@ func (t *Turns) full(shares []*share) *share {
 	return nil
 }
 
-// taken tells whether all turns of a share are.
+// taken reports whether all turns of a share are.
 func (t *Turns) taken(s *share) bool {
 	now := t.options.Now()
 	return s.taken >= s.limit || now.Before(s.rests) || s.window != nil && s.taken >= s.window.turns(now)
 }
 
-// before tells whether a share has fewer turns taken than another one, or as many and none for
+// before reports whether a share has fewer turns taken than another one, or as many and none for
 // longer. It is not decided for a share and itself.
 func (s *share) before(other *share) (first, decided bool) {
 	switch {

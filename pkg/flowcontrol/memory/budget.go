@@ -87,7 +87,7 @@ func (r *Room) take(event, owner string, more, held int) bool {
 	return true
 }
 
-// fits tells whether an event that holds so much finds what it wishes beside those who stand in
+// fits reports whether an event that holds so much finds what it wishes beside those who stand in
 // line before it. One that was let in goes on: who begins stands in line, and who needs much from
 // now on.
 func (r *Room) fits(w wish, held int, before ahead) bool {
@@ -102,8 +102,8 @@ func (r *Room) fits(w wish, held int, before ahead) bool {
 	return w.need <= r.left-before.much || w.need <= min(r.left, forSmall-r.little)
 }
 
-// Waits tells whether an event stands in line. It keeps its place, and is woken: until then nothing
-// needs to be done for it.
+// Waits reports whether an event stands in line. It keeps its place, and is woken: until then
+// nothing needs to be done for it.
 func (r *Room) Waits(event string) (waits bool) {
 	r.change(func() { waits = r.line.has(event) })
 	return waits

@@ -119,5 +119,5 @@ func (a *ahead) add(w wish, owned map[string]int) {
 	a.owners[w.owner] = true
 }
 
-// blocks tells whether an event of an owner that needs much has to wait for those before it.
+// blocks reports whether an event of an owner that needs much has to wait for those before it.
 func (a *ahead) blocks(owner string) bool { return a.much > 0 || a.owners[owner] }

@@ -119,7 +119,7 @@ func Place(place int) string {
 // inLine is what follows the place in what a run that waits is told.
 const inLine = " in the line"
 
-// Shows tells whether what a run that waits was told names its place still.
+// Shows reports whether what a run that waits was told names its place still.
 func Shows(text string, place int) bool { return strings.HasPrefix(text, Place(place)+inLine) }
 
 // maxNames is how many runs that have a slot are named to one that waits.

@@ -120,7 +120,7 @@ func newEnvironment(standard, more []string, options ...cel.EnvOption) (*Environ
 	return e, nil
 }
 
-// identifier tells whether a name can be written in an expression.
+// identifier reports whether a name can be written in an expression.
 func identifier(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || (r|0x20 >= 'a' && r|0x20 <= 'z')

@@ -146,7 +146,7 @@ func hide(inner map[int64]bool, e ast.Expr) {
 	}
 }
 
-// readable tells whether a node is one of PaC's variables, or a field of one.
+// readable reports whether a node is one of PaC's variables, or a field of one.
 func readable(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -162,7 +162,7 @@ func readable(e ast.Expr) bool {
 	return false
 }
 
-// rooted tells whether a chain of fields and keys begins at body, headers or files.
+// rooted reports whether a chain of fields and keys begins at body, headers or files.
 func rooted(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:

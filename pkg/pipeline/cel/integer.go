@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Integer tells whether the expression may give a whole number, as far as that is known before it
+// Integer reports whether the expression may give a whole number, as far as that is known before it
 // is evaluated.
 func (p *Program) Integer() bool {
 	t := p.ast.OutputType()

@@ -47,7 +47,7 @@ func pathChanged() cel.EnvOption {
 	}
 }
 
-// anyPath tells whether a changed file matches the pattern.
+// anyPath reports whether a changed file matches the pattern.
 func anyPath(pattern, files ref.Val) ref.Val {
 	text, ok := pattern.Value().(string)
 	if !ok {

@@ -85,7 +85,7 @@ func (e *Environment) Compile(text string) (*Program, error) {
 	return p, nil
 }
 
-// Boolean tells whether the expression may be true or false, as far as that is known before it is
+// Boolean reports whether the expression may be true or false, as far as that is known before it is
 // evaluated.
 func (p *Program) Boolean() bool {
 	t := p.ast.OutputType()
@@ -251,12 +251,13 @@ func (p *Program) walk(visit func(ast.Expr)) {
 	ast.PostOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(visit))
 }
 
-// Mentions tells whether the expression reads one of the names, as a variable, a field or a key.
+// Mentions reports whether the expression reads one of the names, as a variable, a field or a key.
 func (p *Program) Mentions(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return p.mentioned[name] })
 }
 
-// Reads tells whether the expression reads a variable; fields and keys of the same name are others.
+// Reads reports whether the expression reads a variable; fields and keys of the same name are
+// others.
 func (p *Program) Reads(variable string) bool {
 	found := false
 	p.walk(func(e ast.Expr) { found = found || e.Kind() == ast.IdentKind && e.AsIdent() == variable })
@@ -298,7 +299,7 @@ func (p *Program) Undeclared(name string) error {
 	return invalid(line, column, "undeclared reference to '"+name+"': the param does not apply to this event")
 }
 
-// Quotes tells whether one of the expression's strings contains the text.
+// Quotes reports whether one of the expression's strings contains the text.
 func (p *Program) Quotes(text string) bool {
 	found := false
 	p.walk(func(e ast.Expr) {

@@ -136,7 +136,7 @@ func (r *reader) line(line string) error {
 	return r.add(read)
 }
 
-// begins tells whether a line begins with a command.
+// begins reports whether a line begins with a command.
 func (r *reader) begins(line string) (kind Kind, rest string, isCommand bool) {
 	text, found := strings.CutPrefix(trim(line), "/")
 	if !found {
@@ -261,7 +261,7 @@ func (r *reader) approves(rest string) error {
 	return nil
 }
 
-// isCommit tells whether text, in lower case, is the beginning of a commit id or all of it.
+// isCommit reports whether text, in lower case, is the beginning of a commit id or all of it.
 func isCommit(text string) bool {
 	const shortest, longest = 7, 64 // Pipelines-as-Code's shortest, and a SHA-256
 	return len(text) >= shortest && len(text) <= longest && strings.Trim(text, "0123456789abcdef") == ""

@@ -106,7 +106,7 @@ func (m *markdown) element(line string) {
 // fencePattern is the beginning of a code block, in a list or not (https://spec.commonmark.org/0.31.2/#fenced-code-blocks).
 var fencePattern = regexp.MustCompile("^( {0,3})((?:(?:[-*+]|[0-9]{1,9}[.)]) {1,4})*)(```+|~~~+)(.*)$")
 
-// opens tells whether a line opens a code block.
+// opens reports whether a line opens a code block.
 func (m *markdown) opens(line string) bool {
 	found := fencePattern.FindStringSubmatch(line)
 	if found == nil {
@@ -123,7 +123,7 @@ func (m *markdown) opens(line string) bool {
 	return true
 }
 
-// closes tells whether a line closes the code block.
+// closes reports whether a line closes the code block.
 func (m *markdown) closes(line string) bool {
 	text := strings.TrimLeft(line, " ")
 	end := strings.TrimRight(text, blanks)

@@ -142,7 +142,7 @@ func (w *words) ref(word, behind string) (rest string, err error) {
 	return behind, nil
 }
 
-// isRef tells whether Git may have a branch or tag of the name
+// isRef reports whether Git may have a branch or tag of the name
 // (https://git-scm.com/docs/git-check-ref-format), as far as it matters to whoever writes it into
 // an address. It is shorter than what events hold.
 func isRef(name string) bool {

@@ -78,7 +78,7 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	return g, nil
 }
 
-// Match tells whether the pattern matches the whole text.
+// Match reports whether the pattern matches the whole text.
 func (g *Glob) Match(text string) bool {
 	for _, alternative := range g.alternatives {
 		if alternative.Match(text) {

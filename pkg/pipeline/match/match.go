@@ -132,7 +132,7 @@ type Decision struct {
 	Needs template.Needs
 }
 
-// Select tells whether the event starts the pipeline, and why. What is not known yet is asked for
+// Select reports whether the event starts the pipeline, and why. What is not known yet is asked for
 // only if everything that is known leaves the decision open. The error is always a fault.Invalid:
 // an annotation that is not written as docs/language.md says. Neither the decision nor the error
 // holds a secret.

@@ -14,10 +14,10 @@ func OfNamed(annotations map[string]string) map[string]string {
 	return only(annotations, pipelinesascode.TargetNamespace)
 }
 
-// SelectNamed tells whether the event starts a pipeline that somebody asks for by its name. It does
-// for pipelines that are made for the event: on-event lists its trigger, the expression is true, or
-// there is neither and they are started by hand only. Given OfNamed it does whenever the namespace
-// is the pipeline's. The contract is that of Select.
+// SelectNamed reports whether the event starts a pipeline that somebody asks for by its name. It
+// does for pipelines that are made for the event: on-event lists its trigger, the expression is
+// true, or there is neither and they are started by hand only. Given OfNamed it does whenever the
+// namespace is the pipeline's. The contract is that of Select.
 func SelectNamed(ev Event, p Pipeline) (Decision, error) {
 	if d := elsewhere(ev, p.Annotations); d.Reason != "" {
 		return d, nil

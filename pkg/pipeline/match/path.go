@@ -60,7 +60,7 @@ func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, erro
 	}, nil
 }
 
-// incomplete tells whether a pipeline that was selected reads paths from a list that was cut.
+// incomplete reports whether a pipeline that was selected reads paths from a list that was cut.
 func incomplete(ev Event, annotations map[string]string) bool {
 	_, change := annotations[pipelinesascode.OnPathChange]
 	_, ignore := annotations[pipelinesascode.OnPathChangeIgnore]

@@ -35,7 +35,7 @@ func compile(text string) (pattern, error) {
 	return p, err
 }
 
-// match tells whether the pattern matches a ref or a path.
+// match reports whether the pattern matches a ref or a path.
 func (p pattern) match(ref string) bool {
 	if p.text == ref {
 		return true
@@ -46,8 +46,8 @@ func (p pattern) match(ref string) bool {
 	return p.glob.Match(ref)
 }
 
-// matchRef tells whether a pattern of an author matches the ref of an event. Equality counts before
-// the pattern is read.
+// matchRef reports whether a pattern of an author matches the ref of an event. Equality counts
+// before the pattern is read.
 func matchRef(text, ref string) (bool, error) {
 	if text == ref {
 		return true, nil

@@ -31,7 +31,7 @@ const reasonTooMuch = "TooMuchYAML"
 // budget is what has been read for one event.
 type budget struct{ nodes, text, searched int }
 
-// over tells whether there is more than is read for one event.
+// over reports whether there is more than is read for one event.
 func (b budget) over() bool { return b.nodes > maxEventNodes || b.text > maxEventText }
 
 // tooMuch is the fault of the document at which a budget ends.

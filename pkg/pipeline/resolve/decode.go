@@ -77,7 +77,7 @@ func retype(data []byte, wrong *json.UnmarshalTypeError, plain map[string]bool) 
 	return slices.Concat(data[:start], []byte(text), data[end:])
 }
 
-// fits tells whether a text, without quotes, is a value of a kind.
+// fits reports whether a text, without quotes, is a value of a kind.
 func fits(text string, kind reflect.Kind) bool {
 	if kind == reflect.Bool {
 		return text == "true" || text == "false"

@@ -117,7 +117,7 @@ func split(file git.File, local bool) ([]*document, error) {
 	return documents, nil
 }
 
-// content tells whether a document says anything, and how many lines precede that.
+// content reports whether a document says anything, and how many lines precede that.
 func content(source string) (line int, found bool) {
 	for text := range strings.Lines(source) {
 		text = strings.TrimSpace(text)
@@ -129,8 +129,8 @@ func content(source string) (line int, found bool) {
 	return 0, false
 }
 
-// onlySeparator tells whether a trimmed line holds nothing but a document marker with or without a
-// comment.
+// onlySeparator reports whether a trimmed line holds nothing but a document marker with or without
+// a comment.
 func onlySeparator(text string) bool {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "---"))
 	return text == "" || text == "..." || strings.HasPrefix(text, "#")

@@ -172,7 +172,7 @@ func (r *renderer) readTask(doc, definition *document, name string) (*pipelinev1
 	return task, nil
 }
 
-// local tells whether a reference is to a Task by its name alone. Resolvers and custom tasks are
+// local reports whether a reference is to a Task by its name alone. Resolvers and custom tasks are
 // Tekton's.
 func local(ref *pipelinev1.TaskRef) bool {
 	if ref == nil || ref.Name == "" || ref.Resolver != "" || foreign(ref.APIVersion) {

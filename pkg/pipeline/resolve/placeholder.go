@@ -52,7 +52,7 @@ func widthKept(text string) string {
 	})
 }
 
-// maskable tells whether a placeholder reads the same inside and outside of YAML's quotes. Quotes
+// maskable reports whether a placeholder reads the same inside and outside of YAML's quotes. Quotes
 // of an expression are its own, as in PaC, which reads placeholders before YAML; unless they are
 // escaped as YAML asks: then the placeholder is found once YAML has been read.
 func maskable(name string) bool {
@@ -65,7 +65,7 @@ func maskable(name string) bool {
 	return !strings.Contains(name, `\`) && !strings.Contains(name, `''`) || ownQuotes(name)
 }
 
-// ownQuotes tells whether the quotes of an expression are those of its texts: each is closed, and
+// ownQuotes reports whether the quotes of an expression are those of its texts: each is closed, and
 // what follows is not another word. In body[\"x\"] and body[”x”] they are not.
 func ownQuotes(expression string) bool {
 	for i := 0; i < len(expression); i++ {

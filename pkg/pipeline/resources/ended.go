@@ -25,20 +25,20 @@ func PipelineRuns(installation, repository, pipeline string) string {
 	}).String()
 }
 
-// RunOf tells whether a PipelineRun says that it is of a pipeline of a Repository. That is its word
-// alone.
+// RunOf reports whether a PipelineRun says that it is of a pipeline of a Repository. That is its
+// word alone.
 func RunOf(run *metav1.ObjectMeta, repository, pipeline string) bool {
 	return run.Annotations[pipelinesascode.Repository] == repository &&
 		SamePipeline(run.Annotations[pipelinesascode.OriginalPRName], pipeline)
 }
 
-// SamePipeline tells whether two names are of one pipeline.
+// SamePipeline reports whether two names are of one pipeline.
 func SamePipeline(a, b string) bool { return undashed(a) == undashed(b) }
 
 // undashed is a name as RunName takes it.
 func undashed(name string) string { return strings.TrimSuffix(name, "-") }
 
-// Named tells whether a PipelineRun has the name that an event gives the run that its annotations
+// Named reports whether a PipelineRun has the name that an event gives the run that its annotations
 // tell of. Nobody can label or annotate another one so that it has: the name ends with a digest of
 // the event, the file and the definition. It takes somebody who may create PipelineRuns, and means
 // to. Where the definition's name has placeholders, the pipeline's may be any that it can become.
@@ -56,7 +56,7 @@ func Named(run *metav1.ObjectMeta, installation string) bool {
 		becomes(undashed(definition), undashed(pipeline))
 }
 
-// becomes tells whether a name may be what a definition's is with its placeholders replaced.
+// becomes reports whether a name may be what a definition's is with its placeholders replaced.
 func becomes(definition, name string) bool {
 	first, last := strings.Index(definition, "{{"), strings.LastIndex(definition, "}}")
 	if first < 0 || last < first {

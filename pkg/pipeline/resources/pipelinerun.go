@@ -76,7 +76,8 @@ func authors(written map[string]string) map[string]string {
 	return kept
 }
 
-// ours tells whether a label or annotation is only ever written by Plumbline, at creation or later.
+// ours reports whether a label or annotation is only ever written by Plumbline, at creation or
+// later.
 func ours(key string) bool {
 	switch key {
 	case pipelinesascode.URLOrg,

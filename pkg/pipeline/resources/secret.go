@@ -144,7 +144,7 @@ func Foreign(secret *corev1.Secret, installation string) bool {
 	return by != "" && by != installation
 }
 
-// LeftToRun tells whether a secret is its PipelineRun's own, and its event is done with it.
+// LeftToRun reports whether a secret is its PipelineRun's own, and its event is done with it.
 func LeftToRun(secret *corev1.Secret, run *v1alpha1.Run) bool {
 	owners := secret.OwnerReferences
 	return run.UID != "" && len(owners) == 1 && owners[0].UID == run.UID

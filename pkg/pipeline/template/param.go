@@ -152,7 +152,7 @@ func overspent(err error) bool {
 	return fault.Is(err, fault.Invalid) && fault.Of(err).Reason == cel.ReasonSteps
 }
 
-// Reserved tells whether a name is that of something that every event has, so that a comment may
+// Reserved reports whether a name is that of something that every event has, so that a comment may
 // not give it another value: a standard variable, of which resolve.Variables are known, or a part
 // of the payload.
 func Reserved(name string, variables map[string]string) bool {

@@ -30,18 +30,18 @@ const (
 // ErrTooLong says that the values of placeholders have more bytes than were left.
 var ErrTooLong = errors.New("the values of the placeholders are too long")
 
-// Whole tells whether a text is one placeholder and nothing else.
+// Whole reports whether a text is one placeholder and nothing else.
 func Whole(text string) bool {
 	return placeholder.FindString(text) == text && text != ""
 }
 
-// IsExpression tells whether a placeholder, without its braces, is evaluated as CEL.
+// IsExpression reports whether a placeholder, without its braces, is evaluated as CEL.
 func IsExpression(name string) bool {
 	name = strings.TrimSpace(name)
 	return strings.HasPrefix(name, celPrefix) || lenient(name)
 }
 
-// lenient tells whether an expression that fails leaves its placeholder as it is.
+// lenient reports whether an expression that fails leaves its placeholder as it is.
 func lenient(name string) bool {
 	return strings.HasPrefix(name, cel.Body) || strings.HasPrefix(name, cel.Headers) || strings.HasPrefix(name, cel.Files)
 }

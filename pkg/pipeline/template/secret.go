@@ -51,7 +51,7 @@ func (s *Scope) conceal(r result, text, path string) string {
 	return m
 }
 
-// hasText tells whether a value may hold a secret: numbers and booleans are none, and occur
+// hasText reports whether a value may hold a secret: numbers and booleans are none, and occur
 // everywhere.
 func hasText(value any) bool {
 	switch value.(type) {
@@ -115,7 +115,7 @@ func Fill(data []byte, secrets map[string]string) []byte {
 	})
 }
 
-// Held tells whether a text holds one of the markers.
+// Held reports whether a text holds one of the markers.
 func Held(text string, secrets map[string]string) bool {
 	for _, m := range marker.FindAllString(text, -1) {
 		if _, known := secrets[m]; known {

@@ -66,7 +66,7 @@ type Needs struct {
 	Secrets []SecretRef
 }
 
-// Any tells whether anything is needed.
+// Any reports whether anything is needed.
 func (n Needs) Any() bool {
 	return n.Changed || n.Body || n.Pulls || len(n.Secrets) > 0
 }
@@ -177,7 +177,7 @@ func (s *Scope) Learn(more Facts) {
 	maps.Copy(s.facts.Secrets, more.Secrets)
 }
 
-// UsedFiles tells whether anything has read the changed files since it was asked last.
+// UsedFiles reports whether anything has read the changed files since it was asked last.
 func (s *Scope) UsedFiles() bool {
 	used := s.usedFiles
 	s.usedFiles = false

@@ -43,7 +43,7 @@ func NewHistory(sha string, all []history.Record) *History {
 	return h
 }
 
-// running tells whether the latest run of a pipeline is not over.
+// running reports whether the latest run of a pipeline is not over.
 func (h *History) running(pipeline string) bool {
 	run := h.latest[pipeline]
 	return run != nil && run.Refused == nil && run.Result == nil && !h.over[pipeline]

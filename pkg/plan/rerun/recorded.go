@@ -89,7 +89,7 @@ type last struct {
 	ref string
 }
 
-// running tells whether the run is not over. That of an event that gave up is, although nobody
+// running reports whether the run is not over. That of an event that gave up is, although nobody
 // knows how it ended.
 func (l *last) running() bool {
 	return l.run.Refused == nil && l.run.Result == nil && !l.event.Settled()

@@ -44,7 +44,7 @@ func validHost(entry string) bool {
 	return hostName.MatchString(entry) && !numeric(entry)
 }
 
-// names tells whether the list names a host, given in lower case without a trailing dot.
+// names reports whether the list names a host, given in lower case without a trailing dot.
 func (h Hosts) names(host string) bool {
 	return slices.ContainsFunc(h, func(entry string) bool {
 		if below, wild := strings.CutPrefix(entry, "*."); wild {
@@ -54,7 +54,7 @@ func (h Hosts) names(host string) bool {
 	})
 }
 
-// holds tells whether the list has an address.
+// holds reports whether the list has an address.
 func (h Hosts) holds(ip netip.Addr) bool {
 	if v4, is := translated(ip); is && h.holds(v4) {
 		return true
@@ -82,8 +82,8 @@ func numeric(host string) bool {
 	return numericLabel.MatchString(host[strings.LastIndex(host, ".")+1:])
 }
 
-// internal tells whether a name can only be one of the cluster or of its network. A name without a
-// dot is judged by what it resolves to, unless a proxy resolves it.
+// internal reports whether a name can only be one of the cluster or of its network. A name without
+// a dot is judged by what it resolves to, unless a proxy resolves it.
 func internal(host string, proxied bool) bool {
 	if proxied && !strings.Contains(host, ".") {
 		return true
@@ -96,7 +96,7 @@ func internal(host string, proxied bool) bool {
 	return strings.Contains(host, ".svc.")
 }
 
-// public tells whether an address belongs to the public internet. IPv6 addresses are public in
+// public reports whether an address belongs to the public internet. IPv6 addresses are public in
 // 2000::/3 alone, and those of NAT64 if the IPv4 address in them is.
 func public(ip netip.Addr) bool {
 	if v4, is := translated(ip); is {

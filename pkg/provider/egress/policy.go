@@ -40,7 +40,7 @@ func (e *RefusedError) Error() string { return e.Host + " is not called: " + e.W
 
 func refused(host, why string) error { return &RefusedError{Host: host, Why: why} }
 
-// Name judges a host by its name, and tells whether configuration allows whatever it resolves to.
+// Name judges a host by its name, and reports whether configuration allows whatever it resolves to.
 // This is all that can be judged when a proxy resolves the name.
 func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))

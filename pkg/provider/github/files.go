@@ -198,7 +198,7 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	return tree, nil
 }
 
-// isTree tells whether an answer lists a directory. Any other JSON object would be read as one
+// isTree reports whether an answer lists a directory. Any other JSON object would be read as one
 // without files.
 func isTree(tree *gh.Tree) bool {
 	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil &&

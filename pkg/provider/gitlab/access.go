@@ -21,14 +21,14 @@ import (
 
 var idPattern = regexp.MustCompile(`^` + delivery.IDPrefix + `([1-9][0-9]{0,17})$`)
 
-// CanWrite tells whether the user is an active member with the role Developer or more, directly or
-// through a group; that is who may push (https://docs.gitlab.com/user/permissions/). Guests and
+// CanWrite reports whether the user is an active member with the role Developer or more, directly
+// or through a group; that is who may push (https://docs.gitlab.com/user/permissions/). Guests and
 // Reporters may not, unlike in Pipelines-as-Code.
 func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	return r.hasRole(ctx, user, gl.DeveloperPermissions)
 }
 
-// Member tells whether the user is an active member of the project, directly or through a group,
+// Member reports whether the user is an active member of the project, directly or through a group,
 // with whatever role.
 func (r *repository) Member(ctx context.Context, user string) (bool, error) {
 	return r.hasRole(ctx, user, gl.MinimalAccessPermissions)
@@ -97,7 +97,7 @@ func (r *repository) members(ctx context.Context, what, of, name string) ([]*mem
 	})
 }
 
-// anyOf tells whether one of the memberships is the user's and counts.
+// anyOf reports whether one of the memberships is the user's and counts.
 func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members []*member) (bool, error) {
 	for _, m := range members {
 		if m == nil || m.Username == "" {

@@ -144,7 +144,7 @@ func (r *repository) findPush(
 	return nil, nil
 }
 
-// allAfter tells whether all of a page, which has the newest first, happened after a moment.
+// allAfter reports whether all of a page, which has the newest first, happened after a moment.
 func allAfter(page []*gl.ProjectEvent, moment time.Time) bool {
 	if len(page) == 0 {
 		return false

@@ -61,7 +61,7 @@ type place struct {
 	foreign bool
 }
 
-// fork tells whether the commit is on a branch of another project, or of one that was deleted.
+// fork reports whether the commit is on a branch of another project, or of one that was deleted.
 func fork(head git.Head) bool {
 	return head.PullRequest != nil && head.PullRequest.HeadProjectID != head.Project.ID
 }
@@ -156,7 +156,7 @@ func (r *repository) sourceProject(ctx context.Context, source int) (*gl.Project
 	return nil, nil
 }
 
-// refused tells whether GitLab said that the token may not, or that there is nothing.
+// refused reports whether GitLab said that the token may not, or that there is nothing.
 func refused(err error) bool {
 	code := provider.StatusCode(err)
 	return fault.Is(err, fault.Operator) && (code == http.StatusForbidden || code == http.StatusNotFound)

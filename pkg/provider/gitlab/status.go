@@ -304,7 +304,7 @@ func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
 	return known[at]
 }
 
-// late tells whether a report was overtaken by what is shown already (E6).
+// late reports whether a report was overtaken by what is shown already (E6).
 func (w wanted) late(shown *gl.CommitStatus) bool {
 	switch w.state {
 	case gl.Pending:
@@ -315,13 +315,13 @@ func (w wanted) late(shown *gl.CommitStatus) bool {
 	return w.onlyOpen && !open(shown)
 }
 
-// shown tells whether nothing is left to do.
+// shown reports whether nothing is left to do.
 func (w wanted) shown(s *gl.CommitStatus) bool {
 	same := s.Status == string(w.state) || (w.state == gl.Skipped && s.Status == string(gl.Canceled))
 	return same && s.Description == w.description && (w.url == "" || s.TargetURL == w.url)
 }
 
-// open tells whether a status has not ended.
+// open reports whether a status has not ended.
 func open(s *gl.CommitStatus) bool {
 	return slices.Contains([]string{"created", "pending", "running"}, s.Status)
 }

@@ -36,7 +36,7 @@ type Field struct {
 // Text is a Field: where it is in the body, what it is, and the most bytes it may have.
 func Text(name, value string, limit int) Field { return Field{name, value, limit} }
 
-// Check tells whether every field is there, fits, and is text. The fault is Invalid.
+// Check reports whether every field is there, fits, and is text. The fault is Invalid.
 func Check(fields ...Field) error {
 	for _, f := range fields {
 		if f.value == "" || len(f.value) > f.limit || text.Clean(f.value) != f.value {

@@ -62,7 +62,7 @@ func Element(body []byte, list, key, value string, into any) error {
 	})
 }
 
-// holds tells whether an object has a text as its field.
+// holds reports whether an object has a text as its field.
 func holds(object []byte, key, value string) bool {
 	is := false
 	_ = eachMember(object, func(name string, field []byte) error { // what is no object holds nothing

@@ -95,7 +95,7 @@ func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, 
 	return data, nil
 }
 
-// isPage tells whether text is HTML or XML, whatever its Content-Type says: no definition starts
+// isPage reports whether text is HTML or XML, whatever its Content-Type says: no definition starts
 // like that. A page in the place of a definition is most often a log-in form or an outage, and says
 // nothing of what the author wrote.
 func isPage(data []byte) bool {

@@ -34,8 +34,8 @@ type Connection struct {
 	// large is since when its body has a slot for large ones, and received what arrived since then.
 	large    time.Time
 	received int
-	// requested tells whether a request with whole headers has come, told that the body may not be
-	// read any further.
+	// requested reports whether a request with whole headers has come, told that the body may not
+	// be read any further.
 	requested, told, closed bool
 }
 
@@ -268,7 +268,7 @@ func (c *Connection) Distrusted() (gone <-chan struct{}) {
 	return c.gone
 }
 
-// Displaced tells whether the connection had to give way.
+// Displaced reports whether the connection had to give way.
 func (c *Connection) Displaced() bool {
 	if c == nil {
 		return false

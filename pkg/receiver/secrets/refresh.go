@@ -72,7 +72,7 @@ func (a *Asks) Used(id string) { a.add(&a.used, id, usedEvery) }
 // Wanted says that a copy is missing, or that a delivery does not fit it.
 func (a *Asks) Wanted(id string) { a.add(&a.wanted, id, wantedEvery) }
 
-// Failing tells whether the last ask could not be sent.
+// Failing reports whether the last ask could not be sent.
 func (a *Asks) Failing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

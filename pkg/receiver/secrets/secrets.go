@@ -94,8 +94,8 @@ func (c *Copies) allComplete() bool {
 	return true
 }
 
-// Complete tells whether everything that is to be copied was, once: a receiver that knows less does
-// not replace one that knows more. It stays true.
+// Complete reports whether everything that is to be copied was, once: a receiver that knows less
+// does not replace one that knows more. It stays true.
 func (c *Copies) Complete() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -180,7 +180,7 @@ func (w *world) secrets() int {
 	return len(left) + len(app.(*corev1.SecretList).Items)
 }
 
-// leftToRun tells whether a secret goes with a PipelineRun that is there.
+// leftToRun reports whether a secret goes with a PipelineRun that is there.
 func (w *world) leftToRun(secret *corev1.Secret) bool {
 	return slices.ContainsFunc(w.runs(), func(run pipelinev1.PipelineRun) bool {
 		return resources.LeftToRun(secret, &v1alpha1.Run{UID: run.UID})

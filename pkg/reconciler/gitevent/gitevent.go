@@ -100,7 +100,7 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 }
 
 // UnderLeases makes each call of a reconcile that others may notice depend on the event's lease:
-// holds tells whether it is this process's. Without it every lease is.
+// holds reports whether it is this process's. Without it every lease is.
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.

@@ -88,7 +88,7 @@ func (h *hour) apiServer(action clienttesting.Action) error {
 	return nil
 }
 
-// renewed tells whether a secret is that of a run that goes on, and counts its renewal.
+// renewed reports whether a secret is that of a run that goes on, and counts its renewal.
 func (h *hour) renewed(secret string) bool {
 	for _, event := range h.all() {
 		for _, run := range h.statusOf(event).Runs {

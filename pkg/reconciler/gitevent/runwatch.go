@@ -96,14 +96,14 @@ func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
 	return nil, nil
 }
 
-// expects tells whether an object with the name of a run is the one that the event records, or may
-// be: the event is planned, and which object was created is not recorded yet.
+// expects reports whether an object with the name of a run is the one that the event records, or
+// may be: the event is planned, and which object was created is not recorded yet.
 func expects(run *v1alpha1.Run, uid types.UID) bool {
 	return run.UID == uid || run.UID == "" && run.Refused == nil && run.Result == nil
 }
 
-// missed tells whether a run that the event before did not know has something to tell: it has begun
-// or ended, or is gone.
+// missed reports whether a run that the event before did not know has something to tell: it has
+// begun or ended, or is gone.
 func (w *Watch) missed(before, after any) bool {
 	a, okA := before.(*v1alpha1.GitEvent)
 	b, okB := after.(*v1alpha1.GitEvent)
@@ -123,15 +123,15 @@ func (w *Watch) missed(before, after any) bool {
 	return false
 }
 
-// cancelled tells whether another event ends what this one has started.
+// cancelled reports whether another event ends what this one has started.
 func cancelled(before, after any) bool {
 	a, okA := before.(*v1alpha1.GitEvent)
 	b, okB := after.(*v1alpha1.GitEvent)
 	return okA && okB && !a.Knows(b)
 }
 
-// tells tells whether the cache says of a run that it has begun, ended or is gone. A run without a
-// UID that the cache does not have was not created yet.
+// tells reports whether the cache says of a run that it has begun, ended or is gone. A run without
+// a UID that the cache does not have was not created yet.
 func (w *Watch) tells(run *v1alpha1.Run) bool {
 	obj, exists, err := w.Runs.GetByKey(run.Namespace + "/" + run.Name)
 	cached, ok := obj.(*pipelinev1.PipelineRun)
@@ -144,7 +144,7 @@ func (w *Watch) tells(run *v1alpha1.Run) bool {
 	return cached.IsDone() || cached.HasStarted() || !cached.DeletionTimestamp.IsZero()
 }
 
-// moved tells whether a run's change means something to its event: its conditions, its start, its
+// moved reports whether a run's change means something to its event: its conditions, its start, its
 // deletion, its event's name.
 func moved(before, after any) bool {
 	a, okA := before.(*pipelinev1.PipelineRun)

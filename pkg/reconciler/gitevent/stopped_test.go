@@ -59,7 +59,7 @@ type stop struct {
 }
 
 // stopped has a process begin the event, stops it, and lets it go on for some reconciles. Then the
-// other one ends the event. It tells whether the process came to where it was to be stopped.
+// other one ends the event. It reports whether the process came to where it was to be stopped.
 func (w *world) stopped(at stop) (came bool) {
 	first, successor := w.quietly(w.process), w.successor()
 	calls, armed := 0, false

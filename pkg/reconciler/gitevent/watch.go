@@ -75,7 +75,7 @@ func (r *Reconciler) LookAround(ctx context.Context) {
 	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
-// leadsOpen tells whether an event is open and this process's.
+// leadsOpen reports whether an event is open and this process's.
 func (r *Reconciler) leadsOpen(event string) bool {
 	_, err := r.unsettled(event)
 	return err == nil && r.IsLeaderFor(types.NamespacedName{Namespace: r.options.Namespace, Name: event})

@@ -83,7 +83,7 @@ func (p *replaced) note(repository *pacv1alpha1.Repository, before *pacv1alpha1.
 	p.versions[keyOf(repository)] = version{repository.ResourceVersion, before}
 }
 
-// still tells whether this is such a version. Any other one is news, and what was known is
+// still reports whether this is such a version. Any other one is news, and what was known is
 // forgotten.
 func (p *replaced) still(repository *pacv1alpha1.Repository) bool {
 	p.mu.Lock()

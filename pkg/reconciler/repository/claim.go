@@ -78,7 +78,7 @@ func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
 	return claim
 }
 
-// hasClaim tells whether the claim of a URL is the owner's, and not released, as far as the cache
+// hasClaim reports whether the claim of a URL is the owner's, and not released, as far as the cache
 // knows.
 func (r *Reconciler) hasClaim(owner types.NamespacedName, canonical string) bool {
 	return owned(r.cachedClaim(v1alpha1.ClaimName(canonical)), owner)

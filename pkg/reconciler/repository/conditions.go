@@ -71,7 +71,7 @@ func (r *Reconciler) markURL(
 	return r.endTurn(ctx, claim)
 }
 
-// isGlobal tells whether a Repository without a URL is another installation's global one.
+// isGlobal reports whether a Repository without a URL is another installation's global one.
 func (r *Reconciler) isGlobal(repository *pacv1alpha1.Repository) bool {
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryURL)
 	return repository.Spec.URL == "" && is.IsTrue() && is.Reason == reasonGlobal

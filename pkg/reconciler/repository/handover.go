@@ -20,7 +20,7 @@ import (
 const reasonBadOwners = "BadURLOwners"
 
 // takeOver deletes the claim of another Repository if the owner is to have the URL in its place,
-// and tells whether it did. That is so only where the administrator asks for proofs: the URL is
+// and reports whether it did. That is so only where the administrator asks for proofs: the URL is
 // listed for the owner's namespace and not for the other's; or it is in no list, no event has
 // proven it, and it is the owner's turn.
 func (r *Reconciler) takeOver(

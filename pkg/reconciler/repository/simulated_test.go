@@ -83,7 +83,7 @@ func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	}
 }
 
-// over tells whether every event is settled or gone and every slot free.
+// over reports whether every event is settled or gone and every slot free.
 func (s *simulation) over() bool {
 	for _, e := range s.events {
 		if !e.Settled() {

@@ -218,8 +218,8 @@ func (s *simulation) land() {
 	}
 }
 
-// made tells whether a run was created before and deleted: what it was is recorded (docs/adr/0013),
-// and no other is created.
+// made reports whether a run was created before and deleted: what it was is recorded
+// (docs/adr/0013), and no other is created.
 func (s *simulation) made(event, run string) bool {
 	e := s.events[event]
 	if e == nil {

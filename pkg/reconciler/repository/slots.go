@@ -108,7 +108,7 @@ func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.S
 	return all
 }
 
-// created tells whether a run is there and not over, as far as anybody knows.
+// created reports whether a run is there and not over, as far as anybody knows.
 func (r *Reconciler) created(run *v1alpha1.Run) bool {
 	if cached := r.cachedRun(run.Namespace, run.Name); cached != nil {
 		return !cached.IsDone()
@@ -145,11 +145,12 @@ func (r *Reconciler) turn() (over func() error) {
 	}
 }
 
-// unknown tells whether nothing but the API server knows whether a slot's PipelineRun is there, or
-// may be still.
+// unknown reports whether nothing but the API server knows whether a slot's PipelineRun is there,
+// or may be still.
 func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run.Result != nil }
 
-// taken tells whether the run of a slot keeps it. With an error nothing is known, and it is taken.
+// taken reports whether the run of a slot keeps it. With an error nothing is known, and it is
+// taken.
 func (r *Reconciler) taken(
 	ctx context.Context,
 	owner types.NamespacedName,
@@ -173,7 +174,7 @@ func (r *Reconciler) taken(
 	return r.holds(run), nil
 }
 
-// holds tells whether a run that its event knows is to be created, or is there and not over.
+// holds reports whether a run that its event knows is to be created, or is there and not over.
 func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 	switch {
 	case run.UID == "": // what the cache says of one that is not recorded yet waits for that: else it would stand in the line again
@@ -227,13 +228,13 @@ func (r *Reconciler) globalSpec() *pacv1alpha1.RepositorySpec {
 	return nil
 }
 
-// limited tells whether a Repository has a limit, or slots.
+// limited reports whether a Repository has a limit, or slots.
 func (r *Reconciler) limited(owner types.NamespacedName) bool {
 	repository := r.cachedRepository(owner)
 	return repository != nil && (len(repository.Status.Queues) > 0 || repository.Spec.Concurrency(r.globalSpec()) > 0)
 }
 
-// sameRuns tells whether the slots of two versions of an event are the same.
+// sameRuns reports whether the slots of two versions of an event are the same.
 func sameRuns(before, after *v1alpha1.GitEvent) bool {
 	if before == nil || after == nil {
 		return false

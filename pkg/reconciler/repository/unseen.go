@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// mayBeThere tells whether a PipelineRun is there, or may arrive still, of which no event knows:
+// mayBeThere reports whether a PipelineRun is there, or may arrive still, of which no event knows:
 // its event is gone, or has ended the run before anybody saw it. The slot is given a time for that,
 // which is for people: each process measures it with its own clock.
 func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot) (bool, error) {

@@ -79,7 +79,7 @@ func ownerOf(claim *v1alpha1.RepositoryClaim) types.NamespacedName {
 type watches struct {
 	repositories, claims cache.SharedIndexInformer
 	events               EventInformer
-	// limited tells whether a Repository has a limit or slots; global is the one whose limit is
+	// limited reports whether a Repository has a limit or slots; global is the one whose limit is
 	// that of all others.
 	limited func(types.NamespacedName) bool
 	global  types.NamespacedName

@@ -132,10 +132,10 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	return nil
 }
 
-// spare tells whether an event stays because what it has given up to report is tried again: nothing
-// else knows how its checks end. It may have waited for days until it gave up, so what counts is
-// its end, not its delivery. One that is too old and above the cap as well is asked for twice in a
-// pass.
+// spare reports whether an event stays because what it has given up to report is tried again:
+// nothing else knows how its checks end. It may have waited for days until it gave up, so what
+// counts is its end, not its delivery. One that is too old and above the cap as well is asked for
+// twice in a pass.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
 		return false

@@ -28,7 +28,7 @@ type looks struct {
 
 func newLooks() *looks { return &looks{after: map[string]string{}, of: map[string]int{}} }
 
-// may tells whether it is the run's turn in this pass.
+// may reports whether it is the run's turn in this pass.
 func (l *looks) may(run *metav1.PartialObjectMetadata) bool {
 	if l.next == nil {
 		l.next = newLooks()

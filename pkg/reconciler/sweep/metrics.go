@@ -24,7 +24,7 @@ type metrics struct {
 	at    time.Time // of the end of the last pass
 }
 
-// newMetrics registers them; sweeps tells whether this process does.
+// newMetrics registers them; sweeps reports whether this process does.
 func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	m := &metrics{}
 	var errs [5]error

@@ -39,7 +39,7 @@ type phase struct {
 	// handle does what is due for some objects that follow each other. What it returns is tried
 	// again; what cannot be handled is skipped.
 	handle func(ctx context.Context, objects []metav1.PartialObjectMetadata) error
-	// due tells whether the phase has anything to do; nil is always.
+	// due reports whether the phase has anything to do; nil is always.
 	due func() bool
 }
 

@@ -22,7 +22,7 @@ const maxClosedOf = maxClosed / 4
 
 // Closer closes checks that no event closes.
 type Closer interface {
-	// Close closes the check of a PipelineRun whose event was deleted. It tells whether it has
+	// Close closes the check of a PipelineRun whose event was deleted. It reports whether it has
 	// looked its event up, and whether it has asked a Git service.
 	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error)
 	// Report reports what a settled event has given up to report. It asks whether it may before it

@@ -62,7 +62,7 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 	return done
 }
 
-// told tells whether a Repository says so already, or has to say something else.
+// told reports whether a Repository says so already, or has to say something else.
 func (c conditions) told(repository *pacv1alpha1.Repository, found *problem) bool {
 	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhookSecret) {
 		return true
@@ -137,8 +137,8 @@ func (p *pass) again(f found) {
 	}
 }
 
-// often counts a failure, and tells whether there were so many that the next try is not any sooner
-// than everything else's.
+// often counts a failure, and reports whether there were so many that the next try is not any
+// sooner than everything else's.
 func (p *pass) often(id string) bool {
 	p.next.failed[id] = min(maxFailures, p.next.failed[id]+1)
 	return p.next.failed[id] == maxFailures

@@ -58,7 +58,7 @@ type due struct {
 	budget flowcontrol.PassiveRateLimiter
 }
 
-// run reads what is due, writes what has changed and tells whether more is due.
+// run reads what is due, writes what has changed and reports whether more is due.
 func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	live, err := p.get(ctx, p.namespace, name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *pass) begin() {
 	}
 }
 
-// lost tells whether a copy that was made is not there any more: somebody has deleted or changed
+// lost reports whether a copy that was made is not there any more: somebody has deleted or changed
 // the shard.
 func (p *pass) lost(id string) bool {
 	_, there := copies.Copy(p.data, id)
@@ -211,7 +211,7 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 	return copied, nil
 }
 
-// room tells whether a copy fits into the shard, and into what its namespace may take of it. As
+// room reports whether a copy fits into the shard, and into what its namespace may take of it. As
 // much is kept for our own namespace, which has the App's secret.
 func (p *pass) room(n named, value copies.Value) bool {
 	all, own := value.Bytes(), value.Bytes()
@@ -231,7 +231,7 @@ func (p *pass) room(n named, value copies.Value) bool {
 	return all <= copies.MaxShardBytes-copies.MaxNamespaceBytes && own <= copies.MaxNamespaceBytes
 }
 
-// complete tells whether everything that is to be copied is, or cannot be.
+// complete reports whether everything that is to be copied is, or cannot be.
 func (p *pass) complete() bool {
 	for id := range p.wanted {
 		_, known := p.next.read[id]

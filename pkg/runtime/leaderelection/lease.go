@@ -97,7 +97,7 @@ func (t *term) wrote(until time.Time, accepted bool) {
 	}
 }
 
-// holds tells whether nobody else can have the lease, also after a pause.
+// holds reports whether nobody else can have the lease, also after a pause.
 func (t *term) holds() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

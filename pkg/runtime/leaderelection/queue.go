@@ -90,8 +90,8 @@ func (q *Queue) Reconcile(ctx context.Context, key string) error {
 	return q.reconciler.Reconcile(ctx, key)
 }
 
-// Holds tells whether the lease of a key is this process's: also while it ends, until it gives the
-// lease back, and not after a pause in which another one may have got it.
+// Holds reports whether the lease of a key is this process's: also while it ends, until it gives
+// the lease back, and not after a pause in which another one may have got it.
 func (q *Queue) Holds(key types.NamespacedName) bool {
 	if q.election == nil {
 		return true

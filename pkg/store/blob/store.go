@@ -142,7 +142,7 @@ func Unpack(stream []byte, ref v1alpha1.BlobReference) ([]byte, error) {
 	return data, nil
 }
 
-// Expand returns what a stream stands for that no reference names. Its own checksum tells whether
+// Expand returns what a stream stands for that no reference names. Its own checksum reports whether
 // it is whole: if not, the error is an Operator fault with reason "CorruptPayload".
 func Expand(stream []byte) ([]byte, error) {
 	data, err := expand(stream, int64(min(Size(stream), MaxBytes)))

@@ -97,7 +97,7 @@ func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// comesFirst tells whether an event that is not planned comes before another one in the order of
+// comesFirst reports whether an event that is not planned comes before another one in the order of
 // List, and is about to be planned.
 func comesFirst(event, other *v1alpha1.GitEvent) bool {
 	return compare(event, other) < 0 && len(event.Status.Waits) == 0 && !event.Spec.Closes()

@@ -91,7 +91,7 @@ const (
 	leftOut = "plumbline.dev/tasks-left-out"
 )
 
-// Reportable tells whether a run, or what TrimRun kept of it, has all that a report says of its
+// Reportable reports whether a run, or what TrimRun kept of it, has all that a report says of its
 // tasks.
 func Reportable(run *pipelinev1.PipelineRun) bool { return run.Annotations[leftOut] == "" }
 

@@ -95,8 +95,8 @@ func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
 			}
 		}
 		store := &plans.Store{Room: memory.NewRoom(time.Now, func() {}, wake), Pace: plans.NewPace()}
-		// attempt makes a plan of so many pieces, as a reconcile does, and tells whether it came to
-		// its end.
+		// attempt makes a plan of so many pieces, as a reconcile does, and reports whether it came
+		// to its end.
 		attempt := func(namespace, name string, pieces int, piece time.Duration) bool {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()

@@ -49,12 +49,12 @@ func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets ma
 	return err
 }
 
-// NoRoom tells whether a reason is that of an event whose plan has no room.
+// NoRoom reports whether a reason is that of an event whose plan has no room.
 func NoRoom(reason string) bool {
 	return reason == quota.ReasonRepository || reason == quota.ReasonNamespace || reason == quota.ReasonTotal
 }
 
-// HasRoom tells whether open events have room for the plan of one that has waited for that.
+// HasRoom reports whether open events have room for the plan of one that has waited for that.
 func (p *Plan) HasRoom() error { return p.room(quota.Read(p.event)) }
 
 // room counts what the event uses, if there is room.

@@ -116,5 +116,5 @@ func (a *Asker) send() error {
 	return err
 }
 
-// Asked tells whether a ConfigMap named Asks holds an ask.
+// Asked reports whether a ConfigMap named Asks holds an ask.
 func Asked(asks *corev1.ConfigMap) bool { return asks.Data[key] != "" }

@@ -70,7 +70,7 @@ func Of(event *v1alpha1.GitEvent, until time.Time) Entry {
 	return Entry{Event: event.Name, Digest: shorten(digest), Again: event.MayRunAgain(), Until: until}
 }
 
-// Records tells whether the entry is of a delivery with this digest, of its payload or of what
+// Records reports whether the entry is of a delivery with this digest, of its payload or of what
 // happened.
 func (e Entry) Records(digest string) bool { return e.Digest != "" && e.Digest == shorten(digest) }
 

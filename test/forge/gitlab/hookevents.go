@@ -67,7 +67,7 @@ func numberIn(text string) int {
 	return n
 }
 
-// hasStatus tells whether an attempt is one of those that are wanted; nothing wanted is all. No
+// hasStatus reports whether an attempt is one of those that are wanted; nothing wanted is all. No
 // answer counts as the server's failure.
 func (d *DeliveryRecord) hasStatus(wanted []string) bool {
 	kind := map[int]string{0: "server_failure", 2: "successful", 4: "client_failure", 5: "server_failure"}[d.StatusCode/100]

@@ -87,7 +87,7 @@ func (c *call) group() *group {
 	return nil
 }
 
-// holds tells whether a group is this one or in it.
+// holds reports whether a group is this one or in it.
 func (gr *group) holds(other *group) bool {
 	for ; other != nil; other = other.parent {
 		if other == gr {
@@ -106,7 +106,7 @@ func (gr *group) levelOf(u *user) Level {
 	return best
 }
 
-// awaitsIn tells whether a user's membership of the group, or of one above, awaits approval.
+// awaitsIn reports whether a user's membership of the group, or of one above, awaits approval.
 func (gr *group) awaitsIn(u *user) bool {
 	for ; gr != nil; gr = gr.parent {
 		if gr.awaits[u.id] {

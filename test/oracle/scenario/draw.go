@@ -51,7 +51,7 @@ func Draw(seed uint64, n int) Scenario {
 	return s
 }
 
-// ends tells whether an act may end runs.
+// ends reports whether an act may end runs.
 func ends(a Act) bool { return a.Kind == Closed || a.Kind == Comment && a.Text == cancel }
 
 type drawer struct{ *rand.Rand }

@@ -85,7 +85,7 @@ type Difference struct {
 	// Of is the act that has started an earlier run, from one.
 	Of        int
 	PaC, Ours string
-	// Ran tells whether Pipelines-as-Code alone has started a run after the act.
+	// Ran reports whether Pipelines-as-Code alone has started a run after the act.
 	Ran bool
 }
 

@@ -75,7 +75,7 @@ func pushEndsPull(s scenario.Scenario, d Difference) bool {
 	return pushed && goesOn && d.PaC == "cancelled" && (p.Cancels == "true" || s.Defaults.Pushes && p.Cancels == "")
 }
 
-// overtaken tells whether newer runs of a pipeline end the older ones, of pull requests.
+// overtaken reports whether newer runs of a pipeline end the older ones, of pull requests.
 func overtaken(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(pipelineOf(d))
 	return p.Cancels == "true" || s.Defaults.Pulls && p.Cancels == ""
@@ -86,7 +86,7 @@ func linesOfAValue(_ scenario.Scenario, d Difference) bool {
 	return d.What == Rendered && lines && d.PaC == strings.ReplaceAll(d.Ours, `\\n`, `\n`)
 }
 
-// onlyOursEnded tells whether Plumbline has ended a run that goes on at Pipelines-as-Code, by the
+// onlyOursEnded reports whether Plumbline has ended a run that goes on at Pipelines-as-Code, by the
 // run or by its check.
 func onlyOursEnded(d Difference) bool {
 	goesOn := d.What == Reported && d.PaC == "in_progress" || d.What == Became && d.PaC == "runs"

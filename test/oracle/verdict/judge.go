@@ -14,7 +14,7 @@ type Meant struct {
 	Because string
 	// Page is the page of docs/ that tells it, and Says the words there.
 	Page, Says string
-	// Explains tells whether a difference is this one.
+	// Explains reports whether a difference is this one.
 	Explains func(scenario.Scenario, Difference) bool
 }
 

@@ -105,7 +105,7 @@ func (j *judge) see(now look, passed time.Duration) (broken []Violation) {
 	return j.untold(broken)
 }
 
-// patient tells whether nothing is due that was not told as overdue.
+// patient reports whether nothing is due that was not told as overdue.
 func (j *judge) patient() bool {
 	for key := range j.since {
 		if !j.told[key] {
@@ -125,7 +125,7 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 	return fresh
 }
 
-// overdue tells whether something has been due for longer than the deadline. What was refused is
+// overdue reports whether something has been due for longer than the deadline. What was refused is
 // tried again after as long as it has failed.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]

@@ -122,7 +122,7 @@ func (w *planner) define(c *cobra.Command) {
 	}
 }
 
-// given tells whether a flag is there, even with an empty value.
+// given reports whether a flag is there, even with an empty value.
 func (w *planner) given(name string) bool { return w.command.Flags().Changed(name) }
 
 // anyGiven returns the first flag of a list that is there, "" if none is.

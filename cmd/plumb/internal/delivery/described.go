@@ -42,7 +42,7 @@ const (
 	Tagged
 )
 
-// OfPull tells whether the event is a pull request's.
+// OfPull reports whether the event is a pull request's.
 func (k Kind) OfPull() bool { return k == Opened || k == Labeled || k == Commented }
 
 // Described is an event that has not happened, as far as it is known before.
@@ -103,7 +103,7 @@ func (e Described) before() string {
 	return e.Before
 }
 
-// fork tells whether the branch of the pull request is in another repository, and the id of the
+// fork reports whether the branch of the pull request is in another repository, and the id of the
 // repository it is in.
 func (e Described) headID() int {
 	if e.HeadURL != e.URL {

@@ -62,7 +62,7 @@ func (r *Repo) Git(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// elsewhere tells whether a variable makes git write to another repository, as where git itself
+// elsewhere reports whether a variable makes git write to another repository, as where git itself
 // runs the tests: rebase --exec, or a hook.
 func elsewhere(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")

@@ -46,7 +46,7 @@ func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, err
 	return t.Between(ctx, strings.TrimSpace(from), to)
 }
 
-// Dirty tells whether something is not committed yet.
+// Dirty reports whether something is not committed yet.
 func (t *Tree) Dirty(ctx context.Context) (bool, error) {
 	changes, err := t.Between(ctx, t.Head.SHA, OnDisk)
 	return len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) > 0, err

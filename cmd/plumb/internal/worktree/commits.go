@@ -38,7 +38,7 @@ func (t *Tree) Commit(ctx context.Context, revision string) (Commit, error) {
 	return Commit{SHA: sha, AuthorName: name, AuthorEmail: email, Message: strings.TrimRight(message, "\n")}, nil
 }
 
-// Has tells whether the clone has a commit.
+// Has reports whether the clone has a commit.
 func (t *Tree) Has(ctx context.Context, sha string) bool {
 	_, err := t.git(ctx, "cat-file", "-e", sha+"^{commit}")
 	return err == nil
@@ -100,7 +100,7 @@ func (t *Tree) DefaultBranch(ctx context.Context) string {
 	return "main"
 }
 
-// CheckRef tells whether Git accepts a name as that of a branch or tag.
+// CheckRef reports whether Git accepts a name as that of a branch or tag.
 func (t *Tree) CheckRef(ctx context.Context, prefix, name string) error {
 	if _, err := t.git(ctx, "check-ref-format", prefix+name); err != nil || strings.HasPrefix(name, "-") {
 		return fmt.Errorf("%q is not a name that Git accepts for a branch or tag", name)
@@ -108,7 +108,7 @@ func (t *Tree) CheckRef(ctx context.Context, prefix, name string) error {
 	return nil
 }
 
-// shallow tells whether the clone has a part of the history only.
+// shallow reports whether the clone has a part of the history only.
 func (t *Tree) shallow(ctx context.Context) bool {
 	answer, err := t.git(ctx, "rev-parse", "--is-shallow-repository")
 	return err == nil && strings.TrimSpace(answer) == "true"

@@ -141,13 +141,13 @@ func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 
 func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
 
-// isFile tells whether there is a file or a link at a path.
+// isFile reports whether there is a file or a link at a path.
 func (t *Tree) isFile(name string) bool {
 	info, err := os.Lstat(t.path(name))
 	return err == nil && !info.IsDir()
 }
 
-// throughLink tells whether a directory of the path is a link: Git has nothing below it.
+// throughLink reports whether a directory of the path is a link: Git has nothing below it.
 func (t *Tree) throughLink(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if info, err := os.Lstat(t.path(dir)); err != nil || !info.IsDir() {

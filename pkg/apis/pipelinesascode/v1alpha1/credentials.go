@@ -92,7 +92,7 @@ func told(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// sameEndpoint tells whether two base URLs are of one API.
+// sameEndpoint reports whether two base URLs are of one API.
 func sameEndpoint(a, b string) bool {
 	endpoint := func(raw string) string {
 		u, err := url.Parse(strings.ToLower(strings.TrimSpace(raw)))

@@ -59,7 +59,7 @@ type Writer struct {
 // By returns the writer of an installation, which has the name of its namespace.
 func (r *Repository) By(installation string) Writer { return Writer{r, installation} }
 
-// Leaves tells whether this installation leaves a condition as it is, because another one on the
+// Leaves reports whether this installation leaves a condition as it is, because another one on the
 // cluster has said that it does not hold. If both wrote what they find they would overwrite each
 // other for ever.
 func (w Writer) Leaves(condition apis.ConditionType) bool {

@@ -98,7 +98,7 @@ func (s *RepositoryStatus) Slots() []Slot {
 	return all
 }
 
-// HasSlot tells whether an installation's run may be created.
+// HasSlot reports whether an installation's run may be created.
 func (s *RepositoryStatus) HasSlot(installation, event, run string) bool {
 	queue := s.Queue(installation)
 	return queue != nil &&

@@ -289,7 +289,7 @@ type ContainerLogs struct {
 	MaxLines int `json:"max_lines,omitempty"`
 }
 
-// RepositoryStatus tells whether events of the URL are served, and who runs where not all may run
+// RepositoryStatus reports whether events of the URL are served, and who runs where not all may run
 // at once.
 type RepositoryStatus struct {
 	// Status carries the conditions URL and Credentials, aggregated in Ready.

@@ -14,8 +14,8 @@ func (s *RepositorySpec) Restricts() string {
 	return ""
 }
 
-// served tells whether a type of service is one that this version serves. One that is not named is
-// found by the delivery.
+// served reports whether a type of service is one that this version serves. One that is not named
+// is found by the delivery.
 func served(kind string) bool { return kind == "" || kind == "github" || kind == "gitlab" }
 
 // NotActedOn lists the fields that are set and kept, and that this version does not act on, as they

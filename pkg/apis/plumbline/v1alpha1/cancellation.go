@@ -48,8 +48,9 @@ const (
 	aheadLimit = 5 * time.Minute
 )
 
-// Covers tells whether it ends the run of a pipeline. The dash at the end of a generateName may be
-// left out. The name "" stands for whatever the event starts: only a cancellation of all ends that.
+// Covers reports whether it ends the run of a pipeline. The dash at the end of a generateName may
+// be left out. The name "" stands for whatever the event starts: only a cancellation of all ends
+// that.
 func (c *Cancellation) Covers(pipeline string) bool {
 	if len(c.Names) == 0 {
 		return true
@@ -106,7 +107,7 @@ func (e *GitEvent) cancellations() []string {
 	return names
 }
 
-// Knows tells whether the event has every cancellation that another version of it has.
+// Knows reports whether the event has every cancellation that another version of it has.
 func (e *GitEvent) Knows(other *GitEvent) bool {
 	for name := range other.Annotations {
 		if _, known := e.Annotations[name]; !known && strings.HasPrefix(name, plumbline.CancelAnnotation) {
@@ -116,8 +117,8 @@ func (e *GitEvent) Knows(other *GitEvent) bool {
 	return true
 }
 
-// Needs tells whether a cancellation says something new to an event that is open: no other one ends
-// the same runs, and the event has or may have one of the name.
+// Needs reports whether a cancellation says something new to an event that is open: no other one
+// ends the same runs, and the event has or may have one of the name.
 func (e *GitEvent) Needs(c *Cancellation) bool {
 	if len(c.Names) == 0 {
 		return e.Cancelled("") == nil
@@ -140,12 +141,12 @@ func (c *Cancellation) CancelsAs(event string) (name, value string, err error) {
 	return plumbline.CancelAnnotation + event, string(data), nil
 }
 
-// Closes tells whether a pull request is not open any more by the event: it was closed or merged.
+// Closes reports whether a pull request is not open any more by the event: it was closed or merged.
 func (s *GitEventSpec) Closes() bool {
 	return s.PullRequest != nil && s.Comment == nil && slices.Contains([]string{"closed", "close", "merge"}, s.Action)
 }
 
-// Reopens tells whether the pull request was closed before the event and is not after it.
+// Reopens reports whether the pull request was closed before the event and is not after it.
 func (s *GitEventSpec) Reopens() bool {
 	return s.PullRequest != nil && s.Comment == nil && (s.Action == "reopened" || s.Action == "reopen")
 }
@@ -163,7 +164,7 @@ func (s *GitEventSpec) Happened() time.Time {
 	return s.HappenedAt.Time
 }
 
-// Precedes tells whether the event happened before another one, which happened then and ends what
+// Precedes reports whether the event happened before another one, which happened then and ends what
 // is older. Of two within one second a pull request is closed after everything but its reopening,
 // and comments have the order of their numbers; else the one that was received first is the older
 // one. What is reopened is so after a close that came in the same second: otherwise nothing would

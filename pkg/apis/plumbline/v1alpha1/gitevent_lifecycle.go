@@ -76,7 +76,7 @@ func (e *GitEvent) EndedAt() time.Time {
 	return e.Status.SettledAt.Time
 }
 
-// Settled tells whether nothing is left to do.
+// Settled reports whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 
 // RecordedAt is when the API server stored the event. It is one clock for all receivers, so records
@@ -100,9 +100,9 @@ func (e *GitEvent) AsRecorded() *GitEventSpec {
 // that is not known.
 func (e *GitEvent) Happened() time.Time { return e.AsRecorded().Happened() }
 
-// MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run
-// of it was created, and what stopped it was not the pushed content. That is Refused (namespace or
-// Repository gone, parked) and PendingApproval (access can be granted). Ignored comes from the
+// MayRunAgain reports whether a redelivery is processed as another event: this one is settled, no
+// run of it was created, and what stopped it was not the pushed content. That is Refused (namespace
+// or Repository gone, parked) and PendingApproval (access can be granted). Ignored comes from the
 // pushed files, which a SHA fixes, so it stays, unless what is at the URL was not confirmed or not
 // proven: that can be done; and whoever presses a re-run button again wants it looked at again. A
 // commit that was superseded and is pushed again comes as another delivery; and a disposition of a
@@ -137,7 +137,7 @@ const (
 	ReasonNotProven = "NotProven"
 )
 
-// Decided tells whether the plan is made and nothing of it is open.
+// Decided reports whether the plan is made and nothing of it is open.
 func (p *Plan) Decided() bool {
 	if p == nil {
 		return false

@@ -73,7 +73,7 @@ type GitEventStatus struct {
 	Unreported bool `json:"unreported,omitempty"`
 }
 
-// Phase tells whether an event still needs a controller.
+// Phase reports whether an event still needs a controller.
 type Phase string
 
 // PhaseSettled is the only phase with a name: nothing is left to do.
@@ -268,7 +268,7 @@ type Run struct {
 	Patched string `json:"patched,omitempty"`
 }
 
-// Creatable tells whether the PipelineRun is still to be created.
+// Creatable reports whether the PipelineRun is still to be created.
 func (r *Run) Creatable() bool {
 	return !r.Unresolved && r.UID == "" && r.Refused == nil && r.Result == nil
 }

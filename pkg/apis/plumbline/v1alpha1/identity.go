@@ -21,7 +21,7 @@ type ProjectIdentity struct {
 // Identity is the project's.
 func (p *Project) Identity() ProjectIdentity { return ProjectIdentity{ID: p.ID, OwnerID: p.OwnerID} }
 
-// Same tells whether both are one repository of one owner. An owner that is not known is no other
+// Same reports whether both are one repository of one owner. An owner that is not known is no other
 // one.
 func (i ProjectIdentity) Same(other ProjectIdentity) bool {
 	return i.ID == other.ID && (i.OwnerID == other.OwnerID || i.OwnerID == 0 || other.OwnerID == 0)

@@ -91,7 +91,7 @@ func (r *RepositoryReference) Origin() string {
 // digits, so that "-r" tells.
 func ReopenedName(name string, n int) string { return fmt.Sprintf("%s-r%d", name, n) }
 
-// Reopened tells whether somebody had the service send the delivery of an event again.
+// Reopened reports whether somebody had the service send the delivery of an event again.
 func Reopened(name string) bool {
 	last := strings.LastIndexByte(name, '-')
 	return last >= 0 && strings.HasPrefix(name[last:], "-r")

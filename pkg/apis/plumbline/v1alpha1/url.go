@@ -49,7 +49,7 @@ func CanonicalURL(raw string) (string, error) {
 	return scheme + "://" + host + path, nil
 }
 
-// SameURL tells whether two spellings are of one repository. What has no canonical spelling is
+// SameURL reports whether two spellings are of one repository. What has no canonical spelling is
 // compared as it is written.
 func SameURL(a, b string) bool {
 	if a == b {
@@ -141,7 +141,7 @@ func canonicalPath(escaped string) (string, error) {
 	return path, nil
 }
 
-// onlyRunes tells whether s has only ASCII letters, digits and the punctuation given.
+// onlyRunes reports whether s has only ASCII letters, digits and the punctuation given.
 func onlyRunes(s, punctuation string) bool {
 	for _, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

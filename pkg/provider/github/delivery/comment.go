@@ -55,7 +55,7 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the comment has what an event needs.
+// check reports whether the comment has what an event needs.
 func (p *payloadComment) check() error {
 	switch {
 	case p.Issue == nil || p.Issue.Number <= 0:
@@ -69,7 +69,7 @@ func (p *payloadComment) check() error {
 	return payload.Check(payload.Text("issue.user.login", p.Issue.User.Login, payload.MaxLogin))
 }
 
-// check tells whether what was written has what an event needs, and who sent it.
+// check reports whether what was written has what an event needs, and who sent it.
 func (c *payloadRemark) check(sender *payloadUser) error {
 	switch {
 	case c == nil || c.ID <= 0:

@@ -20,7 +20,7 @@ const actionLabeled = "labeled"
 // actionClosed is a pull request that was closed or merged, which ends what was started for it.
 const actionClosed = "closed"
 
-// startsPull tells whether what happened to a pull request may start something.
+// startsPull reports whether what happened to a pull request may start something.
 func startsPull(action string) bool {
 	return slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, action)
 }
@@ -62,7 +62,7 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the push has what an event needs, and is one.
+// check reports whether the push has what an event needs, and is one.
 func (p *payloadPush) check() error {
 	switch {
 	case p.Pusher == nil:
@@ -153,7 +153,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the pull request has what an event needs.
+// check reports whether the pull request has what an event needs.
 func (p *payloadPullRequest) check() error {
 	pr := p.PullRequest
 	switch {

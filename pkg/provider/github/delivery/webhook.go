@@ -28,7 +28,7 @@ const (
 // Webhook reads GitHub's deliveries (https://docs.github.com/webhooks/webhook-events-and-payloads).
 type Webhook struct{}
 
-// Claims tells whether the delivery is GitHub's: Gitea sends GitHub's header besides its own.
+// Claims reports whether the delivery is GitHub's: Gitea sends GitHub's header besides its own.
 func (Webhook) Claims(h http.Header) bool {
 	return h.Get(headerEvent) != "" && h.Get(headerGitea) == ""
 }

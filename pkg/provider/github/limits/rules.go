@@ -66,7 +66,7 @@ func told(c provider.Call) int {
 	return 0
 }
 
-// Notifies tells whether a request writes a comment. Nobody is notified of an edit.
+// Notifies reports whether a request writes a comment. Nobody is notified of an edit.
 func Notifies(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/comments")
 }

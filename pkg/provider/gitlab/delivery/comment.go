@@ -51,7 +51,7 @@ func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the comment itself is complete.
+// check reports whether the comment itself is complete.
 func (p *payloadNote) check() error {
 	switch {
 	case p.User == nil || !ValidName(p.User.Username):

@@ -67,7 +67,7 @@ func (p *payloadPush) head() string {
 	return p.After
 }
 
-// check tells whether the push has what an event needs, and is one.
+// check reports whether the push has what an event needs, and is one.
 func (p *payloadPush) check(prefix string) error {
 	err := payload.Check(
 		payload.Text("ref", p.Ref, payload.MaxRef),
@@ -233,7 +233,7 @@ func (p *payloadMergeRequest) addsLabels() (bool, error) {
 	}), err
 }
 
-// check tells whether the merge request has what an event needs.
+// check reports whether the merge request has what an event needs.
 func (p *payloadMergeRequest) check() error {
 	mr := p.Attributes
 	if err := mr.check("object_attributes", p.payloadCommon, p.User); err != nil {
@@ -248,7 +248,7 @@ func (p *payloadMergeRequest) check() error {
 	return nil
 }
 
-// check tells whether a merge request, at a place in the body, has what all its events need.
+// check reports whether a merge request, at a place in the body, has what all its events need.
 func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser) error {
 	switch {
 	case mr.IID <= 0:

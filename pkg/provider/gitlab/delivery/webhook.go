@@ -39,7 +39,7 @@ const (
 // Webhook reads GitLab's deliveries.
 type Webhook struct{}
 
-// Claims tells whether the delivery is GitLab's.
+// Claims reports whether the delivery is GitLab's.
 func (Webhook) Claims(h http.Header) bool { return h.Get(headerEvent) != "" }
 
 // Peek reads project.web_url and nothing else into memory. Of a merge request that is the target.

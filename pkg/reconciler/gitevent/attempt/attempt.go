@@ -69,7 +69,7 @@ type Desk struct {
 	Recorded func(*v1alpha1.GitEvent)
 	// Wake enqueues an event.
 	Wake func(event string, after time.Duration)
-	// Holds tells whether the lease of an event is this process's, as far as it knows; nil is
+	// Holds reports whether the lease of an event is this process's, as far as it knows; nil is
 	// always.
 	Holds func(event string) bool
 }
@@ -137,13 +137,13 @@ func (a *Attempt) Restore() {
 	a.Kept.Forget()
 }
 
-// Planned tells whether anything is written down; Decided, whether nothing of it is open.
+// Planned reports whether anything is written down; Decided, whether nothing of it is open.
 func (a *Attempt) Planned() bool { return a.Event.Status.Plan != nil }
 
-// Decided tells whether nothing of the plan is open.
+// Decided reports whether nothing of the plan is open.
 func (a *Attempt) Decided() bool { return a.Event.Status.Plan.Decided() }
 
-// Over tells whether every run is refused or has ended.
+// Over reports whether every run is refused or has ended.
 func (a *Attempt) Over() bool {
 	for i := range a.Event.Status.Runs {
 		if run := &a.Event.Status.Runs[i]; run.Refused == nil && run.Result == nil {
@@ -153,7 +153,7 @@ func (a *Attempt) Over() bool {
 	return true
 }
 
-// Creatable tells whether a run is still to be created.
+// Creatable reports whether a run is still to be created.
 func Creatable(run *v1alpha1.Run) bool { return run.Creatable() }
 
 // Desired is what the Git service should show now.

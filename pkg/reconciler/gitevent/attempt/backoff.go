@@ -68,7 +68,8 @@ type notDue struct{ fault *fault.Error }
 func (n *notDue) Error() string { return n.fault.Error() }
 func (n *notDue) Unwrap() error { return n.fault }
 
-// Skipped tells whether an error stands for a step that was not tried, because it is not its time.
+// Skipped reports whether an error stands for a step that was not tried, because it is not its
+// time.
 func Skipped(err error) bool {
 	_, yes := err.(*notDue) //nolint:errorlint // it is never wrapped
 	return yes

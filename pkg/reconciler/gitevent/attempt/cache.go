@@ -102,7 +102,7 @@ func (k *Known) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found 
 	return event, found
 }
 
-// First tells whether this process has seen the event appear while it led, and nothing since that
+// First reports whether this process has seen the event appear while it led, and nothing since that
 // another one may have done.
 func (k *Known) First(event string) bool {
 	k.mu.Lock()

@@ -51,7 +51,7 @@ func lags(reason string) bool {
 	return reason == fault.ReasonCommitUnknown || reason == fault.ReasonNotConfirmed || reason == fault.ReasonNotClaimedYet
 }
 
-// Hopeless tells whether nothing can be expected of a wait any more: the Git service has said
+// Hopeless reports whether nothing can be expected of a wait any more: the Git service has said
 // twice, an operator's wait apart, that the App is not installed any more (G8), it does not confirm
 // for longer than a replica lags what the delivery says (S11), or the event is too old to wait for
 // an operator, a commit, a claim or room for its plan (S5).
@@ -101,9 +101,9 @@ func (w *Waits) Overdue(wait *v1alpha1.Wait) bool {
 	return w.desk.Clock.Since(latest) >= w.config.MaxWait()
 }
 
-// Stands tells whether a wait is still true as far as anybody knows: this reconcile has met it, or
-// it is not its time. A step that found no turn, or was stopped by a conflict, leaves its wait as
-// it was, and what that was for may be mended.
+// Stands reports whether a wait is still true as far as anybody knows: this reconcile has met it,
+// or it is not its time. A step that found no turn, or was stopped by a conflict, leaves its wait
+// as it was, and what that was for may be mended.
 func (w *Waits) Stands(wait *v1alpha1.Wait) bool {
 	if wait == nil || wait.NotBefore == nil {
 		return false

@@ -66,9 +66,9 @@ func (r *Record) Write(ctx context.Context) error {
 	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
 }
 
-// changed tells whether there is something to write. What a PipelineRun was patched with, and that
-// it owns its secret, is written beside something else: a process that does not know it patches
-// once more, which changes nothing.
+// changed reports whether there is something to write. What a PipelineRun was patched with, and
+// that it owns its secret, is written beside something else: a process that does not know it
+// patches once more, which changes nothing.
 func (r *Record) changed() bool {
 	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
 		return false
@@ -131,7 +131,7 @@ func (r *Record) recording() backoff.Step {
 // Stored returns the stored record of a check, nil if there is none.
 func (r *Record) Stored(key string) *v1alpha1.Check { return checkOf(r.stored, key) }
 
-// Unchanged tells whether a plan and the runs are what is stored.
+// Unchanged reports whether a plan and the runs are what is stored.
 func (r *Record) Unchanged(plan *v1alpha1.Plan, runs []v1alpha1.Run) bool {
 	return equality.Semantic.DeepEqual(plan, r.stored.Plan) && equality.Semantic.DeepEqual(runs, r.stored.Runs)
 }

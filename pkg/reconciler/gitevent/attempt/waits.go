@@ -73,8 +73,8 @@ func (w *Waits) Due(step string, do func() error) error {
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
-// ofOneCheck tells whether a wait is about one of the checks that a step reports, and not about the
-// step.
+// ofOneCheck reports whether a wait is about one of the checks that a step reports, and not about
+// the step.
 func ofOneCheck(step, reason string) bool {
 	return step == v1alpha1.StepReport && reason == fault.ReasonGitRejected
 }
@@ -156,7 +156,7 @@ func goesOn(before, next *v1alpha1.Wait) bool {
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
-// seldom tells whether a wait that stands is left as it is recorded, because it is written again
+// seldom reports whether a wait that stands is left as it is recorded, because it is written again
 // only as often as one for an operator. Thousands may wait for room or a quota and look each
 // minute; each write of a status stores a whole event with its payload, and all of them would fill
 // etcd.

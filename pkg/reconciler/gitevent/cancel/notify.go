@@ -92,7 +92,7 @@ func (s *Step) Finds(
 	return something, running, err
 }
 
-// ends tells whether an event ends another one: that has happened before. Of two that close the
+// ends reports whether an event ends another one: that has happened before. Of two that close the
 // pull request the later one ends the other.
 func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEventSpec) bool {
 	if other.Closes() {
@@ -101,8 +101,8 @@ func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1
 	return other.Precedes(spec, cancels.At.Time)
 }
 
-// elsewhere tells whether an event is known to be of another branch or tag than the one whose runs
-// end.
+// elsewhere reports whether an event is known to be of another branch or tag than the one whose
+// runs end.
 func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	ref := other.GitRef()
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
@@ -142,8 +142,8 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 	return nil, nil
 }
 
-// closes tells whether an event has closed the pull request of another one after that happened. It
-// counts only once it is planned: what a delivery that is not signed says is confirmed by then.
+// closes reports whether an event has closed the pull request of another one after that happened.
+// It counts only once it is planned: what a delivery that is not signed says is confirmed by then.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
 	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&

@@ -51,7 +51,7 @@ func (s *Step) wanted(a *attempt.Attempt) (runs []*v1alpha1.Run, failed bool) {
 	return runs, failed
 }
 
-// ending tells whether a PipelineRun is over or was told to end, by whomever.
+// ending reports whether a PipelineRun is over or was told to end, by whomever.
 func ending(run *pipelinev1.PipelineRun) bool {
 	return run != nil &&
 		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)

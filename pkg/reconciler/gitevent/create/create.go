@@ -92,8 +92,8 @@ func refuseUnserved(a *attempt.Attempt) {
 	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
 }
 
-// noPlace tells whether a run can never be created, for no fault of its author: the place it was to
-// run in is gone, or what was to run.
+// noPlace reports whether a run can never be created, for no fault of its author: the place it was
+// to run in is gone, or what was to run.
 func noPlace(reason string) bool {
 	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone ||
 		reason == plans.ReasonPayloadMissing

@@ -41,9 +41,9 @@ func (s *Step) recall(a *attempt.Attempt) {
 	}
 }
 
-// refused tells whether a create is not possible, which says nothing of an earlier one whose answer
-// nobody recorded: admission judges before the API server looks whether the name is taken, and what
-// has used up a quota may be that very PipelineRun.
+// refused reports whether a create is not possible, which says nothing of an earlier one whose
+// answer nobody recorded: admission judges before the API server looks whether the name is taken,
+// and what has used up a quota may be that very PipelineRun.
 func refused(err error) bool {
 	f := fault.Of(err)
 	return f != nil &&

@@ -79,7 +79,7 @@ func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return nil
 }
 
-// there tells whether a run's secret exists and belongs to the Repository as it is now: one that
+// there reports whether a run's secret exists and belongs to the Repository as it is now: one that
 // was deleted and made again has another UID, and the secret goes with the first.
 func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (bool, error) {
 	repository, err := owner(ctx, a)
@@ -139,7 +139,7 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 
 // Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the
 // Repository is deleted meanwhile. The Repository stays one until the event settles: a run that is
-// deleted must not take tokens with it that are to be revoked. It tells whether the secret is
+// deleted must not take tokens with it that are to be revoked. It reports whether the secret is
 // there.
 func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
 	_, err = s.client.Secrets(run.Namespace).

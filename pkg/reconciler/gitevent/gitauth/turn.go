@@ -42,7 +42,7 @@ func (t *Turn) Serve(ctx context.Context, run *v1alpha1.Run) error {
 	return t.secrets.Renew(ctx, t.a, run, fresh)
 }
 
-// Old tells whether the token of a run's secret is to be replaced.
+// Old reports whether the token of a run's secret is to be replaced.
 func Old(a *attempt.Attempt, run *v1alpha1.Run) bool {
 	return run.SecretRenewAt == nil || !a.Clock.Now().Before(run.SecretRenewAt.Time)
 }

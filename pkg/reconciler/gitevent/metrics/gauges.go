@@ -183,7 +183,7 @@ func doing(event *v1alpha1.GitEvent) (step string, since time.Time) {
 	return doingSettle, since
 }
 
-// queues tells whether all that an event has not created waits for a slot.
+// queues reports whether all that an event has not created waits for a slot.
 func queues(s *v1alpha1.GitEventStatus) bool {
 	waits := map[string]bool{}
 	for _, wait := range s.Waits {

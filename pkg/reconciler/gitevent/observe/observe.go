@@ -157,7 +157,7 @@ func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 	return nil
 }
 
-// watched tells whether the change of a run wakes its event: the cache has it, and it names the
+// watched reports whether the change of a run wakes its event: the cache has it, and it names the
 // event still.
 func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
 	cached := s.cached(run)

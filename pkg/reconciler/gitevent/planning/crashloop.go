@@ -18,7 +18,7 @@ const Again = time.Second
 
 // Beginnings tells whose beginning is recorded, and lets the suspects in one by one.
 type CrashLoopGuard struct {
-	// Inherited tells whether another process may have worked on an event.
+	// Inherited reports whether another process may have worked on an event.
 	Inherited func(*v1alpha1.GitEvent) bool
 
 	mu sync.Mutex

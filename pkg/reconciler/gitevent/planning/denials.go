@@ -31,7 +31,8 @@ type denial struct {
 	why error
 }
 
-// holds tells whether the answer was no so shortly before that it is not asked for again, and why.
+// holds reports whether the answer was no so shortly before that it is not asked for again, and
+// why.
 func (d *Denials) holds(what string, now time.Time) (held bool, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -29,7 +29,7 @@ type miss struct {
 	last  time.Time
 }
 
-// believed notes that something was not found now, and tells whether that was so often enough.
+// believed notes that something was not found now, and reports whether that was so often enough.
 func (m *Misses) believed(what string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

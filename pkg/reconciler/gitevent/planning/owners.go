@@ -17,7 +17,7 @@ const ReasonBadOwners = "BadOwners"
 // nobody is who stands for all accounts of a repository in which OWNERS name nobody.
 const nobody = ""
 
-// Owner tells whether OWNERS or OWNERS_ALIASES name the user, as they are on the default branch
+// Owner reports whether OWNERS or OWNERS_ALIASES name the user, as they are on the default branch
 // (S25). It costs a call, and one for each of the files that was not read before; that a repository
 // has no such file, or a broken one, is remembered for all of its strangers.
 func (a *Access) Owner(ctx context.Context, user string) (bool, error) {

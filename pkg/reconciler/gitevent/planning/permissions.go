@@ -42,18 +42,18 @@ type Access struct {
 	owners *owners.People // once they are read
 }
 
-// CanWrite tells whether the user can write to the repository.
+// CanWrite reports whether the user can write to the repository.
 func (a *Access) CanWrite(ctx context.Context, user string) (bool, error) {
 	return a.unlessDenied("writes", user, func() (bool, error) { return a.Service.CanWrite(ctx, user) })
 }
 
-// Member tells whether the user belongs to the repository or its organization.
+// Member reports whether the user belongs to the repository or its organization.
 func (a *Access) Member(ctx context.Context, user string) (bool, error) {
 	return a.unlessDenied("member", user, func() (bool, error) { return a.Service.Member(ctx, user) })
 }
 
-// InTeam tells whether the user is in a team. That there is no such team is an Invalid fault, which
-// is told once and remembered.
+// InTeam reports whether the user is in a team. That there is no such team is an Invalid fault,
+// which is told once and remembered.
 func (a *Access) InTeam(ctx context.Context, team, user string) (bool, error) {
 	if held, why := a.denied("no team", team); held {
 		a.shows(team, why)

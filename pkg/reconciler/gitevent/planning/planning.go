@@ -47,8 +47,8 @@ type Step struct {
 	Sets plan.Sets
 }
 
-// Owners tells whether what an event is of may be served in a Repository's namespace (claim.Keeper
-// has the contract).
+// Owners reports whether what an event is of may be served in a Repository's namespace
+// (claim.Keeper has the contract).
 type Owners interface {
 	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {
 		DefaultBranch(ctx context.Context) (sha string, err error)

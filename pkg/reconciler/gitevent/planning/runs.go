@@ -48,7 +48,7 @@ func noteWaits(a *attempt.Attempt, made *plan.Plan) {
 	}
 }
 
-// decidedBefore tells whether the run at an index was decided before.
+// decidedBefore reports whether the run at an index was decided before.
 func decidedBefore(a *attempt.Attempt, i int) bool {
 	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
 }

@@ -99,7 +99,7 @@ func verdict(repository *pacv1alpha1.Repository, asked map[string]string) (missi
 	return "", is != nil && is.IsFalse() && !stillMissing(repository, is.Message, asked)
 }
 
-// stillMissing tells whether a message names a team that the policy lists and that was not seen
+// stillMissing reports whether a message names a team that the policy lists and that was not seen
 // now. Messages quote the names of teams.
 func stillMissing(repository *pacv1alpha1.Repository, message string, asked map[string]string) bool {
 	settings := repository.Spec.Settings

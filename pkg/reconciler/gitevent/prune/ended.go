@@ -86,7 +86,7 @@ type reads struct {
 	over func() error
 }
 
-// may tells whether one more may be read.
+// may reports whether one more may be read.
 func (r *reads) may() bool {
 	if r.all < maxReads && r.all-r.learnt < maxVain && r.over() == nil {
 		return true

@@ -94,7 +94,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return nil
 }
 
-// others tells whether each pipeline that the event prunes has a run of a later open event that
+// others reports whether each pipeline that the event prunes has a run of a later open event that
 // will prune it, too. Later ones only, so that no two events leave it to each other: the last one
 // does it.
 func (s *Step) others(a *attempt.Attempt) bool {
@@ -117,8 +117,8 @@ func isLater(event, than *v1alpha1.GitEvent) bool {
 	return cmp.Or(event.RecordedAt().Compare(than.RecordedAt()), cmp.Compare(event.Name, than.Name)) > 0
 }
 
-// prunes tells whether an event has a run of the same pipeline as another one, of which not all are
-// kept.
+// prunes reports whether an event has a run of the same pipeline as another one, of which not all
+// are kept.
 func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool {
 	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
 		_, limited := a.Config.Keep.Of(run.MaxKeepRuns)
@@ -159,7 +159,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
-// unnoted tells whether a version before has planned the run, which notes nothing of what its
+// unnoted reports whether a version before has planned the run, which notes nothing of what its
 // author wants. That is not the default.
 func unnoted(run *v1alpha1.Run, listed []metav1.ObjectMeta) bool {
 	return run.MaxKeepRuns == nil && slices.ContainsFunc(listed, func(object metav1.ObjectMeta) bool {

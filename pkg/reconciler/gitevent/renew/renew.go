@@ -73,7 +73,7 @@ func renewed(run *v1alpha1.Run) backoff.Step {
 	return backoff.Step{Name: v1alpha1.StepRenew, Of: run.Name}
 }
 
-// mounts tells whether pods of the run may still need its secret.
+// mounts reports whether pods of the run may still need its secret.
 func mounts(run *v1alpha1.Run) bool { return run.Secret != "" && run.UID != "" && run.Result == nil }
 
 // due are the runs whose secrets are to get an owner or a fresh token now, and what stands for

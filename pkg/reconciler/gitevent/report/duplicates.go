@@ -22,7 +22,7 @@ const LateReports = 45 * time.Second
 // post may be under way is allowed at once, so that nobody waits for the check; the look-up that
 // finds a duplicate is made later (I-8).
 //
-// It tells whether this is the first intent of all.
+// It reports whether this is the first intent of all.
 func (s *Step) intend(a *attempt.Attempt, check *v1alpha1.Check) (first bool) {
 	first = !check.Intent
 	if !first && check.Holder != s.Identity {
@@ -38,8 +38,8 @@ func (s *Step) intend(a *attempt.Attempt, check *v1alpha1.Check) (first bool) {
 // postOf names a check among those of all events.
 func postOf(a *attempt.Attempt, key string) string { return string(a.Event.UID) + "/" + key }
 
-// lateMatters tells whether a post of this check that lands after another one shows: its first one
-// as a second check, and any but a conclusion where what lands late reopens a check.
+// lateMatters reports whether a post of this check that lands after another one shows: its first
+// one as a second check, and any but a conclusion where what lands late reopens a check.
 func (s *Step) lateMatters(a *attempt.Attempt, check *v1alpha1.Check) bool {
 	return check.ID == "" || s.Providers[a.Event.Spec.Provider].Reopens && !check.Concluded
 }
@@ -50,7 +50,7 @@ func (s *Step) mayLand(a *attempt.Attempt, check *v1alpha1.Check) {
 	check.RecheckAt = &at
 }
 
-// final tells whether a check is not written again by itself: it has a conclusion, or asks for an
+// final reports whether a check is not written again by itself: it has a conclusion, or asks for an
 // approval. Of the latter a duplicate that lands late can be taken back only where a late report
 // would also reopen a check; elsewhere it says the same.
 func (s *Step) final(a *attempt.Attempt, check *v1alpha1.Check) bool {

@@ -162,7 +162,7 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 	return Write, 0
 }
 
-// several tells whether the pull request had more than one commit lately.
+// several reports whether the pull request had more than one commit lately.
 func (p *pull) several() bool { return len(p.events) > 1 || p.shown != "" }
 
 // question lets one event ask for the head, once in a while.

@@ -106,7 +106,7 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
-// closed tells whether the next check would meet the same limit or the same closed door.
+// closed reports whether the next check would meet the same limit or the same closed door.
 func closed(err error) bool {
 	f := fault.Of(err)
 	return f != nil && f.Class != fault.Transient && !attempt.Skipped(err) && !fault.Rejected(err)

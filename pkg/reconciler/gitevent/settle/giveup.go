@@ -18,7 +18,7 @@ import (
 // them: long enough to delete and create it again (E4).
 const GoneLimit = 10 * time.Minute
 
-// unreportable tells whether all that is left is to report the ends of runs, and nobody can: the
+// unreportable reports whether all that is left is to report the ends of runs, and nobody can: the
 // Repository is gone for GoneLimit, and it alone named the credentials, or there is no hope for
 // another reason. Where a GitHub App's still work, reports are sent as ever.
 func unreportable(a *attempt.Attempt) bool {

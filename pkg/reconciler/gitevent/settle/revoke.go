@@ -56,7 +56,7 @@ type revoking struct {
 	givenUp bool
 }
 
-// run ends the tokens of one run, and tells whether it may have had any. It returns an error as
+// run ends the tokens of one run, and reports whether it may have had any. It returns an error as
 // long as that is to be tried again.
 func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err error) {
 	tokens, err := r.step.GitAuth.Tokens(ctx, r.a, run)
@@ -82,7 +82,7 @@ func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err er
 	return true, nil
 }
 
-// waits tells whether another attempt may help within RevokeLimit. What an operator would have to
+// waits reports whether another attempt may help within RevokeLimit. What an operator would have to
 // mend, or what GitHub limits for longer, is not worth an open event.
 func (r *revoking) waits(f *fault.Error) bool {
 	if f.Reason == fault.ReasonBusy {

@@ -100,7 +100,7 @@ func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
 	return all
 }
 
-// finished tells whether nothing is left to do but to patch runs: every run is refused or over,
+// finished reports whether nothing is left to do but to patch runs: every run is refused or over,
 // every report accepted.
 func finished(a *attempt.Attempt) bool {
 	waits := func(w v1alpha1.Wait) bool { // the others are looked at here

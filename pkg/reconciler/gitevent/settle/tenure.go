@@ -25,7 +25,7 @@ func (t *Tenure) Take(now time.Time) {
 	t.since = now
 }
 
-// Inherited tells whether another process may have worked on the event: it was there before this
+// Inherited reports whether another process may have worked on the event: it was there before this
 // one led. Such a process may have been paused right before it made a secret, and makes it when the
 // event is settled and its secrets are deleted. It leaves no other trace, so the time decides. An
 // event too many costs the sweep some deletes.

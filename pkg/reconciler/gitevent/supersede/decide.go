@@ -187,7 +187,7 @@ func replaces(event *v1alpha1.GitEvent) (names []string) {
 	return names
 }
 
-// starts tells whether a run was created, or will be when there is room: whoever refuses its text
+// starts reports whether a run was created, or will be when there is room: whoever refuses its text
 // has been asked by then.
 func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 	if run.UID != "" || !run.Creatable() {

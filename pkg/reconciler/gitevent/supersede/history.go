@@ -166,20 +166,20 @@ func (h *commitHistory) from(start walk) map[string]bool {
 	return reached
 }
 
-// seenLater tells whether one commit is known to have been the newest after another one was.
+// seenLater reports whether one commit is known to have been the newest after another one was.
 func (h *commitHistory) seenLater(one, another string) bool {
 	a, b := h.seen[one].from, h.seen[another].to
 	return !a.IsZero() && !b.IsZero() && a.After(b)
 }
 
-// doubtful tells whether one commit may have been the newest after another one was, by the clock.
+// doubtful reports whether one commit may have been the newest after another one was, by the clock.
 // One of which it is known to the second was pushed then.
 func (h *commitHistory) doubtful(one, another string) bool {
 	a, b := h.seen[one], h.seen[another]
 	return h.seenLater(one, another) || (a.from != a.to || b.from != b.to) && !h.seenLater(another, one)
 }
 
-// replaced tells whether pushes have replaced one commit with another: those on record lead there
+// replaced reports whether pushes have replaced one commit with another: those on record lead there
 // and not back, and the clock does not tell of one that is not on record. That of an event without
 // runs, which is settled at once, may be such.
 func (l *line) replaced(sha, by string) bool {

@@ -62,7 +62,7 @@ func (l *line) byPushes(its string) (result order, newest string) {
 	return unrelated, ""
 }
 
-// sure tells whether it may be believed that the head, as Git says it, is newer than an event's
+// sure reports whether it may be believed that the head, as Git says it, is newer than an event's
 // commit: that has been known for longer than any replica lags, or pushes on record have replaced
 // it with the head.
 func (l *line) sure(event *v1alpha1.GitEvent, head string, now time.Time) bool {

@@ -98,8 +98,8 @@ func (m *model) tell(e *v1alpha1.GitEvent, view []*v1alpha1.GitEvent) {
 	}
 }
 
-// slot tells whether there is room for one more run of a pipeline: of all that wait the first that
-// comes gets it.
+// slot reports whether there is room for one more run of a pipeline: of all that wait the first
+// that comes gets it.
 func (m *model) slot(pipeline string) bool {
 	return !m.limit || !slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
 		run := runOf(e, pipeline)
@@ -161,7 +161,7 @@ func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 	return found
 }
 
-// open tells whether both of two events may go on: the newest commit does not have the pipeline,
+// open reports whether both of two events may go on: the newest commit does not have the pipeline,
 // and since somebody has commented it is not known which of their commits is the newer one.
 func (m *model) open(pipeline string, a, b *v1alpha1.GitEvent) bool {
 	return !slices.Contains(m.has[m.commit[pushes-1]], pipeline) && slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
@@ -169,7 +169,7 @@ func (m *model) open(pipeline string, a, b *v1alpha1.GitEvent) bool {
 	})
 }
 
-// waits tells whether an event has no slot because another one's run goes on that may.
+// waits reports whether an event has no slot because another one's run goes on that may.
 func (m *model) waits(pipeline string, e *v1alpha1.GitEvent) bool {
 	return m.limit && slices.ContainsFunc(m.events, func(other *v1alpha1.GitEvent) bool {
 		run := runOf(other, pipeline)

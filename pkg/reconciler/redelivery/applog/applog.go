@@ -74,7 +74,7 @@ type Reconciler struct {
 	store   store
 	secrets typedcorev1.SecretsGetter
 	claims  listers.RepositoryClaimNamespaceLister
-	// known tells whether claims has been filled.
+	// known reports whether claims has been filled.
 	known        func() bool
 	repositories paclisters.RepositoryLister
 	// namespaces are those that are served.

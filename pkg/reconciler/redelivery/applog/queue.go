@@ -139,7 +139,7 @@ func (l *line) took(m *missed, now time.Time) {
 	l.served[m.Repository], l.tenants[m.Tenant] = now, now
 }
 
-// waits tells whether the outcome of something that was asked for is not known yet.
+// waits reports whether the outcome of something that was asked for is not known yet.
 func (l *line) waits(missing []missed, now time.Time) bool {
 	for i := range missing {
 		asked, known := l.asked[missing[i].GUID]

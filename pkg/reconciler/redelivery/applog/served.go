@@ -69,8 +69,8 @@ func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.R
 	}
 }
 
-// may tells whether deliveries of a repository may be for somebody here. One more redelivery is all
-// that a wrong yes costs: the receiver ignores it.
+// may reports whether deliveries of a repository may be for somebody here. One more redelivery is
+// all that a wrong yes costs: the receiver ignores it.
 func (s served) may(repository int64) bool {
 	_, known := s.owners[repository]
 	return known || s.unbound

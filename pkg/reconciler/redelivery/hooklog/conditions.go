@@ -111,7 +111,7 @@ func (r *Reconciler) tell(ctx context.Context, t *target, v verdict) error {
 	return r.conditions.write(ctx, t, v)
 }
 
-// told tells whether a Repository says so already, or has to say something else.
+// told reports whether a Repository says so already, or has to say something else.
 func (c conditions) told(repository *pacv1alpha1.Repository, v verdict) bool {
 	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhook) {
 		return true

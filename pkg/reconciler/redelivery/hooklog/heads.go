@@ -129,15 +129,15 @@ func (r *Reconciler) notRecorded(
 	return missing, max(next, settleEvery), nil
 }
 
-// tells tells whether one of the webhooks is called when such a head moves.
+// tells reports whether one of the webhooks is called when such a head moves.
 func tells(hooks []provider.Hook, head provider.Head) bool {
 	return slices.ContainsFunc(hooks, func(h provider.Hook) bool {
 		return head.Pull == 0 && h.Pushes || head.Pull != 0 && h.Pulls
 	})
 }
 
-// recorded tells whether there is a GitEvent of the head, open or settled: a push to the branch, or
-// one of the pull request that has run or would have run that commit.
+// recorded reports whether there is a GitEvent of the head, open or settled: a push to the branch,
+// or one of the pull request that has run or would have run that commit.
 func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
 	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
 		Namespace: t.repository.Namespace, UID: t.repository.UID, URL: t.repository.Spec.URL,

@@ -218,7 +218,7 @@ func shareOf(ctx context.Context) time.Time {
 	return time.Now().Add(time.Until(deadline) / 4)
 }
 
-// counts tells whether an attempt may be one of a delivery that is missed: what came before the
+// counts reports whether an attempt may be one of a delivery that is missed: what came before the
 // Repository was for nobody here, and what is older than the stubs of events are kept might run
 // twice. Where GitLab tells no time only what comes while this process looks counts.
 func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
@@ -231,22 +231,22 @@ func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
 	return !r.old(a.At) && !precedes(a, t)
 }
 
-// precedes tells whether an attempt was made before the Repository.
+// precedes reports whether an attempt was made before the Repository.
 func precedes(a provider.Attempt, t *target) bool {
 	return a.At.Before(t.repository.CreationTimestamp.Time)
 }
 
-// isMissed tells whether nobody took an attempt; a 4xx is an answer.
+// isMissed reports whether nobody took an attempt; a 4xx is an answer.
 func isMissed(a provider.Attempt) bool {
 	return a.Status == 0 || a.Status >= http.StatusInternalServerError
 }
 
-// old tells whether the stub of an event may be gone whose first attempt was made then.
+// old reports whether the stub of an event may be gone whose first attempt was made then.
 func (r *Reconciler) old(at time.Time) bool {
 	return !at.IsZero() && at.Before(r.clock.Now().Add(-r.settings().MaxWait()))
 }
 
-// sendsNothing tells whether the service refuses to send anything again. What else fails may be
+// sendsNothing reports whether the service refuses to send anything again. What else fails may be
 // because of the one delivery.
 func sendsNothing(f *fault.Error) bool {
 	switch f.Reason {

@@ -45,8 +45,8 @@ type target struct {
 	since time.Time
 }
 
-// serves tells whether the Repository is of the Git service that is looked at, and its address here
-// is known.
+// serves reports whether the Repository is of the Git service that is looked at, and its address
+// here is known.
 func (r *Reconciler) serves(repository *pacv1alpha1.Repository) bool {
 	own := repository.Spec.GitProvider
 	return own != nil && own.Type == r.service.Name && repository.Spec.URL != "" && repository.DeletionTimestamp == nil

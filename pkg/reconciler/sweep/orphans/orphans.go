@@ -80,7 +80,7 @@ type pause struct {
 	until time.Time
 }
 
-// Close closes the check of a run that no event reports any more, and tells whether it looked the
+// Close closes the check of a run that no event reports any more, and reports whether it looked the
 // run's event up, which takes up to three live reads, and whether it asked a Git service. A run
 // whose check is closed is labelled as completed, so that nobody lists it any more. The error is
 // why the check may still be open; another attempt within the hour does nothing.
@@ -100,7 +100,7 @@ func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (
 	return true, !notAsked(fault.Of(err)), err
 }
 
-// notAsked tells whether a fault is that the Git service may not be called now.
+// notAsked reports whether a fault is that the Git service may not be called now.
 func notAsked(f *fault.Error) bool {
 	return f != nil && (f.Reason == fault.ReasonBusy || f.Reason == provider.ReasonPaced)
 }
@@ -124,7 +124,7 @@ func (c *Closer) close(
 	return c.label(ctx, service, &event.Status.Runs[0], id)
 }
 
-// correct tells whether the run has an event again, which a redelivery made after eventFor had
+// correct reports whether the run has an event again, which a redelivery made after eventFor had
 // found none. If that event has recorded a result, it may have reported its verdict between the
 // look and the write of the report here, which has then taken it back: no Git service compares
 // before it writes. So the verdict is reported once more. Without a result the event reports later
