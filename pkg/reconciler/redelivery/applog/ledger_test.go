@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 // long is a log of an hour in which much fails and is tried again.
@@ -104,7 +105,7 @@ func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
 	for n := range maxMissed {
 		attempt(fmt.Sprint(n), 503)
 	}
-	for range 2 * maxRefused {
+	for range 2 * redelivery.MaxRefused {
 		attempt("without room", 503)
 	}
 	attempt("taken", 202)
@@ -121,30 +122,5 @@ func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
 		if len(l.Missed) != maxMissed {
 			t.Fatalf("%d are kept", len(l.Missed))
 		}
-	}
-}
-
-// One repository's many missed deliveries hold up no other's.
-func TestRepositoriesTakeTurns(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	var missing []missed
-	for n := range 100 {
-		missing = append(missing, missed{GUID: fmt.Sprint(n), Repository: 1, First: now})
-	}
-	missing = append(missing, missed{GUID: "other", Repository: 2, First: now})
-	l := newLine()
-	for n := range 2 {
-		m, at := l.next(missing, now)
-		if m == nil || at.After(now) {
-			t.Fatalf("nothing is due: %v", at)
-		}
-		l.last = now
-		l.took(m, now)
-		if now = now.Add(askEvery); n == 1 && m.GUID != "other" {
-			t.Errorf("the second is %s of repository %d", m.GUID, m.Repository)
-		}
-	}
-	if _, at := l.next(missing, now.Add(-time.Millisecond)); !at.Equal(now) {
-		t.Errorf("the third is asked for at %v, want %v", at, now)
 	}
 }

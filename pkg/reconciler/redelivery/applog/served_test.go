@@ -33,7 +33,7 @@ func TestANumberOfBefore(t *testing.T) {
 		"made anew, and says that it is of another": {by: "before", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			e := newEnv(t)
 			url := "https://github.com/acme/app"
 			repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "uid", Annotations: c.annotations}, Spec: pacv1alpha1.RepositorySpec{URL: url}}
 			claim := &v1alpha1.RepositoryClaim{
@@ -41,18 +41,18 @@ func TestANumberOfBefore(t *testing.T) {
 				Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app", UID: "before"}},
 				Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 9, OwnerID: 17}, RepositoryUID: c.by}},
 			}
-			if err := w.repos.Add(repository); err != nil {
+			if err := e.repos.Add(repository); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.claims.Add(claim); err != nil {
+			if err := e.claims.Add(claim); err != nil {
 				t.Fatal(err)
 			}
-			w.receive = nobody
-			w.deliver("missed", 4)
-			w.receive = nil
-			w.heard()
-			w.run(time.Minute)
-			if got := w.recorded["missed"] > 0; got != c.want {
+			e.receive = nobody
+			e.deliver("missed", 4)
+			e.receive = nil
+			e.signal()
+			e.run(time.Minute)
+			if got := e.recorded["missed"] > 0; got != c.want {
 				t.Errorf("it is recorded: %t, want %t", got, c.want)
 			}
 		})
@@ -61,13 +61,13 @@ func TestANumberOfBefore(t *testing.T) {
 
 // What another installation serves is not asked for, also while this one has a claim of before.
 func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
-	w := newWorld(t)
-	w.serve(1)
+	e := newEnv(t)
+	e.serve(1)
 	for setting, want := range map[string]bool{"team": true, "!team": false} {
-		w.settings.OnConfigChanged(&corev1.ConfigMap{
+		e.settings.OnConfigChanged(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": setting},
 		})
-		if got := w.process.servedAt("https://github.com").may(1); got != want {
+		if got := e.source.servedAt("https://github.com").may(1); got != want {
 			t.Errorf("%s: %t, want %t", setting, got, want)
 		}
 	}
@@ -76,26 +76,26 @@ func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
 // A controller that starts with a bad value does not know what is served: what is missed stays
 // written down until it does.
 func TestNothingMissedIsDroppedWhileTheSettingCannotBeRead(t *testing.T) {
-	w := newWorld(t)
-	w.serve(1)
-	w.receive = nobody
-	w.deliver("missed", 1)
+	e := newEnv(t)
+	e.serve(1)
+	e.receive = nobody
+	e.deliver("missed", 1)
 	configure := func(value string) {
-		w.settings.OnConfigChanged(&corev1.ConfigMap{
+		e.settings.OnConfigChanged(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": value},
 		})
 	}
 	configure("bad_value")
-	w.heard()
-	w.run(10 * time.Minute)
-	w.receive = nil
-	w.run(time.Hour)
-	w.deliver("later", 2)
-	w.run(10 * time.Minute)
+	e.signal()
+	e.run(10 * time.Minute)
+	e.receive = nil
+	e.run(time.Hour)
+	e.deliver("later", 2)
+	e.run(10 * time.Minute)
 	configure("team")
-	w.heard()
-	w.run(10 * time.Minute)
-	if w.recorded["missed"] == 0 {
+	e.signal()
+	e.run(10 * time.Minute)
+	if e.recorded["missed"] == 0 {
 		t.Error("it is not asked for")
 	}
 }

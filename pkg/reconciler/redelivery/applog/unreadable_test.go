@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 // hanging is an API server that never answers about Secrets.
@@ -25,20 +27,20 @@ func (hanging) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev1.
 
 func TestAnAppSecretWhoseReadHangsIsReadAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.receive = nobody
-		w.deliver("missed", 1)
-		w.receive = nil
-		secrets := w.process.secrets
-		w.process.secrets = hanging{}
+		e := newEnv(t)
+		e.receive = nobody
+		e.deliver("missed", 1)
+		e.receive = nil
+		secrets := e.source.secrets
+		e.source.secrets = hanging{}
 		began := time.Now()
-		after := w.reconcile()
-		if took := time.Since(began); took > 10*time.Second || after > retryLookAtMost {
+		after := e.reconcile()
+		if took := time.Since(began); took > 10*time.Second || after > redelivery.RetryAtMost {
 			t.Errorf("it is read for %v, and again after %v", took, after)
 		}
-		w.process.secrets = secrets
-		w.clock.Step(after)
-		w.run(lookEvery)
-		w.wantRecorded("missed")
+		e.source.secrets = secrets
+		e.clock.Step(after)
+		e.run(redelivery.ReadEvery)
+		e.wantRecorded("missed")
 	})
 }

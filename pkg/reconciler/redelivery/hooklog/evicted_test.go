@@ -21,35 +21,35 @@ func settled(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }
 func TestHeadsWhoseRecordsMayBeEvicted(t *testing.T) {
 	for name, c := range map[string]struct {
 		stubs  int
-		before func(w *world)
+		before func(e *env)
 		want   string
 	}{
-		"as many as are kept, all of them newer": {100, func(*world) {}, "True Called"},
-		"a few less":                             {95, func(*world) {}, "True Called"},
-		"not as many":                            {50, func(*world) {}, "False HeadsNotRecorded"},
-		"one is older":                           {100, func(w *world) { w.record(1000, commit("c"), settled) }, "False HeadsNotRecorded"},
-		"an older one is not over":               {100, func(w *world) { w.record(1000, commit("c")) }, "True Called"},
-		"an older one was over later": {100, func(w *world) {
-			over := metav1.NewTime(w.clock.Now().Add(5 * time.Hour))
-			w.record(1000, commit("c"), settled, func(e *v1alpha1.GitEvent) { e.Status.SettledAt = &over })
+		"as many as are kept, all of them newer": {100, func(*env) {}, "True Called"},
+		"a few less":                             {95, func(*env) {}, "True Called"},
+		"not as many":                            {50, func(*env) {}, "False HeadsNotRecorded"},
+		"one is older":                           {100, func(e *env) { e.record(1000, commit("c"), settled) }, "False HeadsNotRecorded"},
+		"an older one is not over":               {100, func(e *env) { e.record(1000, commit("c")) }, "True Called"},
+		"an older one was over later": {100, func(e *env) {
+			over := metav1.NewTime(e.clock.Now().Add(5 * time.Hour))
+			e.record(1000, commit("c"), settled, func(e *v1alpha1.GitEvent) { e.Status.SettledAt = &over })
 		}, "True Called"},
-		"an older one is spared": {100, func(w *world) {
-			w.record(1000, commit("c"), settled, func(e *v1alpha1.GitEvent) { e.Status.Unreported = true })
+		"an older one is spared": {100, func(e *env) {
+			e.record(1000, commit("c"), settled, func(e *v1alpha1.GitEvent) { e.Status.Unreported = true })
 		}, "True Called"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.process.settings().SettledCap = 100
-			c.before(w)
-			w.clock.Step(time.Minute)
-			w.move(0, commit("a"))
-			w.clock.Step(5 * time.Hour)
+			e := newEnv(t)
+			e.source.settings().SettledCap = 100
+			c.before(e)
+			e.clock.Step(time.Minute)
+			e.move(0, commit("a"))
+			e.clock.Step(5 * time.Hour)
 			for n := range c.stubs {
-				w.record(int64(n+1), commit("b"), settled)
+				e.record(int64(n+1), commit("b"), settled)
 			}
-			w.pause(10 * time.Minute)
-			w.run(10 * time.Minute)
-			w.wantCondition(c.want)
+			e.pause(10 * time.Minute)
+			e.run(10 * time.Minute)
+			e.wantCondition(c.want)
 		})
 	}
 }
@@ -75,7 +75,7 @@ func (m *many) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEvent
 // Not all events are read to see how old the oldest are, and one page when there are far from too
 // many.
 func TestFewEventsAreReadForTheirAge(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	few, nearly := int64(5000), int64(8900)
 	for name, c := range map[string]struct {
 		left  *int64
@@ -83,12 +83,12 @@ func TestFewEventsAreReadForTheirAge(t *testing.T) {
 		want  time.Time
 	}{
 		"few":                      {&few, 1, time.Time{}},
-		"nearly as many as may be": {&nearly, samplePages, w.clock.Now()},
-		"not counted":              {nil, samplePages, w.clock.Now()},
+		"nearly as many as may be": {&nearly, samplePages, e.clock.Now()},
+		"not counted":              {nil, samplePages, e.clock.Now()},
 	} {
-		events := &many{left: c.left, at: w.clock.Now()}
-		w.process.events = events
-		if got, err := w.process.keptSince(t.Context()); err != nil || !got.Equal(c.want) || events.lists != c.lists {
+		events := &many{left: c.left, at: e.clock.Now()}
+		e.source.events = events
+		if got, err := e.source.keptSince(t.Context()); err != nil || !got.Equal(c.want) || events.lists != c.lists {
 			t.Errorf("%s: %v, %v, after %d lists", name, got, err, events.lists)
 		}
 	}

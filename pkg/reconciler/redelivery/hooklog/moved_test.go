@@ -14,19 +14,19 @@ import (
 // What moved before this installation has claimed the URL was another installation's: it has run
 // it, and its records are not here.
 func TestHeadsOfAnotherInstallationsTimeAreNotNamed(t *testing.T) {
-	w := newWorld(t)
-	w.move(0, commit("a"))
-	w.move(7, commit("b"))
-	w.run(time.Hour)
-	claim := w.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy() //nolint:forcetypeassert // nothing else is there
-	claim.CreationTimestamp = metav1.NewTime(w.clock.Now())
-	w.add(w.claims, claim)
-	w.start()
-	w.heard() // a receiver has started
-	w.run(time.Hour)
-	w.wantCondition("")
-	w.move(7, commit("c"))
-	w.pause(10 * time.Minute)
-	w.run(10 * time.Minute)
-	w.wantCondition("False HeadsNotRecorded")
+	e := newEnv(t)
+	e.move(0, commit("a"))
+	e.move(7, commit("b"))
+	e.run(time.Hour)
+	claim := e.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy() //nolint:forcetypeassert // nothing else is there
+	claim.CreationTimestamp = metav1.NewTime(e.clock.Now())
+	e.add(e.claims, claim)
+	e.start()
+	e.signal() // a receiver has started
+	e.run(time.Hour)
+	e.wantCondition("")
+	e.move(7, commit("c"))
+	e.pause(10 * time.Minute)
+	e.run(10 * time.Minute)
+	e.wantCondition("False HeadsNotRecorded")
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 // givenUp takes the Kubernetes Events, and returns which deliveries they give up.
-func (w *world) givenUp() (guids []string) {
-	for len(w.events.Events) > 0 {
-		if told := strings.Fields(<-w.events.Events); told[1] == reasonGivenUp {
+func (e *env) givenUp() (guids []string) {
+	for len(e.events.Events) > 0 {
+		if told := strings.Fields(<-e.events.Events); told[1] == redelivery.ReasonGivenUp {
 			guids = append(guids, told[3])
 		}
 	}
@@ -32,40 +33,40 @@ func (w *world) givenUp() (guids []string) {
 // What grows old is given up and told once, also if no process knew of it meanwhile. What has
 // succeeded since is not, nor what came before the Repository.
 func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
-	for name, grow := range map[string]func(w *world){
-		"while the webhook was paused": func(w *world) {
-			w.hooks[1].State = provider.HookPaused
-			w.run(96 * time.Hour)
-			w.hooks[1].State = provider.HookCalled
+	for name, grow := range map[string]func(e *env){
+		"while the webhook was paused": func(e *env) {
+			e.hooks[1].State = provider.HookPaused
+			e.run(96 * time.Hour)
+			e.hooks[1].State = provider.HookCalled
 		},
-		"while no process ran": func(w *world) {
-			w.clock.Step(96 * time.Hour)
-			w.start()
+		"while no process ran": func(e *env) {
+			e.clock.Step(96 * time.Hour)
+			e.start()
 		},
-		"and could not be told at first": func(w *world) {
-			w.receive = refuses("x")
-			w.run(70 * time.Hour)
+		"and could not be told at first": func(e *env) {
+			e.receive = refuses("x")
+			e.run(70 * time.Hour)
 			failed := false
-			w.kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+			e.kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				fails := !failed
 				failed = true
 				return fails, nil, apierrors.NewServiceUnavailable("away")
 			})
-			w.run(26 * time.Hour)
+			e.run(26 * time.Hour)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.missed("before", "x", "by-hand", "and-by-hand")
-			w.log[0].At = w.clock.Now().Add(-2 * time.Hour)
-			w.deliver("by-hand")
-			w.clock.Step(time.Hour)
-			w.deliver("and-by-hand")
-			grow(w)
-			w.run(time.Hour)
-			w.start()
-			w.run(time.Hour)
-			if told := w.givenUp(); !slices.Equal(told, []string{"x"}) {
+			e := newEnv(t)
+			e.missed("before", "x", "by-hand", "and-by-hand")
+			e.log[0].At = e.clock.Now().Add(-2 * time.Hour)
+			e.deliver("by-hand")
+			e.clock.Step(time.Hour)
+			e.deliver("and-by-hand")
+			grow(e)
+			e.run(time.Hour)
+			e.start()
+			e.run(time.Hour)
+			if told := e.givenUp(); !slices.Equal(told, []string{"x"}) {
 				t.Errorf("told: %v", told)
 			}
 		})
@@ -75,27 +76,27 @@ func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
 // Of many as many are told as are remembered, so that the next process does not tell them again.
 // Whether one has succeeded that is older than all that is read cannot be seen, and it is not told.
 func TestManyThatGrewOldUnseen(t *testing.T) {
-	w := newWorld(t)
-	w.missed(names(maxGivenUp + 10)...)
-	w.clock.Step(96 * time.Hour)
-	w.start()
-	w.run(time.Hour)
-	if told := w.givenUp(); len(told) != maxGivenUp || !slices.Contains(told, fmt.Sprint("m", maxGivenUp+9)) {
+	e := newEnv(t)
+	e.missed(names(maxGivenUp + 10)...)
+	e.clock.Step(96 * time.Hour)
+	e.start()
+	e.run(time.Hour)
+	if told := e.givenUp(); len(told) != maxGivenUp || !slices.Contains(told, fmt.Sprint("m", maxGivenUp+9)) {
 		t.Errorf("told: %v", told)
 	}
-	w.start()
-	w.run(time.Hour)
-	if told := w.givenUp(); len(told) != 0 {
+	e.start()
+	e.run(time.Hour)
+	if told := e.givenUp(); len(told) != 0 {
 		t.Errorf("told again: %v", told)
 	}
-	w = newWorld(t)
-	w.missed("x")
+	e = newEnv(t)
+	e.missed("x")
 	for n := range maxPages * pageSize {
-		w.deliver(fmt.Sprint("good", n))
+		e.deliver(fmt.Sprint("good", n))
 	}
-	w.clock.Step(96 * time.Hour)
-	w.run(time.Hour)
-	if told := w.givenUp(); len(told) != 0 {
+	e.clock.Step(96 * time.Hour)
+	e.run(time.Hour)
+	if told := e.givenUp(); len(told) != 0 {
 		t.Errorf("told what may have succeeded: %v", told)
 	}
 }
@@ -103,7 +104,7 @@ func TestManyThatGrewOldUnseen(t *testing.T) {
 // forgetful is a service that has other failures each time that it is asked, and does not answer
 // for the rest of its log.
 type forgetful struct {
-	*world
+	*env
 	asked *int
 }
 
@@ -121,20 +122,20 @@ func (f forgetful) Attempts(_ context.Context, _ int64, failed bool, _ int) ([]p
 
 // A tenant may have the server: what it makes a process remember is bounded.
 func TestWhatIsRememberedOfOldOnesIsBounded(t *testing.T) {
-	w := newWorld(t)
-	w.clock.Step(10 * 24 * time.Hour)
+	e := newEnv(t)
+	e.clock.Step(10 * 24 * time.Hour)
 	asked := 0
-	w.process.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
-		return forgetful{w, &asked}, nil
+	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
+		return forgetful{e, &asked}, nil
 	}
-	w.run(12 * time.Hour)
+	e.run(12 * time.Hour)
 	remembered := 0
-	for _, m := range w.process.known {
-		for _, l := range m.logs.of {
+	for _, m := range e.source.known {
+		for _, l := range m.hooks.of {
 			remembered = max(remembered, len(l.unsure), len(l.over))
 		}
 	}
-	if asked <= maxOver || remembered == 0 || remembered > maxOver {
+	if asked <= maxExpired || remembered == 0 || remembered > maxExpired {
 		t.Errorf("of %d old deliveries %d are remembered", asked, remembered)
 	}
 }
@@ -142,7 +143,7 @@ func TestWhatIsRememberedOfOldOnesIsBounded(t *testing.T) {
 // endless is a service that has other failures each time that it is asked, tells no time of them,
 // and sends none again.
 type endless struct {
-	*world
+	*env
 	asked *int
 }
 
@@ -160,15 +161,15 @@ func (endless) Resend(context.Context, int64, int64) (int, error) {
 }
 
 func TestWhatIsRememberedOfMissedOnesIsBounded(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	asked := 0
-	w.process.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
-		return endless{w, &asked}, nil
+	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
+		return endless{e, &asked}, nil
 	}
-	w.run(time.Hour)
+	e.run(time.Hour)
 	remembered := 0
-	for _, m := range w.process.known {
-		for _, l := range m.logs.of {
+	for _, m := range e.source.known {
+		for _, l := range m.hooks.of {
 			remembered = max(remembered, len(l.missed))
 		}
 	}
@@ -180,19 +181,19 @@ func TestWhatIsRememberedOfMissedOnesIsBounded(t *testing.T) {
 // Many that grow old while nobody answers end in one look, whatever room there is for their
 // attempts in what one look reads.
 func TestManyThatGrowOldBehindOthers(t *testing.T) {
-	w := newWorld(t)
-	w.receive = func(string) int { return 0 }
+	e := newEnv(t)
+	e.receive = func(string) int { return 0 }
 	for _, name := range names(100) {
-		w.deliver(name)
+		e.deliver(name)
 	}
-	w.run(6 * time.Minute)
+	e.run(6 * time.Minute)
 	for n := range maxPages*pageSize + 50 {
-		w.deliver(fmt.Sprint("later", n))
-		w.clock.Step(5 * time.Minute)
+		e.deliver(fmt.Sprint("later", n))
+		e.clock.Step(5 * time.Minute)
 	}
-	calls := w.calls
-	w.run(time.Hour)
-	if calls = w.calls - calls; calls > 1000 {
+	calls := e.calls
+	e.run(time.Hour)
+	if calls = e.calls - calls; calls > 1000 {
 		t.Errorf("%d calls in an hour", calls)
 	}
 }
@@ -200,25 +201,25 @@ func TestManyThatGrowOldBehindOthers(t *testing.T) {
 // What is given up is not sent again when its attempts are read once more for the sake of another
 // delivery.
 func TestWhatIsGivenUpStaysGivenUp(t *testing.T) {
-	w := newWorld(t)
-	w.receive = refuses("bad-1", "bad-2", "bad-3")
+	e := newEnv(t)
+	e.receive = refuses("bad-1", "bad-2", "bad-3")
 	for i := range 300 {
 		if i%6 == 0 && i < 18 {
-			w.deliver(fmt.Sprint("bad-", 1+i/6))
+			e.deliver(fmt.Sprint("bad-", 1+i/6))
 		}
-		w.deliver(fmt.Sprint("good", i))
-		w.run(10 * time.Minute)
+		e.deliver(fmt.Sprint("good", i))
+		e.run(10 * time.Minute)
 	}
 	tries := map[string]int{}
-	for _, guid := range w.resent {
+	for _, guid := range e.resent {
 		tries[guid]++
 	}
 	for guid, n := range tries {
-		if n > maxRefused+1 {
+		if n > redelivery.MaxRefused+1 {
 			t.Errorf("%s is sent again %d times", guid, n)
 		}
 	}
-	if len(w.events.Events) != 3 {
-		t.Errorf("%d are told", len(w.events.Events))
+	if len(e.events.Events) != 3 {
+		t.Errorf("%d are told", len(e.events.Events))
 	}
 }

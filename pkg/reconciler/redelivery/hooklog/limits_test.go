@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "team", Name: "app"} }
@@ -18,9 +19,9 @@ func key() types.NamespacedName { return types.NamespacedName{Namespace: "team",
 // Steps of one lane are apart, in the order in which they came; who waits for long in one lane
 // takes nothing of the others.
 func TestTurns(t *testing.T) {
-	p, now := newPace(), time.Now()
-	lanes := func(token string) []lane {
-		return []lane{{name: token, every: 2 * time.Second}, {name: "host", every: time.Second / 4, atOnce: 2}}
+	p, now := newLimits(), time.Now()
+	lanes := func(token string) []limit {
+		return []limit{{name: token, every: 2 * time.Second}, {name: "host", every: time.Second / 4, atOnce: 2}}
 	}
 	left, leave := p.enter("a-0", lanes("a"), now)
 	if left != 0 {
@@ -44,8 +45,8 @@ func TestTurns(t *testing.T) {
 
 // No more than a lane's share are in it at once.
 func TestAtOnce(t *testing.T) {
-	p, now := newPace(), time.Now()
-	slow := []lane{{name: "slow", atOnce: 2}}
+	p, now := newLimits(), time.Now()
+	slow := []limit{{name: "slow", atOnce: 2}}
 	var leave func()
 	for i := range 2 {
 		var left time.Duration
@@ -56,7 +57,7 @@ func TestAtOnce(t *testing.T) {
 	if left, _ := p.enter("third", slow, now); left != busyWait {
 		t.Errorf("the third waits %v", left)
 	}
-	if left, _ := p.enter("other", []lane{{name: "quick", atOnce: 2}}, now); left != 0 {
+	if left, _ := p.enter("other", []limit{{name: "quick", atOnce: 2}}, now); left != 0 {
 		t.Errorf("one of another lane waits %v", left)
 	}
 	leave()
@@ -94,58 +95,58 @@ func TestProjectAt(t *testing.T) {
 // However long a step waits for its turn, and however often a receiver asks for a look meanwhile,
 // what is missed is sent again: looks and resends take turns.
 func TestLooksLeaveTurnsToResends(t *testing.T) {
-	w := newWorld(t)
-	w.run(10 * time.Minute)
-	w.missed("a")
-	same, err := w.process.target(w.sync())
+	e := newEnv(t)
+	e.run(10 * time.Minute)
+	e.missed("a")
+	same, err := e.source.target(e.sync())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for second := range 120 {
 		for n := range 8 {
-			if left, leave := w.process.pace.enter(fmt.Sprint("other-", n), same.lanes(), w.clock.Now()); left == 0 {
+			if left, leave := e.source.limits.enter(fmt.Sprint("other-", n), same.limits(), e.clock.Now()); left == 0 {
 				leave()
 			}
 		}
 		if second%10 == 0 {
-			w.process.Heard()
+			e.process.Signal()
 		}
-		w.reconcile()
-		w.clock.Step(time.Second)
+		e.reconcile()
+		e.clock.Step(time.Second)
 	}
-	w.wantOnce("a")
+	e.wantOnce("a")
 }
 
 // After a change of the Repository, which may name another project now, a look comes first.
 func TestALookComesFirstAfterAChange(t *testing.T) {
-	w := newWorld(t)
-	w.missed("a")
-	w.reconcile()
-	w.hooks[1].State = provider.HookPaused
-	changed := w.sync().DeepCopy()
+	e := newEnv(t)
+	e.missed("a")
+	e.reconcile()
+	e.hooks[1].State = provider.HookPaused
+	changed := e.sync().DeepCopy()
 	changed.Generation++
-	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("team").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+	if _, err := e.client.PipelinesascodeV1alpha1().Repositories("team").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.sync()
-	w.clock.Step(10 * time.Second)
-	w.run(time.Minute)
-	if len(w.resent) != 0 {
-		t.Errorf("sent again: %v", w.resent)
+	e.sync()
+	e.clock.Step(10 * time.Second)
+	e.run(time.Minute)
+	if len(e.resent) != 0 {
+		t.Errorf("sent again: %v", e.resent)
 	}
 }
 
 // A day without anybody gives up nothing, however often it was tried.
 func TestAnOutageGivesUpNothing(t *testing.T) {
-	w := newWorld(t)
-	w.missed("a")
-	w.receive = func(string) int { return 0 }
-	w.run(24 * time.Hour)
-	if len(w.resent) <= maxRefused || len(w.events.Events) != 0 {
-		t.Errorf("%d tries, %d events", len(w.resent), len(w.events.Events))
+	e := newEnv(t)
+	e.missed("a")
+	e.receive = func(string) int { return 0 }
+	e.run(24 * time.Hour)
+	if len(e.resent) <= redelivery.MaxRefused || len(e.events.Events) != 0 {
+		t.Errorf("%d tries, %d events", len(e.resent), len(e.events.Events))
 	}
-	w.receive = nil
-	w.heard()
-	w.run(time.Minute)
-	w.wantOnce("a")
+	e.receive = nil
+	e.signal()
+	e.run(time.Minute)
+	e.wantOnce("a")
 }

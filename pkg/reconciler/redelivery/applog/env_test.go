@@ -32,6 +32,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
@@ -43,8 +44,8 @@ const (
 	pageSize = 20
 )
 
-// world is a service with a log, a receiver, and an API server. A process is its reconciler.
-type world struct {
+// env is a service with a log, a receiver, and an API server. A process is its reconciler.
+type env struct {
 	settings *config.Store
 	*testing.T
 	clock *clocktesting.FakeClock
@@ -61,7 +62,8 @@ type world struct {
 	after         bool
 	claims, repos cache.Indexer
 	events        *record.FakeRecorder
-	process       *Reconciler
+	process       *redelivery.Reconciler
+	source        *source
 	// reconciles are counted: a process that comes back at once for ever is stopped.
 	reconciles int
 }
@@ -76,10 +78,10 @@ func (c ticking) Now() time.Time {
 
 var errKilled = errors.New("killed")
 
-func newWorld(t *testing.T) *world {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	w := &world{
+	e := &env{
 		T: t, clock: clocktesting.NewFakeClock(begin), recorded: map[string]int{}, calls: -1,
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
@@ -88,69 +90,70 @@ func newWorld(t *testing.T) *world {
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(begin)}},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: app}, Data: map[string][]byte{"github-application-id": []byte("7"), "github-private-key": []byte("key")}}),
 	}
-	w.kube.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		err := w.call()
+	e.kube.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		err := e.call()
 		if err == nil {
 			return false, nil, nil
 		}
-		if update, ok := a.(clienttesting.UpdateAction); ok && w.after {
-			if err := w.kube.Tracker().Update(a.GetResource(), update.GetObject(), system); err != nil {
+		if update, ok := a.(clienttesting.UpdateAction); ok && e.after {
+			if err := e.kube.Tracker().Update(a.GetResource(), update.GetObject(), system); err != nil {
 				t.Error(err)
 			}
 		}
 		return true, nil, err
 	})
 	for id := range int64(3) {
-		w.serve(id + 1)
+		e.serve(id + 1)
 	}
-	w.clock.Step(time.Hour)
-	w.start()
-	return w
+	e.clock.Step(time.Hour)
+	e.start()
+	return e
 }
 
 // serve makes a Repository whose URL is bound to the number.
-func (w *world) serve(id int64) {
-	w.Helper()
+func (e *env) serve(id int64) {
+	e.Helper()
 	name := fmt.Sprint("app-", id)
 	url := "https://github.com/acme/" + name
 	for indexer, object := range map[cache.Indexer]any{
-		w.repos: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url}},
-		w.claims: &v1alpha1.RepositoryClaim{
+		e.repos: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url}},
+		e.claims: &v1alpha1.RepositoryClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
 			Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: name}},
 			Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: id}}},
 		},
 	} {
 		if err := indexer.Add(object); err != nil {
-			w.Fatal(err)
+			e.Fatal(err)
 		}
 	}
 }
 
 // start is a process that knows nothing.
-func (w *world) start() {
-	m, err := newMetrics(noop.Meter{})
+func (e *env) start() {
+	m, err := redelivery.AppMetrics(noop.Meter{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
-	w.process = &Reconciler{
+	e.source = &source{
 		key:     types.NamespacedName{Namespace: system, Name: app},
-		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return w, nil },
-		baseURL: func() string { return "https://github.com" }, store: store{w.kube.CoreV1().ConfigMaps(system)}, secrets: w.kube.CoreV1(),
-		claims: listers.NewRepositoryClaimLister(w.claims).RepositoryClaims(system), known: func() bool { return true }, namespaces: func() config.Namespaces { return w.settings.Load().Namespaces },
-		repositories: repositories.Lister(w.repos, w.settings), recorder: w.events, clock: ticking{w.clock}, logger: zap.NewNop().Sugar(), metrics: m, line: newLine(),
+		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return e, nil },
+		baseURL: func() string { return "https://github.com" }, store: store{redelivery.Store{ConfigMaps: e.kube.CoreV1().ConfigMaps(system)}}, secrets: e.kube.CoreV1(),
+		claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system), known: func() bool { return true }, namespaces: func() config.Namespaces { return e.settings.Load().Namespaces },
+		repositories: repositories.Lister(e.repos, e.settings), recorder: e.events, clock: ticking{e.clock}, logger: zap.NewNop().Sugar(), metrics: m, memory: newMemory(),
 	}
-	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
-		w.Fatal(err)
+	e.process = redelivery.NewReconciler(e.source, e.source.clock, stepTimeout)
+	if err := e.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
+		e.Fatal(err)
 	}
 }
 
 // call counts a call of the process.
-func (w *world) call() error {
-	if w.calls > 0 {
-		w.calls--
+func (e *env) call() error {
+	if e.calls > 0 {
+		e.calls--
 	}
-	if w.calls == 0 {
+	if e.calls == 0 {
 		return errKilled
 	}
 	return nil
@@ -158,17 +161,17 @@ func (w *world) call() error {
 
 // Page implements provider.DeliveryLog. A cursor is how many attempts are older, so it stays the
 // same while the log grows.
-func (w *world) Page(_ context.Context, cursor string) ([]provider.Attempt, string, error) {
-	if err := w.call(); err != nil {
+func (e *env) Page(_ context.Context, cursor string) ([]provider.Attempt, string, error) {
+	if err := e.call(); err != nil {
 		return nil, "", err
 	}
-	w.pages++
-	end := len(w.log)
+	e.pages++
+	end := len(e.log)
 	if cursor != "" {
 		end, _ = strconv.Atoi(cursor)
 	}
 	begin := max(0, end-pageSize)
-	page := slices.Clone(w.log[begin:end])
+	page := slices.Clone(e.log[begin:end])
 	slices.Reverse(page)
 	if begin == 0 {
 		return page, "", nil
@@ -177,38 +180,38 @@ func (w *world) Page(_ context.Context, cursor string) ([]provider.Attempt, stri
 }
 
 // Redeliver implements provider.DeliveryLog.
-func (w *world) Redeliver(_ context.Context, id int64) error {
-	if err := w.call(); err != nil && !w.after {
+func (e *env) Redeliver(_ context.Context, id int64) error {
+	if err := e.call(); err != nil && !e.after {
 		return err
 	}
-	if w.gone {
+	if e.gone {
 		return fault.Ignoredf("DeliveryGone", "it is gone")
 	}
-	for _, a := range w.log {
+	for _, a := range e.log {
 		if a.ID == id {
-			w.asked = append(w.asked, a.GUID)
-			w.attempt(a.GUID, a.Repository, true, a.Starts)
+			e.asked = append(e.asked, a.GUID)
+			e.attempt(a.GUID, a.Repository, true, a.Starts)
 			return nil
 		}
 	}
-	w.Errorf("a redelivery of %d was asked for, which never was", id)
+	e.Errorf("a redelivery of %d was asked for, which never was", id)
 	return nil
 }
 
 // attempt is what the service does to deliver.
-func (w *world) attempt(guid string, repository int64, again, starts bool) {
+func (e *env) attempt(guid string, repository int64, again, starts bool) {
 	status := http.StatusAccepted
-	if w.receive != nil {
-		status = w.receive(guid)
+	if e.receive != nil {
+		status = e.receive(guid)
 	}
 	if status == http.StatusAccepted {
-		w.recorded[guid]++
+		e.recorded[guid]++
 	}
-	w.log = append(w.log, provider.Attempt{ID: int64(len(w.log) + 1), GUID: guid, At: w.clock.Now(), Status: status, Again: again, Starts: starts, Repository: repository})
+	e.log = append(e.log, provider.Attempt{ID: int64(len(e.log) + 1), GUID: guid, At: e.clock.Now(), Status: status, Again: again, Starts: starts, Repository: repository})
 }
 
 // deliver is a new event of a repository.
-func (w *world) deliver(guid string, repository int64) { w.attempt(guid, repository, false, true) }
+func (e *env) deliver(guid string, repository int64) { e.attempt(guid, repository, false, true) }
 
 // nobody is there.
 func nobody(string) int { return 0 }
@@ -224,78 +227,78 @@ func refuses(guids ...string) func(string) int {
 }
 
 // reconcile returns when the process wants to be called again.
-func (w *world) reconcile() time.Duration {
-	w.Helper()
-	if w.reconciles++; w.reconciles > 20_000 {
-		w.Fatal("the process comes back too often")
+func (e *env) reconcile() time.Duration {
+	e.Helper()
+	if e.reconciles++; e.reconciles > 20_000 {
+		e.Fatal("the process comes back too often")
 	}
-	requeue, after := controller.IsRequeueKey(w.process.Reconcile(context.Background(), system+"/"+app))
+	requeue, after := controller.IsRequeueKey(e.process.Reconcile(context.Background(), system+"/"+app))
 	if !requeue || after <= 0 {
-		w.Fatalf("the process does not come back: %t, %v", requeue, after)
+		e.Fatalf("the process does not come back: %t, %v", requeue, after)
 	}
 	return after
 }
 
 // run lets the process work for so long.
-func (w *world) run(long time.Duration) {
-	w.Helper()
-	for end := w.clock.Now().Add(long); ; {
-		after := w.reconcile()
-		if left := end.Sub(w.clock.Now()); after >= left {
-			w.clock.Step(left)
+func (e *env) run(long time.Duration) {
+	e.Helper()
+	for end := e.clock.Now().Add(long); ; {
+		after := e.reconcile()
+		if left := end.Sub(e.clock.Now()); after >= left {
+			e.clock.Step(left)
 			return
 		}
-		w.clock.Step(after)
+		e.clock.Step(after)
 	}
 }
 
 // heard lets a receiver say that it is there.
-func (w *world) heard() { w.clock.Step(w.process.Heard()) }
+func (e *env) signal() { e.clock.Step(e.process.Signal()) }
 
-func (w *world) missing() []missed {
-	w.Helper()
-	l, _, err := w.process.store.load(context.Background())
+func (e *env) missing() []redelivery.Delivery {
+	e.Helper()
+	l, _, err := e.source.store.load(context.Background())
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return l.Missed
 }
 
-func (w *world) wantRecorded(guids ...string) {
-	w.Helper()
+func (e *env) wantRecorded(guids ...string) {
+	e.Helper()
 	for _, guid := range guids {
-		if w.recorded[guid] == 0 {
-			w.Errorf("%s is not recorded", guid)
+		if e.recorded[guid] == 0 {
+			e.Errorf("%s is not recorded", guid)
 		}
 	}
 }
 
-func (w *world) bucket() pkgreconciler.Bucket { return pkgreconciler.UniversalBucket() }
+func (e *env) bucket() pkgreconciler.Bucket { return pkgreconciler.UniversalBucket() }
 
 // claim returns the claim of a Repository that serve has made.
-func (w *world) claim(id int64) *v1alpha1.RepositoryClaim {
-	w.Helper()
-	found, exists, err := w.claims.GetByKey(system + "/" + v1alpha1.ClaimName(fmt.Sprint("https://github.com/acme/app-", id)))
+func (e *env) claim(id int64) *v1alpha1.RepositoryClaim {
+	e.Helper()
+	found, exists, err := e.claims.GetByKey(system + "/" + v1alpha1.ClaimName(fmt.Sprint("https://github.com/acme/app-", id)))
 	if err != nil || !exists {
-		w.Fatal("no claim")
+		e.Fatal("no claim")
 	}
 	return found.(*v1alpha1.RepositoryClaim)
 }
 
 // unbind makes a URL one of which nothing was planned yet.
-func (w *world) unbind(id int64) {
-	w.Helper()
-	claim := w.claim(id).DeepCopy()
+func (e *env) unbind(id int64) {
+	e.Helper()
+	claim := e.claim(id).DeepCopy()
 	claim.Status.Bound = nil
-	if err := w.claims.Update(claim); err != nil {
-		w.Fatal(err)
+	if err := e.claims.Update(claim); err != nil {
+		e.Fatal(err)
 	}
 }
 
 // unclaim makes a Repository one that the controllers have not seen yet.
-func (w *world) unclaim(id int64) {
-	w.Helper()
-	if err := w.claims.Delete(w.claim(id)); err != nil {
-		w.Fatal(err)
+func (e *env) unclaim(id int64) {
+	e.Helper()
+	if err := e.claims.Delete(e.claim(id)); err != nil {
+		e.Fatal(err)
 	}
 }
