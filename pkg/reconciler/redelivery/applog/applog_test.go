@@ -12,18 +12,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	pkgreconciler "knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
-// What came while nobody was there is asked for when a receiver says that it is there again, two a
-// second, and once.
-func TestMissedDeliveriesAreAskedFor(t *testing.T) {
+// Deliveries that no receiver took are requested when a receiver signals: two a second, and once
+// each.
+func TestUndeliveredWebhooksAreRequestedAfterASignal(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	var all []string
 	for n := range 12 {
 		guid := fmt.Sprint("missed-", n)
@@ -47,19 +48,18 @@ func TestMissedDeliveriesAreAskedFor(t *testing.T) {
 	e.wantRecorded(all...)
 	slices.Sort(e.asked)
 	if slices.Sort(all); !slices.Equal(all, e.asked) {
-		t.Errorf("asked for %q", e.asked)
+		t.Errorf("requested %q", e.asked)
 	}
 	if left := e.missing(); len(left) != 0 {
 		t.Errorf("the ledger has %+v", left)
 	}
 }
 
-// Without a word of a receiver they are found within minutes. A look costs one page when nothing
-// happened.
-func TestMissedDeliveriesAreFoundAnyway(t *testing.T) {
+// Without a signal they are found within minutes. A read costs one page when nothing happened.
+func TestUndeliveredWebhooksAreFoundWithoutASignal(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.receive = nil
 	e.run(redelivery.ReadEvery)
@@ -67,28 +67,26 @@ func TestMissedDeliveriesAreFoundAnyway(t *testing.T) {
 	e.run(10 * time.Minute)
 	pages := e.pages
 	e.run(time.Hour)
-	if looks := e.pages - pages; looks > 13 {
-		t.Errorf("%d calls in a quiet hour", looks)
+	if reads := e.pages - pages; reads > 13 {
+		t.Errorf("%d calls in a quiet hour", reads)
 	}
 }
 
-// What was missed before Plumbline was installed is not its business.
-func TestNothingFromBeforeTheInstallation(t *testing.T) {
+func TestDeliveriesBeforeTheInstallationAreIgnored(t *testing.T) {
 	e := newEnv(t)
 	e.log = []provider.Attempt{{ID: 1, GUID: "old", At: e.clock.Now().Add(-2 * time.Hour), Starts: true, Repository: 1}}
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("new", 1)
 	e.receive = nil
 	e.run(time.Hour)
 	if !slices.Equal(e.asked, []string{"new"}) {
-		t.Errorf("asked for %q", e.asked)
+		t.Errorf("requested %q", e.asked)
 	}
 }
 
-// A delivery that is refused again and again while others are taken is given up, and its Repository
-// is told; it was asked for further and further apart. It is not asked for again, by no process and
-// whatever is read again.
-func TestARefusedDeliveryIsGivenUp(t *testing.T) {
+// A delivery that keeps failing while others succeed is given up, and its Repository gets an Event.
+// The waits between the requests grow. No later process requests it again.
+func TestRefusedDeliveryIsGivenUp(t *testing.T) {
 	e := newEnv(t)
 	e.receive = refuses("poison")
 	e.deliver("poison", 2)
@@ -108,27 +106,27 @@ func TestARefusedDeliveryIsGivenUp(t *testing.T) {
 		}
 	}
 	if len(at) != redelivery.MaxRefused || at[2] < 5*time.Minute || at[2] > 20*time.Minute {
-		t.Errorf("it was asked for after %v", at)
+		t.Errorf("it was requested after %v", at)
 	}
 	select {
 	case event := <-e.events.Events:
 		if !strings.Contains(event, redelivery.ReasonGivenUp) || !strings.Contains(event, "poison") || !strings.Contains(event, "Redeliver") {
-			t.Errorf("the Repository is told %q", event)
+			t.Errorf("the Repository gets the Event %q", event)
 		}
 	default:
-		t.Error("the Repository is told nothing")
+		t.Error("the Repository gets no Event")
 	}
 	if len(e.events.Events) != 0 {
-		t.Error("the Repository is told twice")
+		t.Error("the Repository gets two Events")
 	}
 }
 
-// An outage refuses nobody: however long it lasts, what came meanwhile is asked for when it is
-// over. While it lasts few are asked for.
-func TestALongOutage(t *testing.T) {
+// However long an outage lasts, its deliveries are requested afterwards. Few are requested while it
+// lasts.
+func TestOutageGivesUpNothing(t *testing.T) {
 	e := newEnv(t)
 	e.deliver("before", 1)
-	e.receive = nobody
+	e.receive = unreachable
 	var all []string
 	for n := range 300 {
 		e.clock.Step(time.Second)
@@ -139,7 +137,7 @@ func TestALongOutage(t *testing.T) {
 	e.clock.Step(time.Second)
 	e.run(3 * time.Hour)
 	if n := len(e.asked); n == 0 || n > 3*60+20 {
-		t.Errorf("%d redeliveries were asked for in an outage of three hours", n)
+		t.Errorf("%d redeliveries were requested in an outage of three hours", n)
 	}
 	e.receive = nil
 	e.signal()
@@ -154,17 +152,16 @@ func TestALongOutage(t *testing.T) {
 		t.Errorf("300 deliveries took %v after the outage", took)
 	}
 	if len(e.events.Events) != 0 {
-		t.Errorf("somebody was told %q", <-e.events.Events)
+		t.Errorf("an Event says %q", <-e.events.Events)
 	}
 }
 
-// A process that is killed at any call, before it has had its effect or after, leaves to the next
-// one what that needs.
-func TestKilledAtAnyCall(t *testing.T) {
+// A process is killed at each call, before or after its effect. The next process goes on.
+func TestProcessKilledAtAnyCallLosesNothing(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for k := 1; ; k++ {
 			e := newEnv(t)
-			e.receive = nobody
+			e.receive = unreachable
 			for n := range 4 {
 				e.deliver(fmt.Sprint("missed-", n), 1)
 			}
@@ -200,12 +197,12 @@ func TestKilledAtAnyCall(t *testing.T) {
 	}
 }
 
-// A ledger that is lost or spoilt is made again of the log, with what was given up.
-func TestALostLedger(t *testing.T) {
+// A ledger that is lost or broken is rebuilt from the log.
+func TestLostLedgerIsRebuiltFromTheLog(t *testing.T) {
 	for _, text := range []string{"", "{", `{"missed":[]}`} {
 		e := newEnv(t)
 		e.deliver("recorded", 1)
-		e.receive = nobody
+		e.receive = unreachable
 		e.deliver("missed", 1)
 		e.receive = nil
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour))}}
@@ -215,14 +212,14 @@ func TestALostLedger(t *testing.T) {
 		}
 		e.run(time.Minute)
 		if !slices.Equal(e.asked, []string{"missed"}) {
-			t.Errorf("with %q: asked for %q", text, e.asked)
+			t.Errorf("with %q: requested %q", text, e.asked)
 		}
 	}
 }
 
-// A Repository that is new may have missed its first delivery: its number is not known yet. So
-// everybody's are asked for.
-func TestARepositoryWhoseNumberIsNotKnown(t *testing.T) {
+// The number of a new Repository is not known before its first event is planned. Until then all
+// undelivered webhooks are requested.
+func TestNewRepositoryGetsItsFirstDelivery(t *testing.T) {
 	for name, unbind := range map[string]func(e *env){
 		"claimed":     func(e *env) { e.serve(4); e.unbind(4) },
 		"not claimed": func(e *env) { e.serve(4); e.unclaim(4) },
@@ -230,7 +227,7 @@ func TestARepositoryWhoseNumberIsNotKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			unbind(e)
-			e.receive = nobody
+			e.receive = unreachable
 			e.deliver("first", 4)
 			e.receive = nil
 			e.run(time.Minute)
@@ -239,10 +236,10 @@ func TestARepositoryWhoseNumberIsNotKnown(t *testing.T) {
 	}
 }
 
-// Until the claims are known nothing is looked for: all deliveries would be somebody else's.
-func TestNoLookWithoutClaims(t *testing.T) {
+// Without the claims all deliveries would seem to be of other installations.
+func TestLogIsNotReadBeforeTheClaimsAreKnown(t *testing.T) {
 	e := newEnv(t)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.receive = nil
 	e.source.known = func() bool { return false }
@@ -255,30 +252,28 @@ func TestNoLookWithoutClaims(t *testing.T) {
 	e.wantRecorded("missed")
 }
 
-// What the service has forgotten is given up once.
-func TestTheServiceHasForgotten(t *testing.T) {
+func TestDeliveryThatGitHubHasDroppedIsGivenUpOnce(t *testing.T) {
 	e := newEnv(t)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.gone = true
 	e.run(time.Hour)
 	if n := len(e.events.Events); n != 1 {
-		t.Errorf("the Repository is told %d times", n)
+		t.Errorf("the Repository gets %d Events", n)
 	}
 }
 
-// One whose lease has ended asks for nothing, and an installation without an App has nothing to
-// look at.
-func TestWhoHasNothingToDo(t *testing.T) {
+// A process without the lease requests nothing. An installation without an App reads nothing.
+func TestNoRequestsWithoutLeaseOrApp(t *testing.T) {
 	e := newEnv(t)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.receive = func(string) int { return http.StatusAccepted }
 	if err := e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), system, app); err != nil {
 		t.Fatal(err)
 	}
 	e.run(time.Hour)
-	e.process.Demote(e.bucket())
+	e.process.Demote(pkgreconciler.UniversalBucket())
 	if err := e.process.Reconcile(t.Context(), system+"/"+app); err == nil {
 		t.Error("the key is not skipped")
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// timed is a service that takes its time for a page, and a receiver that says all the time that it
-// has refused something: a tenant above its budget has it say so.
+// timed is a service that takes its time for a page, and a receiver that signals all the time, as a
+// namespace above its budget makes it.
 type timed struct {
 	*env
 	page  time.Duration
@@ -37,12 +37,12 @@ func (s *timed) Page(ctx context.Context, cursor string) ([]provider.Attempt, st
 	return s.env.Page(ctx, cursor)
 }
 
-// Of more than the ledger has room for each look reads all again. Receivers that have refused
-// something meanwhile do not have it read all the time: what was missed is asked for in between.
-func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
+// When the ledger is full, each read reads the whole log again. Frequent signals leave time for
+// requests between the reads.
+func TestBacklogIsRequestedBetweenReads(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	for n := range maxMissed + 1000 {
 		e.deliver(fmt.Sprint("missed-", n), 1)
 		e.clock.Step(100 * time.Millisecond)
@@ -52,13 +52,13 @@ func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
 	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
 	e.run(20 * time.Minute)
 	if len(e.asked) < 600 || e.pages > 20*60 {
-		t.Errorf("asked for %d in twenty minutes, with %d pages", len(e.asked), e.pages)
+		t.Errorf("requested %d in twenty minutes, with %d pages", len(e.asked), e.pages)
 	}
 }
 
 // github is GitHub with its published limit of 900 points a minute, of which pkg/provider lets a
-// third be spent at once. A page takes one point and half a second, the fifth of it here, where a
-// page is as much shorter. A redelivery takes five points and a quarter of a second.
+// third be spent at once. A page takes one point and half a second; here it takes a fifth of that,
+// because it is shorter. A redelivery takes five points and a quarter of a second.
 type github struct {
 	*env
 	points *rate.Limiter
@@ -80,9 +80,9 @@ func (g *github) Redeliver(ctx context.Context, id int64) error {
 	return g.env.Redeliver(ctx, id)
 }
 
-// What an outage kept away is there again soon: 900 deliveries within ten minutes, which GitHub's
-// limits allow. Tenants take turns.
-func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
+// 900 deliveries are requested within ten minutes, which GitHub's limits allow. The tenants take
+// turns.
+func TestRedeliveriesUseTheRateLimitFully(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
 	for id := range int64(3) { // each repository is another tenant's
@@ -92,7 +92,7 @@ func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.receive = nobody
+	e.receive = unreachable
 	const many = 900
 	for n := range many {
 		e.deliver(fmt.Sprint("missed-", n), int64(1+min(2, n/400))) // 400, 400 and 100, the last tenant's last
@@ -105,7 +105,7 @@ func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
 	began := e.clock.Now()
 	e.run(10 * time.Minute)
 	if len(e.asked) != many || len(e.recorded) != many {
-		t.Errorf("%d of %d were asked for in ten minutes, %d are recorded", len(e.asked), many, len(e.recorded))
+		t.Errorf("%d of %d were requested in ten minutes, %d are recorded", len(e.asked), many, len(e.recorded))
 	}
 	third := 0
 	for _, guid := range e.asked[:min(len(e.asked), 330)] {
@@ -119,9 +119,9 @@ func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
 	t.Logf("the last one after %v", service.posts[len(service.posts)-1].Sub(began))
 }
 
-// One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the
-// many of strangers, which count while the number of some Repository is not known.
-func TestTenantsTakeTurns(t *testing.T) {
+// The many repositories of one tenant neither delay another tenant nor take its space. The same
+// holds for unknown repositories, which count while the number of some Repository is not known.
+func TestLargeTenantDelaysNoOtherTenant(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	for _, crowd := range []string{"crowd", ""} {
 		l := ledger{Through: now.Add(time.Hour)}
@@ -149,14 +149,14 @@ func TestTenantsTakeTurns(t *testing.T) {
 	}
 }
 
-// The service may make an attempt late, when its queue is long, and list it where it was due.
-func TestAnAttemptThatWasMadeLate(t *testing.T) {
+// GitHub may make an attempt late, and list it where it was due.
+func TestLateAttemptIsFound(t *testing.T) {
 	e := newEnv(t)
 	e.deliver("first", 1)
 	e.run(10 * time.Minute)
 	e.deliver("second", 1)
 	e.run(10 * time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("late", 2)
 	e.receive = nil
 	e.log[0], e.log[1], e.log[2] = e.log[2], e.log[0], e.log[1]
@@ -164,11 +164,10 @@ func TestAnAttemptThatWasMadeLate(t *testing.T) {
 	e.wantRecorded("late")
 }
 
-// What the service refuses to send again holds up nothing else.
-func TestRefusedRedeliveriesHoldUpNoOther(t *testing.T) {
+func TestRefusedRequestDelaysNoOtherDelivery(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	for n := range 20 {
 		e.deliver(fmt.Sprint("odd-", n), 1)
 	}
@@ -187,12 +186,11 @@ func TestRefusedRedeliveriesHoldUpNoOther(t *testing.T) {
 	e.wantRecorded("good-0", "good-1", "good-2", "good-3", "good-4")
 }
 
-// However github-url spells the host, its Repositories are served.
-func TestTheDefaultPort(t *testing.T) {
+func TestSpellingOfGitHubURLDoesNotMatter(t *testing.T) {
 	for _, base := range []string{"https://GitHub.com", "https://github.com:443"} {
 		e := newEnv(t)
 		e.source.baseURL = func() string { return base }
-		e.receive = nobody
+		e.receive = unreachable
 		e.deliver("missed", 1)
 		e.receive = nil
 		e.run(time.Minute)
@@ -200,39 +198,38 @@ func TestTheDefaultPort(t *testing.T) {
 	}
 }
 
-// setBack is a env whose service's clock was hours ahead and is set right; then a delivery is
-// missed, and nobody is there.
+// setBack returns an env whose GitHub clock was hours ahead and is set right. Then a delivery
+// fails, because no receiver is reachable.
 func setBack(t *testing.T) *env {
 	t.Helper()
 	e := newEnv(t)
 	e.deliver("recorded", 1)
 	e.log[0].At = e.clock.Now().Add(3 * time.Hour)
 	e.run(10 * time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	return e
 }
 
 // The clock of an Enterprise Server was hours ahead, and is set right.
-func TestAClockThatIsSetBack(t *testing.T) {
+func TestClockSetBackLosesNothing(t *testing.T) {
 	e := setBack(t)
 	e.receive = nil
 	e.run(6 * time.Minute)
 	e.wantRecorded("missed")
 	e.run(4 * time.Hour)
 	if len(e.asked) != 1 || len(e.events.Events) != 0 {
-		t.Errorf("asked for %q", e.asked)
+		t.Errorf("requested %q", e.asked)
 	}
 }
 
-// What was taken while the clock was ahead was not taken after what fails now: an outage after that
-// gives up nothing.
-func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
+// A success from the time when the clock was ahead does not count as one after later failures.
+func TestClockSetBackRefusesNothing(t *testing.T) {
 	e := newEnv(t)
 	e.deliver("recorded", 1)
 	e.log[0].At = e.clock.Now().Add(7 * time.Hour)
 	e.run(10 * time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.run(6 * time.Hour)
 	e.receive = nil
@@ -241,9 +238,9 @@ func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
 	e.wantRecorded("missed")
 }
 
-// While the ledger cannot be read no look succeeds. What was missed in that time is found
-// afterwards, although the log still has an attempt of the time when the service's clock was ahead.
-func TestLooksThatFailAfterAClockIsSetBack(t *testing.T) {
+// While the ledger cannot be read every read fails. Afterwards the deliveries of that time are
+// found, although the log has an attempt from when the clock was ahead.
+func TestFailedReadsAfterClockSetBackLoseNothing(t *testing.T) {
 	e := setBack(t)
 	unavailable := true
 	e.kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -257,15 +254,14 @@ func TestLooksThatFailAfterAClockIsSetBack(t *testing.T) {
 	e.wantRecorded("missed")
 }
 
-// Receivers do not notice that nobody reaches them, as when a certificate has ended, and so do not
-// say that it is over. A delivery that succeeds says it: what was missed is then asked for without
-// waiting, by a new process as well.
-func TestAnOutageThatNoReceiverNoticed(t *testing.T) {
+// Receivers do not notice that no delivery reaches them, for example because a certificate has
+// expired, so none signals. A delivery that succeeds ends the waits, also for a new process.
+func TestSuccessEndsAnOutageThatNoReceiverNoticed(t *testing.T) {
 	for name, restart := range map[string]func(e *env){"the same process": func(*env) {}, "a new process": (*env).start} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.run(time.Minute)
-			e.receive = nobody
+			e.receive = unreachable
 			e.deliver("missed", 1)
 			e.run(85 * time.Minute)
 			restart(e)

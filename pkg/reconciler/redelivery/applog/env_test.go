@@ -44,7 +44,7 @@ const (
 	pageSize = 20
 )
 
-// env is a service with a log, a receiver, and an API server. A process is its reconciler.
+// env is GitHub with a log, a receiver, and an API server. A process is its reconciler.
 type env struct {
 	settings *config.Store
 	*testing.T
@@ -54,29 +54,26 @@ type env struct {
 	// receive answers a delivery; nil is 202 to all.
 	receive  func(guid string) int
 	recorded map[string]int // acknowledged attempts
-	asked    []string       // for which redeliveries were asked, in order
+	asked    []string       // GUIDs of the requests, in order
 	pages    int
-	gone     bool // the service has forgotten everything
-	// calls are counted down; the last one ends the process, before it has an effect or after it.
+	gone     bool // GitHub has dropped all deliveries
+	// calls are counted down. The last one ends the process, before its effect or after it.
 	calls         int
 	after         bool
 	claims, repos cache.Indexer
 	events        *record.FakeRecorder
 	process       *redelivery.Reconciler
 	source        *source
-	// reconciles are counted: a process that comes back at once for ever is stopped.
-	reconciles int
+	reconciles    int
 }
 
-// ticking is a clock that goes on, as real ones do, whenever somebody looks at it.
+// ticking is a clock that moves with each call, as real ones do.
 type ticking struct{ *clocktesting.FakeClock }
 
 func (c ticking) Now() time.Time {
 	c.Step(time.Nanosecond)
 	return c.FakeClock.Now()
 }
-
-var errKilled = errors.New("killed")
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
@@ -110,7 +107,7 @@ func newEnv(t *testing.T) *env {
 	return e
 }
 
-// serve makes a Repository whose URL is bound to the number.
+// serve adds a Repository whose URL is bound to the number.
 func (e *env) serve(id int64) {
 	e.Helper()
 	name := fmt.Sprint("app-", id)
@@ -129,7 +126,7 @@ func (e *env) serve(id int64) {
 	}
 }
 
-// start is a process that knows nothing.
+// start starts a process with an empty memory.
 func (e *env) start() {
 	m, err := redelivery.AppMetrics(noop.Meter{})
 	if err != nil {
@@ -154,7 +151,7 @@ func (e *env) call() error {
 		e.calls--
 	}
 	if e.calls == 0 {
-		return errKilled
+		return errors.New("killed")
 	}
 	return nil
 }
@@ -194,11 +191,11 @@ func (e *env) Redeliver(_ context.Context, id int64) error {
 			return nil
 		}
 	}
-	e.Errorf("a redelivery of %d was asked for, which never was", id)
+	e.Errorf("a redelivery of %d was requested, which never was", id)
 	return nil
 }
 
-// attempt is what the service does to deliver.
+// attempt makes an attempt to deliver.
 func (e *env) attempt(guid string, repository int64, again, starts bool) {
 	status := http.StatusAccepted
 	if e.receive != nil {
@@ -210,11 +207,11 @@ func (e *env) attempt(guid string, repository int64, again, starts bool) {
 	e.log = append(e.log, provider.Attempt{ID: int64(len(e.log) + 1), GUID: guid, At: e.clock.Now(), Status: status, Again: again, Starts: starts, Repository: repository})
 }
 
-// deliver is a new event of a repository.
+// deliver makes a new event of a repository.
 func (e *env) deliver(guid string, repository int64) { e.attempt(guid, repository, false, true) }
 
-// nobody is there.
-func nobody(string) int { return 0 }
+// unreachable is a receiver that is not reachable.
+func unreachable(string) int { return 0 }
 
 // refuses answers 503 to these deliveries.
 func refuses(guids ...string) func(string) int {
@@ -226,15 +223,15 @@ func refuses(guids ...string) func(string) int {
 	}
 }
 
-// reconcile returns when the process wants to be called again.
+// reconcile returns after which time the key is requeued.
 func (e *env) reconcile() time.Duration {
 	e.Helper()
 	if e.reconciles++; e.reconciles > 20_000 {
-		e.Fatal("the process comes back too often")
+		e.Fatal("the process is requeued too often")
 	}
 	requeue, after := controller.IsRequeueKey(e.process.Reconcile(context.Background(), system+"/"+app))
 	if !requeue || after <= 0 {
-		e.Fatalf("the process does not come back: %t, %v", requeue, after)
+		e.Fatalf("the process is not requeued: %t, %v", requeue, after)
 	}
 	return after
 }
@@ -252,7 +249,7 @@ func (e *env) run(long time.Duration) {
 	}
 }
 
-// heard lets a receiver say that it is there.
+// signal lets a receiver signal.
 func (e *env) signal() { e.clock.Step(e.process.Signal()) }
 
 func (e *env) missing() []redelivery.Delivery {
@@ -273,8 +270,6 @@ func (e *env) wantRecorded(guids ...string) {
 	}
 }
 
-func (e *env) bucket() pkgreconciler.Bucket { return pkgreconciler.UniversalBucket() }
-
 // claim returns the claim of a Repository that serve has made.
 func (e *env) claim(id int64) *v1alpha1.RepositoryClaim {
 	e.Helper()
@@ -285,7 +280,7 @@ func (e *env) claim(id int64) *v1alpha1.RepositoryClaim {
 	return found.(*v1alpha1.RepositoryClaim)
 }
 
-// unbind makes a URL one of which nothing was planned yet.
+// unbind makes the number of a repository unknown.
 func (e *env) unbind(id int64) {
 	e.Helper()
 	claim := e.claim(id).DeepCopy()
@@ -295,7 +290,7 @@ func (e *env) unbind(id int64) {
 	}
 }
 
-// unclaim makes a Repository one that the controllers have not seen yet.
+// unclaim makes a Repository a new one.
 func (e *env) unclaim(id int64) {
 	e.Helper()
 	if err := e.claims.Delete(e.claim(id)); err != nil {

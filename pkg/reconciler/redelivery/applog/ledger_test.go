@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// long is a log of an hour in which much fails and is tried again.
+// long is a log of an hour in which many deliveries fail and are tried again.
 func long(begin time.Time) []provider.Attempt {
 	var log []provider.Attempt
 	for n := range 900 {
@@ -28,9 +28,8 @@ func long(begin time.Time) []provider.Attempt {
 	return log
 }
 
-// Whoever reads the log in pieces, some of it twice, knows what somebody knows who reads it at
-// once: the ledger may be of any age, and lost.
-func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
+// Reading the log in pieces, some of it twice, gives the same ledger as reading it at once.
+func TestLedgerDependsOnTheLogAlone(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	log := long(begin)
 	whole := ledger{Through: begin}
@@ -56,9 +55,9 @@ func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
 	}
 }
 
-// Of more than there is room for, every repository keeps its oldest, and the log is read again from
-// where something has no room.
-func TestAFullLedgerLosesNothing(t *testing.T) {
+// A full ledger keeps the oldest deliveries of every repository. The log is read again from the
+// oldest delivery that it dropped.
+func TestFullLedgerLosesNothing(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	var log []provider.Attempt
 	for n := range 3 * maxMissed {
@@ -92,9 +91,9 @@ func TestAFullLedgerLosesNothing(t *testing.T) {
 	}
 }
 
-// What had no room is found again with all of its attempts. Those that an outage refused do not
-// count, although others were taken after it.
-func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
+// Deliveries that a full ledger dropped are found again with all attempts. Those of an outage do
+// not count as refused, although others succeeded after it.
+func TestFullLedgerCountsNoOutageAsRefusal(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	var log []provider.Attempt
 	attempt := func(guid string, status int) {

@@ -16,10 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// A URL is bound to the number of a repository that was deleted at the Git service and made anew:
-// the new one's is not known until an event of it is planned, if the Repository was made anew as
-// well or says that the new one is the right one.
-func TestANumberOfBefore(t *testing.T) {
+// A URL is bound to the number of a repository that was deleted and recreated at GitHub. The new
+// number is not known until an event is planned, if the Repository was recreated as well or
+// confirms the new one.
+func TestNumberOfRecreatedRepository(t *testing.T) {
 	for name, c := range map[string]struct {
 		by          types.UID
 		annotations map[string]string
@@ -47,7 +47,7 @@ func TestANumberOfBefore(t *testing.T) {
 			if err := e.claims.Add(claim); err != nil {
 				t.Fatal(err)
 			}
-			e.receive = nobody
+			e.receive = unreachable
 			e.deliver("missed", 4)
 			e.receive = nil
 			e.signal()
@@ -59,8 +59,8 @@ func TestANumberOfBefore(t *testing.T) {
 	}
 }
 
-// What another installation serves is not asked for, also while this one has a claim of before.
-func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
+// Another installation serves such a namespace, even while this one still has a claim.
+func TestNamespacesThatAreNotServedGetNoRequests(t *testing.T) {
 	e := newEnv(t)
 	e.serve(1)
 	for setting, want := range map[string]bool{"team": true, "!team": false} {
@@ -73,12 +73,12 @@ func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
 	}
 }
 
-// A controller that starts with a bad value does not know what is served: what is missed stays
-// written down until it does.
-func TestNothingMissedIsDroppedWhileTheSettingCannotBeRead(t *testing.T) {
+// A controller that starts with an invalid serve-namespaces does not know what is served. The
+// ledger keeps everything until the setting is valid.
+func TestBrokenServeNamespacesDropsNothing(t *testing.T) {
 	e := newEnv(t)
 	e.serve(1)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	configure := func(value string) {
 		e.settings.OnConfigChanged(&corev1.ConfigMap{
@@ -96,6 +96,6 @@ func TestNothingMissedIsDroppedWhileTheSettingCannotBeRead(t *testing.T) {
 	e.signal()
 	e.run(10 * time.Minute)
 	if e.recorded["missed"] == 0 {
-		t.Error("it is not asked for")
+		t.Error("it is not requested")
 	}
 }

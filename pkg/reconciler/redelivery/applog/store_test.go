@@ -18,7 +18,7 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
-// busy is a service while whose log is read others write the ConfigMap.
+// busy is a service that has the ConfigMap written by others during each read.
 type busy struct {
 	*env
 	writes int
@@ -44,9 +44,9 @@ func (e *env) tracked() *corev1.ConfigMap {
 	return found.(*corev1.ConfigMap)
 }
 
-// What GitLab's webhooks give up is in the same ConfigMap, and a tenant with a server of its own
-// can have it written at any time. That keeps nobody's deliveries from being found.
-func TestOthersWhoWriteTheConfigMapHoldUpNothing(t *testing.T) {
+// The ConfigMap also holds what GitLab's webhooks give up, and a user with a server of its own can
+// have it written at any time.
+func TestOtherWritersOfTheConfigMapDelayNothing(t *testing.T) {
 	e := newEnv(t)
 	e.kube.PrependReactor("update", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		update, _ := a.(clienttesting.UpdateAction)
@@ -58,7 +58,7 @@ func TestOthersWhoWriteTheConfigMapHoldUpNothing(t *testing.T) {
 	service := &busy{env: e}
 	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.receive = nil
 	e.signal()

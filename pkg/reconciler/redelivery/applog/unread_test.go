@@ -17,12 +17,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// More is missed than the ledger holds, and so much comes afterwards that one look does not reach
-// back to what had no room. All of it is asked for in the end.
-func TestWhatIsFurtherBackThanOneLookReads(t *testing.T) {
+// More is undelivered than the ledger holds, and later deliveries put it out of reach of one read.
+// All of it is requested in the end.
+func TestBacklogBeyondOneReadIsRequested(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	var all []string
 	for n := range 5000 {
 		guid := fmt.Sprint("missed-", n)
@@ -40,12 +40,11 @@ func TestWhatIsFurtherBackThanOneLookReads(t *testing.T) {
 	}
 	e.wantRecorded(all...)
 	if len(e.events.Events) != 0 || len(e.asked) > 2*len(all) {
-		t.Errorf("%d redeliveries of %d deliveries; the Repositories were told %d times", len(e.asked), len(all), len(e.events.Events))
+		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.asked), len(all), len(e.events.Events))
 	}
 }
 
-// failing is a service that may answer with an error when it is asked for a page that is not the
-// newest.
+// failing is a service that may fail for all pages but the newest.
 type failing struct {
 	*env
 	calls int
@@ -63,10 +62,9 @@ func (f *failing) Page(ctx context.Context, cursor string) ([]provider.Attempt, 
 	return f.env.Page(ctx, cursor)
 }
 
-// The part that was left unread is read although the service does not know the page any more where
-// it is to be gone on with: then from the newest page on. What came meanwhile is found at once
-// whatever becomes of that part.
-func TestReadingOnFails(t *testing.T) {
+// The unread part is read although GitHub has forgotten its cursor: then from the newest page on.
+// New deliveries are found at once, whether or not the unread part can be read.
+func TestUnreadPartSurvivesFailures(t *testing.T) {
 	kept := fmt.Sprint(2 * pageSize)
 	for name, c := range map[string]struct {
 		answer func(cursor string, calls int) error
@@ -105,26 +103,26 @@ func TestReadingOnFails(t *testing.T) {
 			e.wantRecorded("old")
 			pages := e.pages
 			e.run(time.Hour)
-			if looks := e.pages - pages; len(e.asked) != 2 || looks > 13 {
-				t.Errorf("asked for %q, and read %d pages in a quiet hour", e.asked, looks)
+			if reads := e.pages - pages; len(e.asked) != 2 || reads > 13 {
+				t.Errorf("requested %q, and read %d pages in a quiet hour", e.asked, reads)
 			}
 		})
 	}
 }
 
-// leftUnread makes a ledger whose unread part begins at the cursor and has the missed delivery
-// "old"; "new" was missed since the last look.
+// leftUnread stores a ledger whose unread part begins at the cursor and has the undelivered webhook
+// "old"; "new" failed since the last read.
 func (e *env) leftUnread(cursor string) {
 	e.Helper()
 	begin := e.clock.Now()
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("old", 1)
 	e.receive = nil
 	for n := range 3 * pageSize {
 		e.deliver(fmt.Sprint("good-", n), 2)
 	}
 	e.clock.Step(time.Hour)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("new", 1)
 	e.receive = nil
 	text, err := json.Marshal(ledger{Through: e.clock.Now(), Unread: unread{Cursor: cursor, Since: begin}})
@@ -138,9 +136,9 @@ func (e *env) leftUnread(cursor string) {
 	}
 }
 
-// However much is refused of one tenant, what is unread is read: a delivery of another one may grow
-// old in it.
-func TestATenantsBacklogHidesNothingUnread(t *testing.T) {
+// However many deliveries of one tenant are refused, the unread part is read: those of another
+// tenant may grow old in it.
+func TestBacklogOfOneTenantDelaysNoUnreadPart(t *testing.T) {
 	e := newEnv(t)
 	e.leftUnread(fmt.Sprint(2 * pageSize))
 	e.receive = func(guid string) int {

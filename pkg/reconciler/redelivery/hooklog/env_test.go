@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,9 +56,9 @@ type env struct {
 	fails error
 	// unread is what reading the whole log fails with.
 	unread error
-	gone   bool // nothing is sent again
-	// heads are the project's; moved is when those of pull requests did, and noHeads what looking
-	// at them fails with.
+	gone   bool // GitLab resends nothing
+	// heads are the project's, moved is when those of pull requests moved, and noHeads is what
+	// reading them fails with.
 	heads    []provider.Head
 	moved    map[int64]time.Time
 	noHeads  error
@@ -113,7 +112,7 @@ func (e *env) add(to cache.Indexer, object any) {
 	}
 }
 
-// start is a process that knows nothing.
+// start starts a process with an empty memory.
 func (e *env) start() {
 	e.meter = metric.NewManualReader()
 	m, err := redelivery.WebhookMetrics(metric.NewMeterProvider(metric.WithReader(e.meter)).Meter("test"))
@@ -185,7 +184,7 @@ func (e *env) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	return e.deliverTo(hook, guid), nil
 }
 
-// deliver is what the service does to deliver.
+// deliver makes a delivery of webhook 7.
 func (e *env) deliver(guid string) int { return e.deliverTo(7, guid) }
 
 func (e *env) deliverTo(hook int64, guid string) int {
@@ -201,7 +200,7 @@ func (e *env) deliverTo(hook int64, guid string) int {
 	return status
 }
 
-// missed delivers some that nobody answers.
+// missed makes deliveries that no receiver takes.
 func (e *env) missed(names ...string) { e.missedBy(7, names...) }
 
 func (e *env) missedBy(hook int64, names ...string) {
@@ -226,7 +225,7 @@ func (e *env) reconcile() time.Duration {
 	e.Helper()
 	requeue, after := controller.IsRequeueKey(e.process.Reconcile(context.Background(), "team/app"))
 	if !requeue || after <= 0 {
-		e.Fatalf("the process does not come back: %t, %v", requeue, after)
+		e.Fatalf("the process is not requeued: %t, %v", requeue, after)
 	}
 	return after
 }
@@ -236,7 +235,7 @@ func (e *env) run(long time.Duration) {
 	e.Helper()
 	for end, n := e.clock.Now().Add(long), 0; ; n++ {
 		if n > 20_000 {
-			e.Fatal("the process comes back too often")
+			e.Fatal("the process is requeued too often")
 		}
 		after := e.reconcile()
 		e.sync()
@@ -248,7 +247,7 @@ func (e *env) run(long time.Duration) {
 	}
 }
 
-// sync brings the cache up to date.
+// sync updates the cache.
 func (e *env) sync() *pacv1alpha1.Repository {
 	e.Helper()
 	live, err := e.client.PipelinesascodeV1alpha1().Repositories("team").Get(context.Background(), "app", metav1.GetOptions{})
@@ -259,7 +258,7 @@ func (e *env) sync() *pacv1alpha1.Repository {
 	return live
 }
 
-// heard lets a receiver say that it is there.
+// signal lets a receiver signal.
 func (e *env) signal() { e.clock.Step(e.process.Signal()) }
 
 // wantCondition checks status and reason, and returns the message; "" is no condition.
@@ -278,7 +277,7 @@ func (e *env) wantCondition(want string) string {
 	return is.Message
 }
 
-// statusWrites counts what was written.
+// statusWrites counts the updates of the status.
 func (e *env) statusWrites() (n int) {
 	for _, a := range e.client.Actions() {
 		if a.GetVerb() == "update" {
@@ -295,22 +294,4 @@ func (e *env) wantOnce(guids ...string) {
 			e.Errorf("%s is recorded %d times", guid, e.recorded[guid])
 		}
 	}
-}
-
-// webhooksCalled returns what the metric of the process says.
-func (e *env) webhooksCalled() (n int64) {
-	e.Helper()
-	var all metricdata.ResourceMetrics
-	if err := e.meter.Collect(e.Context(), &all); err != nil {
-		e.Fatal(err)
-	}
-	for _, m := range all.ScopeMetrics[0].Metrics {
-		gauge, _ := m.Data.(metricdata.Gauge[int64])
-		for _, point := range gauge.DataPoints {
-			if called, _ := point.Attributes.Value("called"); m.Name == "plumbline.webhooks" && called.AsString() == "true" {
-				n += point.Value
-			}
-		}
-	}
-	return n
 }

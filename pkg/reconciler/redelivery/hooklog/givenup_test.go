@@ -30,9 +30,9 @@ func (e *env) failWrites(n int, err error) {
 	})
 }
 
-// What is given up is told once, whatever processes come later, and also when that could not be
-// written down at first. GitLab's log lists it for a week.
-func TestWhatIsGivenUpIsRemembered(t *testing.T) {
+// The Event comes once, whatever processes come later and although the first writes fail. GitLab's
+// log lists the delivery for a week.
+func TestGivenUpDeliveryIsReportedOnce(t *testing.T) {
 	for name, err := range map[string]error{
 		"":                 nil,
 		" after conflicts": apierrors.NewConflict(corev1.Resource("configmaps"), asks.Ledger, nil),
@@ -47,7 +47,7 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 				e.deliver(fmt.Sprint("good", i))
 				e.run(10 * time.Minute)
 			}
-			e.wantRemembered()
+			e.wantReportedOnce()
 		})
 		t.Run("gone"+name, func(t *testing.T) {
 			e := newEnv(t)
@@ -55,20 +55,20 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 			e.missed("bad")
 			e.gone = true
 			e.run(time.Hour)
-			e.wantRemembered()
+			e.wantReportedOnce()
 		})
 	}
 }
 
-// wantRemembered starts another process, and wants what was told so far to be told once.
-func (e *env) wantRemembered() {
+// wantReportedOnce starts other processes, and wants one Event.
+func (e *env) wantReportedOnce() {
 	e.Helper()
 	e.start()
 	e.run(time.Hour)
 	e.start()
 	e.run(time.Hour)
 	if n := len(e.events.Events); n != 1 {
-		e.Errorf("told %d times", n)
+		e.Errorf("%d Events", n)
 	}
 	cm, err := e.source.givenUp.store.Read(e.Context())
 	if err != nil || cm.Data["github.json"] != "theirs" {
@@ -76,8 +76,7 @@ func (e *env) wantRemembered() {
 	}
 }
 
-// Without the ConfigMap it is told nevertheless.
-func TestGivenUpWithoutTheConfigMap(t *testing.T) {
+func TestGivenUpDeliveryIsReportedWithoutTheConfigMap(t *testing.T) {
 	e := newEnv(t)
 	if err := e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), system, asks.Ledger); err != nil {
 		t.Fatal(err)
@@ -86,12 +85,12 @@ func TestGivenUpWithoutTheConfigMap(t *testing.T) {
 	e.gone = true
 	e.run(time.Hour)
 	if n := len(e.events.Events); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("%d Events", n)
 	}
 }
 
-// What is remembered is bounded: of each Repository, of all, and in time.
-func TestWhatIsRememberedIsBounded(t *testing.T) {
+// What is stored is bounded for each Repository, for all together, and in time.
+func TestStoredGivenUpDeliveriesAreBounded(t *testing.T) {
 	e := newEnv(t)
 	now := e.clock.Now()
 	add := func(repository, guid string) {
@@ -137,9 +136,9 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-// A tenant with a server of its own has something else given up at each look. That has the
-// ConfigMap written now and then, and what is left for a later look is not told again.
-func TestWhatIsGivenUpIsWrittenSeldom(t *testing.T) {
+// A user with a server of its own has another delivery given up at each read. The ConfigMap is
+// written now and then, and what a later read stores is not reported twice.
+func TestGivenUpDeliveriesAreStoredWithAFewWrites(t *testing.T) {
 	e := newEnv(t)
 	one := newWebhook(7)
 	v := view{one, &target{repository: e.sync()}, e}

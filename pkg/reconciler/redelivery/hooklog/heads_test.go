@@ -37,7 +37,7 @@ func (e *env) Moved(_ context.Context, pull int64) (time.Time, error) {
 	return e.moved[pull], nil
 }
 
-// move moves the default branch (0) or a pull request to a commit; nobody is told.
+// move moves the default branch (0) or a pull request to a commit, without a delivery.
 func (e *env) move(pull int64, sha string) {
 	if e.moved == nil {
 		e.moved = map[int64]time.Time{}
@@ -56,7 +56,7 @@ func (e *env) move(pull int64, sha string) {
 	e.heads = append(e.heads, head)
 }
 
-// record writes down an event of the default branch (0) or a pull request.
+// record adds an event of the default branch (0) or of a pull request.
 func (e *env) record(pull int64, sha string, change ...func(*v1alpha1.GitEvent)) {
 	e.Helper()
 	event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{SHA: sha, BaseRef: "refs/heads/main"}}
@@ -76,7 +76,7 @@ func (e *env) record(pull int64, sha string, change ...func(*v1alpha1.GitEvent))
 	}
 }
 
-// pause has the webhook paused for so long.
+// pause lets GitLab pause the webhook for so long.
 func (e *env) pause(long time.Duration) {
 	e.hooks[1].State, e.hooks[1].Until = provider.HookPaused, e.clock.Now().Add(long)
 	e.run(long)
@@ -84,9 +84,9 @@ func (e *env) pause(long time.Duration) {
 }
 
 // A15: what GitLab did not send while it had paused the webhook is in no log. The condition names
-// the heads that moved meanwhile, with what to do; the Repository has one Kubernetes Event of it,
-// whatever is restarted. With their records the condition goes.
-func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
+// the heads that moved meanwhile, and what to do. The Repository gets one Kubernetes Event,
+// whatever restarts. The condition ends when they are recorded.
+func TestA15HeadsThatAPausedWebhookDroppedAreNamed(t *testing.T) {
 	e := newEnv(t)
 	e.move(0, commit("a"))
 	e.record(0, commit("a"))
@@ -100,14 +100,14 @@ func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
 	e.move(0, commit("e"))
 	e.pause(20 * time.Minute)
 	e.run(10 * time.Minute)
-	told := e.wantCondition("False HeadsNotRecorded")
+	text := e.wantCondition("False HeadsNotRecorded")
 	for _, says := range []string{"branch main at eeeeeeee, merge request !7 at dddddddd.", "Push to them again", "/test"} {
-		if !strings.Contains(told, says) {
-			t.Errorf("it does not say %q: %s", says, told)
+		if !strings.Contains(text, says) {
+			t.Errorf("it does not say %q: %s", says, text)
 		}
 	}
-	if strings.Contains(told, "!8") {
-		t.Errorf("it names what is recorded: %s", told)
+	if strings.Contains(text, "!8") {
+		t.Errorf("it names what is recorded: %s", text)
 	}
 	writes := e.statusWrites()
 	e.receive = refuses("x")
@@ -126,8 +126,8 @@ func TestA15WhatAPausedWebhookMissedIsNamed(t *testing.T) {
 	}
 	e.record(0, commit("e"))
 	e.run(10 * time.Minute)
-	if told := e.wantCondition("False HeadsNotRecorded"); strings.Contains(told, "main") || !strings.Contains(told, "!7") {
-		t.Errorf("with the record of one of two: %s", told)
+	if text := e.wantCondition("False HeadsNotRecorded"); strings.Contains(text, "main") || !strings.Contains(text, "!7") {
+		t.Errorf("with the record of one of two: %s", text)
 	}
 	e.record(7, "", func(e *v1alpha1.GitEvent) { // a comment /test, that is over
 		e.Spec.Comment, e.Status.Phase, e.Status.Plan = &v1alpha1.Comment{ID: 1}, v1alpha1.PhaseSettled, &v1alpha1.Plan{HeadSHA: commit("d")}
@@ -144,14 +144,13 @@ func (e *env) wantEvents(reasons ...string) {
 		e.Fatalf("%d events, want %v", len(e.events.Events), reasons)
 	}
 	for _, reason := range reasons {
-		if told := <-e.events.Events; strings.Fields(told)[1] != reason {
-			e.Errorf("told %q, want %s", told, reason)
+		if text := <-e.events.Events; strings.Fields(text)[1] != reason {
+			e.Errorf("text %q, want %s", text, reason)
 		}
 	}
 }
 
-// What nothing is amiss with is not named.
-func TestHeadsThatNeedNothing(t *testing.T) {
+func TestOtherHeadsAreNotNamed(t *testing.T) {
 	for name, c := range map[string]func(e *env){
 		"moved before the Repository was made": func(e *env) {
 			e.move(0, commit("a"))
@@ -171,13 +170,13 @@ func TestHeadsThatNeedNothing(t *testing.T) {
 			e.move(7, commit("b"))
 			e.hooks[1].Pushes, e.hooks[1].Pulls = false, false
 		},
-		"nobody was away": func(e *env) { e.move(0, commit("a")) },
+		"all receivers were up": func(e *env) { e.move(0, commit("a")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			c(e)
 			want := ""
-			if name != "nobody was away" {
+			if name != "all receivers were up" {
 				e.pause(10 * time.Minute)
 				want = "True Called"
 			}
@@ -187,9 +186,9 @@ func TestHeadsThatNeedNothing(t *testing.T) {
 	}
 }
 
-// A record of something else is none: the same commit on another branch, the same pull request at
-// another commit.
-func TestRecordsOfSomethingElse(t *testing.T) {
+// Such a record is of the same commit on another branch, or of the same pull request at another
+// commit.
+func TestRecordOfAnotherHeadDoesNotCount(t *testing.T) {
 	e := newEnv(t)
 	e.move(0, commit("a"))
 	e.move(7, commit("b"))
@@ -197,13 +196,13 @@ func TestRecordsOfSomethingElse(t *testing.T) {
 	e.record(7, commit("c"))
 	e.pause(10 * time.Minute)
 	e.run(10 * time.Minute)
-	if told := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(told, "main") || !strings.Contains(told, "!7") {
-		t.Errorf("told: %s", told)
+	if text := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(text, "main") || !strings.Contains(text, "!7") {
+		t.Errorf("text: %s", text)
 	}
 }
 
-// A head that has just moved is not named as long as its delivery may be under way, and no longer.
-func TestADeliveryThatIsUnderWay(t *testing.T) {
+// Its delivery may still come, for two minutes.
+func TestHeadThatJustMovedIsNotNamed(t *testing.T) {
 	e := newEnv(t)
 	e.pause(10 * time.Minute)
 	e.clock.Step(time.Second)
@@ -214,9 +213,9 @@ func TestADeliveryThatIsUnderWay(t *testing.T) {
 	e.wantCondition("False HeadsNotRecorded")
 }
 
-// After an outage of ours GitLab may have paused the webhook and called it again before anybody
-// looked. A comparison that fails keeps nothing from being sent again, and is made later.
-func TestHeadsAreComparedAfterAnOutage(t *testing.T) {
+// After an outage GitLab may have paused the webhook and called it again before the next read. A
+// comparison that fails is repeated later, and delays no resend.
+func TestHeadsAreComparedAfterASignal(t *testing.T) {
 	e := newEnv(t)
 	e.run(10 * time.Minute)
 	e.missed("a")
@@ -235,9 +234,8 @@ func TestHeadsAreComparedAfterAnOutage(t *testing.T) {
 	e.wantCondition("False HeadsNotRecorded")
 }
 
-// What the log has is sent again first: a head whose delivery is among that is not named. Nobody
-// waits for the comparison long after.
-func TestHeadsWaitForWhatIsSentAgain(t *testing.T) {
+// A head whose delivery is resent is not named. The comparison follows the last resend soon.
+func TestHeadsAreComparedAfterTheResends(t *testing.T) {
 	e := newEnv(t)
 	e.run(10 * time.Minute)
 	e.move(0, commit("a"))
@@ -250,8 +248,8 @@ func TestHeadsWaitForWhatIsSentAgain(t *testing.T) {
 	}
 	e.signal()
 	e.run(30 * time.Second)
-	if told := e.wantCondition("False HeadsNotRecorded"); strings.Contains(told, "main") || !strings.Contains(told, "!7") {
-		t.Errorf("told: %s", told)
+	if text := e.wantCondition("False HeadsNotRecorded"); strings.Contains(text, "main") || !strings.Contains(text, "!7") {
+		t.Errorf("text: %s", text)
 	}
 	if n := e.statusWrites(); n != 1 {
 		t.Errorf("%d writes, want one that names what is left", n)
@@ -259,9 +257,8 @@ func TestHeadsWaitForWhatIsSentAgain(t *testing.T) {
 	e.wantEvents("HeadsNotRecorded")
 }
 
-// When the last of what was refused before a pause has been sent again, the next regular look is
-// not waited for.
-func TestHeadsAreComparedSoonAfterAPause(t *testing.T) {
+// The comparison does not wait for the next regular read.
+func TestHeadsAreComparedSoonAfterTheLastResend(t *testing.T) {
 	e := newEnv(t)
 	e.missed("push")
 	e.move(7, commit("b"))
@@ -271,8 +268,8 @@ func TestHeadsAreComparedSoonAfterAPause(t *testing.T) {
 	e.wantCondition("False HeadsNotRecorded")
 }
 
-// Of two webhooks one is paused: what that one did not send is named, too.
-func TestOneOfTwoWebhooksWasPaused(t *testing.T) {
+// GitLab has paused one of two webhooks.
+func TestHeadsOfOneOfTwoWebhooksAreNamed(t *testing.T) {
 	e := newEnv(t)
 	e.lead(8, provider.HookCalled)
 	e.move(7, commit("b"))
@@ -280,15 +277,14 @@ func TestOneOfTwoWebhooksWasPaused(t *testing.T) {
 	e.wantCondition("False HeadsNotRecorded")
 }
 
-// As many are named as a message holds.
-func TestManyHeads(t *testing.T) {
+func TestConditionNamesTenHeads(t *testing.T) {
 	e := newEnv(t)
 	for n := range int64(20) {
 		e.move(20-n, commit("a"))
 	}
 	e.pause(10 * time.Minute)
 	e.run(10 * time.Minute)
-	if told := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(told, ": merge request !1 at aaaaaaaa, merge request !2 ") || !strings.Contains(told, "!10 at aaaaaaaa, and 10 more.") {
-		t.Errorf("told: %s", told)
+	if text := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(text, ": merge request !1 at aaaaaaaa, merge request !2 ") || !strings.Contains(text, "!10 at aaaaaaaa, and 10 more.") {
+		t.Errorf("text: %s", text)
 	}
 }

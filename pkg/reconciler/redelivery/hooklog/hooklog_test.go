@@ -23,8 +23,8 @@ func names(n int) (all []string) {
 	return all
 }
 
-// What nobody answered is sent again once, and not by the next process either.
-func TestWhatWasMissedIsSentAgain(t *testing.T) {
+// The next process does not resend them again.
+func TestUndeliveredWebhooksAreResentOnce(t *testing.T) {
 	e := newEnv(t)
 	e.deliver("a")
 	e.missed("b", "c")
@@ -37,9 +37,9 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 	e.wantCondition("")
 }
 
-// An outage that begins and ends while the process runs: what was missed is sent again within
-// seconds after a receiver says that it is there, even if GitLab writes down an attempt late.
-func TestAfterAnOutage(t *testing.T) {
+// An outage begins and ends while the process runs. Its deliveries are resent within seconds after
+// a signal, even if GitLab lists an attempt late.
+func TestOutageIsMadeUpForWithinSeconds(t *testing.T) {
 	e := newEnv(t)
 	e.deliver("a")
 	e.run(10 * time.Minute)
@@ -54,8 +54,8 @@ func TestAfterAnOutage(t *testing.T) {
 	e.wantOnce("a", "b", "c", "late")
 }
 
-// GitLab takes five a minute.
-func TestFiveAMinute(t *testing.T) {
+// GitLab allows a user five resends a minute in a project.
+func TestFiveResendsAMinute(t *testing.T) {
 	e := newEnv(t)
 	all := names(23)
 	e.missed(all...)
@@ -71,9 +71,7 @@ func TestFiveAMinute(t *testing.T) {
 	}
 }
 
-// However often the process is replaced, all that was missed is recorded in the end, and what was
-// refused for good is given up.
-func TestProcessesThatEnd(t *testing.T) {
+func TestReplacedProcessesLoseNothing(t *testing.T) {
 	e := newEnv(t)
 	e.missed(names(4)...)
 	for range 12 {
@@ -84,9 +82,8 @@ func TestProcessesThatEnd(t *testing.T) {
 	e.wantOnce(names(4)...)
 }
 
-// While nobody answers, next to nothing is sent, and nothing is given up: GitLab pauses webhooks
-// that fail.
-func TestNobodyIsThere(t *testing.T) {
+// GitLab pauses webhooks that fail.
+func TestOutageCausesFewResends(t *testing.T) {
 	e := newEnv(t)
 	e.receive = func(string) int { return 0 }
 	e.missed(names(10)...)
@@ -103,9 +100,8 @@ func TestNobodyIsThere(t *testing.T) {
 	e.wantOnce(names(10)...)
 }
 
-// One that is refused while others are taken is given up, and told. It holds up no other one for
-// long.
-func TestARefusedDeliveryIsGivenUp(t *testing.T) {
+// A delivery that keeps failing while others succeed is given up with an Event.
+func TestRefusedDeliveryIsGivenUp(t *testing.T) {
 	e := newEnv(t)
 	e.missed("bad")
 	e.receive = refuses("bad")
@@ -122,13 +118,12 @@ func TestARefusedDeliveryIsGivenUp(t *testing.T) {
 	if tries != redelivery.MaxRefused+1 && tries != redelivery.MaxRefused || len(e.events.Events) != 1 {
 		t.Fatalf("%d tries, %d events", tries, len(e.events.Events))
 	}
-	if told := <-e.events.Events; !strings.Contains(told, "Delivery bad was not recorded") || !strings.Contains(told, redelivery.ReasonGivenUp) {
-		t.Errorf("told: %s", told)
+	if text := <-e.events.Events; !strings.Contains(text, "Delivery bad was not recorded") || !strings.Contains(text, redelivery.ReasonGivenUp) {
+		t.Errorf("text: %s", text)
 	}
 }
 
-// What GitLab does not have any more is given up at once.
-func TestWhatIsGoneIsGivenUp(t *testing.T) {
+func TestDeliveryThatGitLabHasDroppedIsGivenUp(t *testing.T) {
 	e := newEnv(t)
 	e.missed("a")
 	e.gone = true
@@ -138,9 +133,8 @@ func TestWhatIsGoneIsGivenUp(t *testing.T) {
 	}
 }
 
-// What starts nothing, what came before the Repository, and what another webhook or project missed
-// is nobody's here.
-func TestWhatIsNotOurs(t *testing.T) {
+// Such a delivery starts nothing, precedes the Repository, or is of another webhook or project.
+func TestDeliveriesOfOthersAreNotResent(t *testing.T) {
 	e := newEnv(t)
 	e.missed("issue", "old")
 	e.log[0].Starts = false
@@ -150,20 +144,19 @@ func TestWhatIsNotOurs(t *testing.T) {
 	e.hooks[1].Project = 6
 	e.run(time.Hour)
 	if len(e.resent) != 0 {
-		t.Errorf("sent again: %v", e.resent)
+		t.Errorf("resent: %v", e.resent)
 	}
 	e.hooks = e.hooks[:1]
 	e.run(time.Hour)
 	if len(e.resent) != 0 {
-		t.Errorf("sent again: %v", e.resent)
+		t.Errorf("resent: %v", e.resent)
 	}
-	if told := e.wantCondition("Unknown WebhookNotFound"); strings.Contains(told, "chat.example.com") {
-		t.Errorf("it tells of other webhooks: %s", told)
+	if text := e.wantCondition("Unknown WebhookNotFound"); strings.Contains(text, "chat.example.com") {
+		t.Errorf("it names other webhooks: %s", text)
 	}
 }
 
-// What failed while the whole log could not be read is not forgotten.
-func TestALogThatCannotBeRead(t *testing.T) {
+func TestUnreadableLogLosesNothing(t *testing.T) {
 	e := newEnv(t)
 	e.run(10 * time.Minute)
 	e.missed("a")
@@ -176,9 +169,9 @@ func TestALogThatCannotBeRead(t *testing.T) {
 	e.wantOnce("a", "b")
 }
 
-// What is so old that its event may be forgotten is not sent again: it could run twice. Nor is it
-// when GitLab tells no time and it was there when the process began.
-func TestWhatIsOld(t *testing.T) {
+// The record of an expired delivery may be gone, so it could run twice. The same holds for a
+// delivery without a time that the first read found.
+func TestExpiredDeliveryIsNotResent(t *testing.T) {
 	e := newEnv(t)
 	e.missed("old", "unknown", "new")
 	e.log[0].At = e.clock.Now().Add(-time.Minute)
@@ -191,23 +184,23 @@ func TestWhatIsOld(t *testing.T) {
 	e.run(10 * time.Minute)
 	e.wantOnce("new", "later")
 	if len(e.resent) != 2 {
-		t.Errorf("sent again: %v", e.resent)
+		t.Errorf("resent: %v", e.resent)
 	}
 }
 
-// A webhook that is paused again and again is one message, and nothing is sent to it. What was
-// missed meanwhile is sent after that.
-func TestAPausedWebhookIsTold(t *testing.T) {
+// A webhook that GitLab pauses again and again has one message, and no resends. Afterwards the
+// undelivered webhooks are resent.
+func TestConditionReportsAPausedWebhook(t *testing.T) {
 	e := newEnv(t)
 	e.missed("a")
 	message := ""
 	for i := range 5 {
 		e.hooks[1].State, e.hooks[1].Until = provider.HookPaused, e.clock.Now().Add(time.Minute<<i)
 		e.run(time.Minute << i)
-		if told := e.wantCondition("False WebhookPaused"); message != "" && told != message {
-			t.Errorf("the message has changed from %q to %q", message, told)
+		if text := e.wantCondition("False WebhookPaused"); message != "" && text != message {
+			t.Errorf("the message has changed from %q to %q", message, text)
 		} else {
-			message = told
+			message = text
 		}
 	}
 	for _, remedy := range []string{"Settings, Webhooks, under Recent events", "press Test there: an answer of 2xx enables it at once", "What happens until then is not sent later"} {
@@ -230,13 +223,13 @@ func TestAPausedWebhookIsTold(t *testing.T) {
 	}
 }
 
-// A token that may not look is told once, in words that name the role.
-func TestATokenThatMayNot(t *testing.T) {
+// The message names the role.
+func TestConditionReportsAMissingPermission(t *testing.T) {
 	e := newEnv(t)
 	e.fails = fault.Operatorf(fault.ReasonPermissionMissing, "403")
 	e.run(24 * time.Hour)
-	if told := e.wantCondition("Unknown PermissionMissing"); !strings.Contains(told, "Maintainer") || !strings.Contains(told, "team/token") {
-		t.Errorf("told: %s", told)
+	if text := e.wantCondition("Unknown PermissionMissing"); !strings.Contains(text, "Maintainer") || !strings.Contains(text, "team/token") {
+		t.Errorf("text: %s", text)
 	}
 	if e.statusWrites() != 1 || e.calls > 50 {
 		t.Errorf("%d writes, %d calls in a day", e.statusWrites(), e.calls)
@@ -246,8 +239,8 @@ func TestATokenThatMayNot(t *testing.T) {
 	e.wantCondition("True Called")
 }
 
-// A service that does not answer is asked less and less, and nothing is told of it.
-func TestAServiceThatFails(t *testing.T) {
+// The condition does not report it.
+func TestFailingServiceIsCalledLessOften(t *testing.T) {
 	e := newEnv(t)
 	e.fails = fault.Transientf("Down", "502")
 	e.run(24 * time.Hour)
@@ -262,9 +255,8 @@ func TestAServiceThatFails(t *testing.T) {
 	e.wantOnce("a")
 }
 
-// A quiet webhook costs two calls in five minutes; one that is not claimed, or while webhook-url is
-// not set, none.
-func TestAQuietWebhook(t *testing.T) {
+// It costs two calls in five minutes, and none without a claim or without webhook-url.
+func TestQuietWebhookCostsFewCalls(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Hour)
 	if e.calls < 20 || e.calls > 30 {
@@ -279,6 +271,6 @@ func TestAQuietWebhook(t *testing.T) {
 	e.add(e.claims, claim)
 	e.run(time.Hour)
 	if e.calls != before {
-		t.Errorf("%d calls for nobody", e.calls-before)
+		t.Errorf("%d calls without a target", e.calls-before)
 	}
 }

@@ -16,58 +16,57 @@ import (
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "team", Name: "app"} }
 
-// Steps of one lane are apart, in the order in which they came; who waits for long in one lane
-// takes nothing of the others.
-func TestTurns(t *testing.T) {
-	p, now := newLimits(), time.Now()
-	lanes := func(token string) []limit {
+// Steps of one limit are apart, in the order in which they came. A step that waits for the first
+// limit uses nothing of the others.
+func TestLimitsDelaySteps(t *testing.T) {
+	l, now := newLimits(), time.Now()
+	of := func(token string) []limit {
 		return []limit{{name: token, every: 2 * time.Second}, {name: "host", every: time.Second / 4, atOnce: 2}}
 	}
-	left, leave := p.enter("a-0", lanes("a"), now)
+	left, leave := l.enter("a-0", of("a"), now)
 	if left != 0 {
 		t.Fatalf("the first waits %v", left)
 	}
 	leave()
 	for i := range 100 {
-		if left, _ := p.enter(fmt.Sprint("a-", i+1), lanes("a"), now); left != time.Duration(i+1)*2*time.Second {
+		if left, _ := l.enter(fmt.Sprint("a-", i+1), of("a"), now); left != time.Duration(i+1)*2*time.Second {
 			t.Fatalf("number %d waits %v", i+1, left)
 		}
 	}
-	if left, _ := p.enter("b", lanes("b"), now); left != time.Second/4 {
+	if left, _ := l.enter("b", of("b"), now); left != time.Second/4 {
 		t.Errorf("one with another token waits %v", left)
 	}
-	if left, leave := p.enter("a-1", lanes("a"), now.Add(2*time.Second)); left != 0 {
-		t.Errorf("when its turn has come it waits %v", left)
+	if left, leave := l.enter("a-1", of("a"), now.Add(2*time.Second)); left != 0 {
+		t.Errorf("when it may run it waits %v", left)
 	} else {
 		leave()
 	}
 }
 
-// No more than a lane's share are in it at once.
-func TestAtOnce(t *testing.T) {
-	p, now := newLimits(), time.Now()
+func TestLimitsBoundRunningSteps(t *testing.T) {
+	l, now := newLimits(), time.Now()
 	slow := []limit{{name: "slow", atOnce: 2}}
 	var leave func()
 	for i := range 2 {
 		var left time.Duration
-		if left, leave = p.enter(fmt.Sprint(i), slow, now); left != 0 {
+		if left, leave = l.enter(fmt.Sprint(i), slow, now); left != 0 {
 			t.Fatalf("number %d waits %v", i, left)
 		}
 	}
-	if left, _ := p.enter("third", slow, now); left != busyWait {
+	if left, _ := l.enter("third", slow, now); left != busyWait {
 		t.Errorf("the third waits %v", left)
 	}
-	if left, _ := p.enter("other", []limit{{name: "quick", atOnce: 2}}, now); left != 0 {
-		t.Errorf("one of another lane waits %v", left)
+	if left, _ := l.enter("other", []limit{{name: "quick", atOnce: 2}}, now); left != 0 {
+		t.Errorf("one with another limit waits %v", left)
 	}
 	leave()
-	if left, _ := p.enter("third", slow, now); left != 0 {
+	if left, _ := l.enter("third", slow, now); left != 0 {
 		t.Errorf("then the third waits %v", left)
 	}
 }
 
-// Webhooks that lead elsewhere are not ours, however similar their addresses.
-func TestOurs(t *testing.T) {
+// Another webhook may have a similar address.
+func TestWebhooksThatLeadElsewhereAreNotOurs(t *testing.T) {
 	for url, want := range map[string]bool{
 		"https://hooks.example.com/in": true, "https://HOOKS.example.com/in/": true, "https://hooks.example.com/in/team-a": true,
 		"https://hooks.example.com:443/in": true,
@@ -92,9 +91,8 @@ func TestProjectAt(t *testing.T) {
 	}
 }
 
-// However long a step waits for its turn, and however often a receiver asks for a look meanwhile,
-// what is missed is sent again: looks and resends take turns.
-func TestLooksLeaveTurnsToResends(t *testing.T) {
+// Resends come although each step waits long for its limits and receivers signal meanwhile.
+func TestReadsAlternateWithResends(t *testing.T) {
 	e := newEnv(t)
 	e.run(10 * time.Minute)
 	e.missed("a")
@@ -117,8 +115,8 @@ func TestLooksLeaveTurnsToResends(t *testing.T) {
 	e.wantOnce("a")
 }
 
-// After a change of the Repository, which may name another project now, a look comes first.
-func TestALookComesFirstAfterAChange(t *testing.T) {
+// A changed Repository may name another project.
+func TestChangedRepositoryIsReadFirst(t *testing.T) {
 	e := newEnv(t)
 	e.missed("a")
 	e.reconcile()
@@ -132,12 +130,11 @@ func TestALookComesFirstAfterAChange(t *testing.T) {
 	e.clock.Step(10 * time.Second)
 	e.run(time.Minute)
 	if len(e.resent) != 0 {
-		t.Errorf("sent again: %v", e.resent)
+		t.Errorf("resent: %v", e.resent)
 	}
 }
 
-// A day without anybody gives up nothing, however often it was tried.
-func TestAnOutageGivesUpNothing(t *testing.T) {
+func TestOutageGivesUpNothing(t *testing.T) {
 	e := newEnv(t)
 	e.missed("a")
 	e.receive = func(string) int { return 0 }

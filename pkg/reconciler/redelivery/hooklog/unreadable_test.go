@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// hanging are Secrets that are never answered, in one namespace.
+// hanging are Secrets of one namespace whose reads hang.
 type hanging struct {
 	typedcorev1.SecretsGetter
 	namespace string
@@ -57,9 +57,8 @@ func (e *env) repository(namespace, name, secret string) {
 	})
 }
 
-// stuck reconciles Repositories one after the other, each of which comes back as soon as it is to,
-// until it waits for a Secret or for a while. It returns how many wait for theirs, and a function
-// that waits until no one does.
+// stuck reconciles Repositories until each waits for a Secret or backs off. It returns how many
+// wait for their Secrets, and a function that waits until none does.
 func (e *env) stuck(keys ...string) (waiting int, wait func()) {
 	e.Helper()
 	var all sync.WaitGroup
@@ -83,9 +82,8 @@ func (e *env) stuck(keys ...string) (waiting int, wait func()) {
 	return int(inside.Load()), all.Wait
 }
 
-// Repositories whose Secrets cannot be read take no turn at the server: those of others are looked
-// at meanwhile.
-func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
+// Repositories whose Secrets cannot be read do not count against the limits of the server.
+func TestUnreadableSecretDelaysNoOtherRepository(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t)
 		e.source.credentials.Kube = hanging{e.kube.CoreV1(), "hostile"}
@@ -101,7 +99,7 @@ func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
 		}
 		e.run(5 * time.Second)
 		if e.calls == 0 {
-			t.Error("the webhook of another namespace is not looked at meanwhile")
+			t.Error("the webhook of another namespace is not read meanwhile")
 		}
 		began := time.Now()
 		wait()
@@ -111,9 +109,8 @@ func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
 	})
 }
 
-// One Secret that many namespaces use is waited for once at a time: the other workers look at what
-// can be read.
-func TestASecretThatManyUseIsReadOnceAtATime(t *testing.T) {
+// Many namespaces use one Secret whose read hangs, and take one worker.
+func TestSharedSecretIsReadOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t)
 		e.source.credentials.Kube = hanging{e.kube.CoreV1(), system}

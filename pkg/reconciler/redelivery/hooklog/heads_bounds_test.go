@@ -7,18 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// settled makes a record one of an event that is over.
+// settled settles an event.
 func settled(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }
 
-// When there are as many settled events as are kept, older ones were evicted: a head that is as old
-// as these may have had a record, and is not named. What is kept for longer than others of its age
-// tells nothing about them.
-func TestHeadsWhoseRecordsMayBeEvicted(t *testing.T) {
+// If there are nearly as many settled events as settled-cap, the sweep has evicted older ones. A
+// head as old as these may have had a record. An event that lives longer than others of its age
+// says nothing.
+func TestHeadsOlderThanEvictedRecordsAreNotNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		stubs  int
 		before func(e *env)
@@ -54,7 +55,7 @@ func TestHeadsWhoseRecordsMayBeEvicted(t *testing.T) {
 	}
 }
 
-// many are settled events without an end, as many on a page as are asked for.
+// many are settled events without an end, as many on a page as the caller wants.
 type many struct {
 	lists int
 	left  *int64
@@ -72,9 +73,9 @@ func (m *many) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEvent
 	return page, nil
 }
 
-// Not all events are read to see how old the oldest are, and one page when there are far from too
-// many.
-func TestFewEventsAreReadForTheirAge(t *testing.T) {
+// A few pages are enough to see how old the events are, and one page if there are far fewer than
+// the cap.
+func TestFewEventsAreReadForTheAgeOfRecords(t *testing.T) {
 	e := newEnv(t)
 	few, nearly := int64(5000), int64(8900)
 	for name, c := range map[string]struct {
@@ -92,4 +93,41 @@ func TestFewEventsAreReadForTheirAge(t *testing.T) {
 			t.Errorf("%s: %v, %v, after %d lists", name, got, err, events.lists)
 		}
 	}
+}
+
+// Another installation recorded them.
+func TestHeadsFromBeforeTheClaimAreNotNamed(t *testing.T) {
+	e := newEnv(t)
+	e.move(0, commit("a"))
+	e.move(7, commit("b"))
+	e.run(time.Hour)
+	claim := e.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy() //nolint:forcetypeassert // nothing else is there
+	claim.CreationTimestamp = metav1.NewTime(e.clock.Now())
+	e.add(e.claims, claim)
+	e.start()
+	e.signal() // a receiver has started
+	e.run(time.Hour)
+	e.wantCondition("")
+	e.move(7, commit("c"))
+	e.pause(10 * time.Minute)
+	e.run(10 * time.Minute)
+	e.wantCondition("False HeadsNotRecorded")
+}
+
+// webhooksCalled returns how many webhooks GitLab calls, by the metric of the process.
+func (e *env) webhooksCalled() (n int64) {
+	e.Helper()
+	var all metricdata.ResourceMetrics
+	if err := e.meter.Collect(e.Context(), &all); err != nil {
+		e.Fatal(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		gauge, _ := m.Data.(metricdata.Gauge[int64])
+		for _, point := range gauge.DataPoints {
+			if called, _ := point.Attributes.Value("called"); m.Name == "plumbline.webhooks" && called.AsString() == "true" {
+				n += point.Value
+			}
+		}
+	}
+	return n
 }

@@ -23,9 +23,9 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
-// One of two receivers that has lost the API server for two hours answers 503 to every other
-// delivery, and the other one takes the rest. Nothing is given up for that.
-func TestHalfAnOutageLosesNothing(t *testing.T) {
+// One of two receivers has no API server for two hours and answers 503 to every other delivery. The
+// other receiver takes the rest.
+func TestOutageOfOneReceiverGivesUpNothing(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
 	attempts := 0
@@ -47,16 +47,16 @@ func TestHalfAnOutageLosesNothing(t *testing.T) {
 	e.run(3 * time.Hour)
 	e.wantRecorded(all...)
 	if len(e.events.Events) != 0 {
-		t.Errorf("somebody was told %q", <-e.events.Events)
+		t.Errorf("an Event says %q", <-e.events.Events)
 	}
 }
 
-// A14 with ten minutes: what came while nobody could record it is asked for, and recorded once,
-// within a minute of the moment in which a receiver says that it is there.
-func TestTenMinutesAreMadeUpForWithinOne(t *testing.T) {
+// A14 with ten minutes: the deliveries of an outage are requested and recorded once, within a
+// minute of a receiver's signal.
+func TestTenMinuteOutageIsMadeUpForWithinAMinute(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	var all []string
 	for n := range 40 {
 		guid := fmt.Sprint("missed-", n)
@@ -78,7 +78,7 @@ func TestTenMinutesAreMadeUpForWithinOne(t *testing.T) {
 	}
 }
 
-// other is the service of a env, with another answer to Redeliver.
+// other is the GitHub of an env, with another response to Redeliver.
 type other struct {
 	*env
 	redeliver func(id int64) error
@@ -90,16 +90,16 @@ func (e *env) redeliverBy(redeliver func(id int64) error) {
 	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return other{e, redeliver}, nil }
 }
 
-// What a service takes and delivers hours later, or never, or refuses to deliver, is asked for less
-// and less often, and holds up no other delivery of its repository.
-func TestWhatIsNotSentAgainIsAskedForLessOften(t *testing.T) {
+// GitHub accepts a request and delivers hours later or never, or refuses it. It is repeated less
+// and less often, and delays no other delivery of its repository.
+func TestRequestWithoutResultIsRepeatedLessOften(t *testing.T) {
 	for name, answer := range map[string]error{
 		"later": nil, "failing": fault.Transientf("ServiceError", "500"), "refused": fault.Operatorf("Refused", "422"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.run(time.Minute)
-			e.receive = nobody
+			e.receive = unreachable
 			e.deliver("stuck", 1)
 			e.deliver("next", 1)
 			e.receive = nil
@@ -114,18 +114,18 @@ func TestWhatIsNotSentAgainIsAskedForLessOften(t *testing.T) {
 			e.run(6 * time.Hour)
 			e.wantRecorded("next")
 			if asked < 6 || asked > 15 {
-				t.Errorf("it was asked for %d times in six hours", asked)
+				t.Errorf("it was requested %d times in six hours", asked)
 			}
 		})
 	}
 }
 
-// GitHub sends again what is not older than three days. What it has refused until then is given up,
-// and its Repository told once.
-func TestWhatIsTooOldToBeSentAgainIsGivenUp(t *testing.T) {
+// GitHub sends again what is at most three days old. A delivery that it has refused until then is
+// given up, with one Event.
+func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("refused", 1)
 	e.receive = nil
 	asked := 0
@@ -135,7 +135,7 @@ func TestWhatIsTooOldToBeSentAgainIsGivenUp(t *testing.T) {
 	})
 	e.run(3*24*time.Hour - time.Hour)
 	if len(e.events.Events) != 0 || asked < 60 {
-		t.Errorf("within three days it was asked for %d times, and the Repository was told %d times", asked, len(e.events.Events))
+		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", asked, len(e.events.Events))
 	}
 	e.run(3 * time.Hour)
 	before := asked
@@ -143,15 +143,14 @@ func TestWhatIsTooOldToBeSentAgainIsGivenUp(t *testing.T) {
 	e.redeliverBy(func(int64) error { asked++; return nil })
 	e.run(24 * time.Hour)
 	if len(e.events.Events) != 1 || asked != before {
-		t.Errorf("after three days it was asked for %d times, and the Repository was told %d times", asked-before, len(e.events.Events))
+		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", asked-before, len(e.events.Events))
 	}
 }
 
-// What the service has forgotten costs a call each, two a second.
-func TestMuchThatTheServiceHasForgotten(t *testing.T) {
+func TestDroppedDeliveriesAreRequestedTwoASecond(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	for n := range 195 {
 		e.deliver(fmt.Sprint("missed-", n), 1)
 	}
@@ -164,10 +163,10 @@ func TestMuchThatTheServiceHasForgotten(t *testing.T) {
 	}
 }
 
-// What is given up stays so, by the next process as well, whatever else the ledger has to make room
-// for, and is told once although it cannot be written down at first. What others keep in the
-// ConfigMap stays.
-func TestWhatIsGivenUpIsRemembered(t *testing.T) {
+// A delivery that is given up stays so for the next process, however full the ledger is. Its Event
+// comes once, although the ledger cannot be written at first. The data of others in the ConfigMap
+// stays.
+func TestGivenUpDeliveryStaysGivenUp(t *testing.T) {
 	e := newEnv(t)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour))}}
 	cm.Data = map[string]string{"others": "theirs"}
@@ -176,7 +175,7 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.run(time.Minute)
-	e.receive = nobody
+	e.receive = unreachable
 	for n := range maxMissed {
 		e.deliver(fmt.Sprint("missed-", n), 2)
 	}
@@ -206,7 +205,7 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 		e.start()
 	}
 	if conflicts != 0 || asked != 1 || len(e.events.Events) != 1 {
-		t.Errorf("%d conflicts left; asked for %d times, told %d times", conflicts, asked, len(e.events.Events))
+		t.Errorf("%d conflicts left; requested %d times, %d Events", conflicts, asked, len(e.events.Events))
 	}
 	_, cm, err = e.source.store.load(t.Context())
 	if err != nil || cm.Data["others"] != "theirs" {
@@ -214,9 +213,9 @@ func TestWhatIsGivenUpIsRemembered(t *testing.T) {
 	}
 }
 
-// What was given up is forgotten when the log does not list it any more, and of very many the
-// oldest: for all others there is room.
-func TestWhatIsGivenUpIsForgottenInTheEnd(t *testing.T) {
+// The ledger drops what was given up when the log does not list it any more, and the oldest of very
+// many.
+func TestLedgerDropsOldGivenUpDeliveries(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	l := ledger{Through: begin}
 	for n := range maxGivenUp + 5 {
@@ -250,10 +249,10 @@ func (s *slow) Page(ctx context.Context, cursor string) ([]provider.Attempt, str
 	return s.env.Page(ctx, cursor)
 }
 
-// A service that is slow is read to the end: who stops in between begins anew, and never ends.
-func TestASlowService(t *testing.T) {
+// A read that is ended starts over, so it must not be ended too early.
+func TestSlowServiceIsReadToTheEnd(t *testing.T) {
 	e := newEnv(t)
-	e.receive = nobody
+	e.receive = unreachable
 	e.deliver("missed", 1)
 	e.receive = nil
 	for n := range (maxPages - 1) * pageSize {

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// logOf is the log of a webhook that leads here.
+// logOf returns the log of a webhook that leads here.
 func (e *env) logOf(hook int64) *[]provider.Attempt {
 	log, leadsHere := e.others[hook]
 	if hook == 7 {
@@ -32,16 +32,15 @@ func (e *env) logOf(hook int64) *[]provider.Attempt {
 	return log
 }
 
-// lead makes another webhook that leads here.
+// lead adds another webhook that leads here.
 func (e *env) lead(hook int64, state provider.HookState) {
 	e.hooks = append(e.hooks, provider.Hook{ID: hook, Project: 5, URL: here, State: state})
 	e.others[hook] = &[]provider.Attempt{}
 }
 
-// A project may have a webhook for pushes and another one for merge requests, and both lead here.
-// What any of them missed is sent again, in turn, five a minute of all, and the next process reads
-// all of them, too.
-func TestEachWebhookThatLeadsHereIsRead(t *testing.T) {
+// A project may have a webhook for pushes and another one for merge requests. The deliveries of
+// both are resent in turn, five a minute together, also by the next process.
+func TestAllWebhooksThatLeadHereAreRead(t *testing.T) {
 	e := newEnv(t)
 	e.lead(8, provider.HookCalled)
 	e.missed(names(12)...)
@@ -65,8 +64,8 @@ func TestEachWebhookThatLeadsHereIsRead(t *testing.T) {
 	e.wantCondition("")
 }
 
-// What fails at one webhook does not hold up another one, and one that is paused is sent nothing.
-func TestWebhooksDoNotHoldUpEachOther(t *testing.T) {
+// A paused webhook gets no resends.
+func TestFailingWebhookDelaysNoOther(t *testing.T) {
 	e := newEnv(t)
 	e.lead(8, provider.HookCalled)
 	e.lead(9, provider.HookPaused)
@@ -85,8 +84,8 @@ func TestWebhooksDoNotHoldUpEachOther(t *testing.T) {
 	e.wantOnce("paused")
 }
 
-// However many lead here, one look reads five of them, those that are called before others.
-func TestManyWebhooksAreBounded(t *testing.T) {
+// Those that GitLab calls come first.
+func TestFiveWebhooksAreRead(t *testing.T) {
 	e := newEnv(t)
 	e.hooks[1].State = provider.HookDisabled
 	for n := range int64(8) {
@@ -96,13 +95,13 @@ func TestManyWebhooksAreBounded(t *testing.T) {
 	e.run(4 * time.Minute)
 	e.wantOnce(names(maxHooks)...)
 	if len(e.resent) != maxHooks {
-		t.Errorf("sent again: %v", e.resent)
+		t.Errorf("resent: %v", e.resent)
 	}
 }
 
-// GitLab numbers attempts when they are written down, and lists them by the times that its
-// processes took before that. Those of a burst are in another order, and each is seen.
-func TestAttemptsThatWereMadeTogether(t *testing.T) {
+// GitLab numbers attempts when it stores them, and lists them by times that its processes took
+// before. Those of a burst are in another order.
+func TestConcurrentAttemptsAreAllFound(t *testing.T) {
 	e := newEnv(t)
 	all := names(4)
 	e.missed(all...)
@@ -112,9 +111,8 @@ func TestAttemptsThatWereMadeTogether(t *testing.T) {
 	e.wantOnce(all...)
 }
 
-// Of a busy project's log less is read than what has happened since something was missed. What
-// waits for its turn is sent again all the same.
-func TestWhatIsOlderThanWhatIsRead(t *testing.T) {
+// The log of a busy project grows by more than one read while deliveries wait.
+func TestDeliveriesBeyondOneReadAreResent(t *testing.T) {
 	e := newEnv(t)
 	all := names(60)
 	e.missed(all...)
@@ -139,9 +137,8 @@ func (s slow) Attempts(ctx context.Context, hook int64, failed bool, page int) (
 	return s.env.Attempts(ctx, hook, failed, page)
 }
 
-// A service that is too slow to be asked for all of its log in time has missed deliveries sent
-// again nevertheless.
-func TestASlowService(t *testing.T) {
+// A service may be too slow to show all of its log in time.
+func TestSlowServiceIsReadInPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t)
 		e.missed("old")
@@ -157,9 +154,8 @@ func TestASlowService(t *testing.T) {
 	})
 }
 
-// After an outage of the API server what was missed is sent again within a minute, also if the
-// watch that tells of receivers is late.
-func TestTheAPIServerWasAway(t *testing.T) {
+// The watch of the signals may be late.
+func TestOutageOfTheAPIServerIsMadeUpForWithinAMinute(t *testing.T) {
 	e := newEnv(t)
 	e.run(7 * time.Minute)
 	away := true
@@ -173,10 +169,9 @@ func TestTheAPIServerWasAway(t *testing.T) {
 	e.wantOnce("a", "b")
 }
 
-// A14 with ten minutes in which neither this process nor a receiver reaches the API server: as many
-// as GitLab sends again in a minute are recorded, once each, within a minute of the end, and as
-// many more in the next.
-func TestTenMinutesAreMadeUpForAsFastAsGitLabSends(t *testing.T) {
+// A14 with ten minutes in which neither this process nor a receiver reaches the API server. Five
+// deliveries are recorded once within a minute of the end, and five more in the next.
+func TestTenMinuteOutageIsMadeUpForAsFastAsGitLabAllows(t *testing.T) {
 	e := newEnv(t)
 	e.run(7 * time.Minute)
 	away := true
@@ -198,7 +193,7 @@ func TestTenMinutesAreMadeUpForAsFastAsGitLabSends(t *testing.T) {
 	e.wantOnce(all...)
 }
 
-// stuck is a service that fails to send one attempt again.
+// stuck is a service that fails to resend one attempt.
 type stuck struct {
 	*env
 	attempt int64
@@ -213,9 +208,9 @@ func (s stuck) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	return s.env.Resend(ctx, hook, attempt)
 }
 
-// A delivery that GitLab fails to send again, for example because it is too large, holds up no
-// other one, and is asked for less and less.
-func TestADeliveryThatIsNotSentAgainHoldsUpNoOther(t *testing.T) {
+// GitLab may fail to resend a delivery, for example because it is too large. It is requested less
+// and less often.
+func TestFailedResendDelaysNoOtherDelivery(t *testing.T) {
 	e := newEnv(t)
 	asked := 0
 	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
@@ -226,29 +221,27 @@ func TestADeliveryThatIsNotSentAgainHoldsUpNoOther(t *testing.T) {
 	e.wantOnce("b", "c")
 	e.run(time.Hour)
 	if asked < 3 || asked > 14 {
-		t.Errorf("it was asked for %d times in an hour", asked)
+		t.Errorf("it was requested %d times in an hour", asked)
 	}
 	e.missed("d")
 	e.run(10 * time.Minute)
 	e.wantOnce("b", "c", "d")
 }
 
-// What has grown old since the last look is not sent again either.
-func TestWhatGrowsOldBetweenLooks(t *testing.T) {
+func TestDeliveryThatExpiresBetweenReadsIsNotResent(t *testing.T) {
 	e := newEnv(t)
 	e.missed("x")
 	e.reconcile()
 	e.clock.Step(96 * time.Hour)
 	e.run(time.Hour)
 	if len(e.resent) != 0 {
-		t.Errorf("sent again: %v", e.resent)
+		t.Errorf("resent: %v", e.resent)
 	}
 	e.wantEvents(redelivery.ReasonGivenUp)
 }
 
-// What was recorded although nobody answered may run twice when its stub is gone, however often it
-// was sent again meanwhile.
-func TestWhatIsSentAgainGrowsOld(t *testing.T) {
+// A delivery that was recorded without a response may run twice when its stub is gone.
+func TestResendsDoNotMakeADeliveryYounger(t *testing.T) {
 	e := newEnv(t)
 	e.missed("x")
 	e.recorded["x"] = 1
@@ -265,6 +258,6 @@ func TestWhatIsSentAgainGrowsOld(t *testing.T) {
 	e.run(2 * time.Hour)
 	e.wantOnce("x", "y")
 	if len(e.events.Events) != 1 {
-		t.Errorf("the Repository is told %d times", len(e.events.Events))
+		t.Errorf("the Repository gets %d Events", len(e.events.Events))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// outage lets everything fail for hours with this answer, 0 for none, until something was sent
-// again in vain and that was seen, and lets nobody tell of its end.
+// outage lets deliveries fail for hours with this response, 0 for none, until a resend has failed
+// and that was read. No receiver signals its end.
 func (e *env) outage(answer int, guids ...string) {
 	e.Helper()
 	e.receive = func(string) int { return answer }
@@ -26,26 +26,26 @@ func (e *env) outage(answer int, guids ...string) {
 	e.receive = nil
 }
 
-// test is what somebody does who presses Test, with an event that starts nothing.
+// test presses Test at GitLab: an event that starts nothing.
 func (e *env) test() {
 	e.deliver("test")
 	e.log[len(e.log)-1].Starts = false
 }
 
-// An outage may end without any receiver noticing it, for example of what is in front of it. Then
-// the first delivery that is taken ends the waiting.
-func TestADeliveryThatIsTakenEndsTheWaiting(t *testing.T) {
+// An outage may end without a receiver that notices it, for example of a proxy. Then the first
+// delivery that succeeds ends the pause.
+func TestSuccessEndsThePause(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer int
 		then   func(e *env)
 		ends   bool
 	}{
-		"nothing was taken":                         {0, func(*env) {}, false},
-		"one was taken":                             {0, func(e *env) { e.deliver("new") }, true},
-		"one was taken, one failed since":           {0, func(e *env) { e.deliver("new"); e.missed("newer") }, false},
-		"nobody answered, and now a test's event":   {0, func(e *env) { e.test() }, true},
-		"it was refused, and one was taken":         {http.StatusServiceUnavailable, func(e *env) { e.deliver("new") }, true},
-		"it was refused, and a test proves nothing": {http.StatusServiceUnavailable, func(e *env) { e.test() }, false},
+		"nothing was taken":                             {0, func(*env) {}, false},
+		"one was taken":                                 {0, func(e *env) { e.deliver("new") }, true},
+		"one was taken, one failed since":               {0, func(e *env) { e.deliver("new"); e.missed("newer") }, false},
+		"no receiver responded, and now a test's event": {0, func(e *env) { e.test() }, true},
+		"it was refused, and one was taken":             {http.StatusServiceUnavailable, func(e *env) { e.deliver("new") }, true},
+		"it was refused, and a test proves nothing":     {http.StatusServiceUnavailable, func(e *env) { e.test() }, false},
 		"it was paused, and somebody tested": {0, func(e *env) {
 			e.pause(10 * time.Minute)
 			e.test()
@@ -61,14 +61,14 @@ func TestADeliveryThatIsTakenEndsTheWaiting(t *testing.T) {
 			if c.ends {
 				e.wantOnce("a", "b")
 			} else if len(e.resent) != before {
-				t.Errorf("sent again: %v", e.resent[before:])
+				t.Errorf("resent: %v", e.resent[before:])
 			}
 		})
 	}
 }
 
-// Where GitLab tells no times the ids count.
-func TestADeliveryWithoutATimeEndsTheWaiting(t *testing.T) {
+// Where GitLab reports no times the ids count.
+func TestSuccessWithoutATimeEndsThePause(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
 	e.outage(0, "a", "b")

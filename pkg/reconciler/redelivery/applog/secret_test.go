@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// hanging is an API server that never answers about Secrets.
+// hanging is an API server that never answers reads of Secrets.
 type hanging struct{ typedcorev1.SecretInterface }
 
 func (h hanging) Secrets(string) typedcorev1.SecretInterface { return h }
@@ -25,10 +25,10 @@ func (hanging) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev1.
 	return nil, ctx.Err()
 }
 
-func TestAnAppSecretWhoseReadHangsIsReadAgainSoon(t *testing.T) {
+func TestHangingReadOfAppSecretIsRepeatedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t)
-		e.receive = nobody
+		e.receive = unreachable
 		e.deliver("missed", 1)
 		e.receive = nil
 		secrets := e.source.secrets

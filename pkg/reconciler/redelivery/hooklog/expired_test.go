@@ -23,16 +23,16 @@ import (
 // givenUp takes the Kubernetes Events, and returns which deliveries they give up.
 func (e *env) givenUp() (guids []string) {
 	for len(e.events.Events) > 0 {
-		if told := strings.Fields(<-e.events.Events); told[1] == redelivery.ReasonGivenUp {
-			guids = append(guids, told[3])
+		if text := strings.Fields(<-e.events.Events); text[1] == redelivery.ReasonGivenUp {
+			guids = append(guids, text[3])
 		}
 	}
 	return guids
 }
 
-// What grows old is given up and told once, also if no process knew of it meanwhile. What has
-// succeeded since is not, nor what came before the Repository.
-func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
+// A delivery that grows too old is given up once, also if no process knew of it meanwhile. One that
+// has succeeded since is not, nor one from before the Repository.
+func TestDeliveryThatExpiresUnseenIsGivenUp(t *testing.T) {
 	for name, grow := range map[string]func(e *env){
 		"while the webhook was paused": func(e *env) {
 			e.hooks[1].State = provider.HookPaused
@@ -43,7 +43,7 @@ func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
 			e.clock.Step(96 * time.Hour)
 			e.start()
 		},
-		"and could not be told at first": func(e *env) {
+		"and could not be reported at first": func(e *env) {
 			e.receive = refuses("x")
 			e.run(70 * time.Hour)
 			failed := false
@@ -66,28 +66,29 @@ func TestWhatGrowsOldUnseenIsGivenUp(t *testing.T) {
 			e.run(time.Hour)
 			e.start()
 			e.run(time.Hour)
-			if told := e.givenUp(); !slices.Equal(told, []string{"x"}) {
-				t.Errorf("told: %v", told)
+			if text := e.givenUp(); !slices.Equal(text, []string{"x"}) {
+				t.Errorf("text: %v", text)
 			}
 		})
 	}
 }
 
-// Of many as many are told as are remembered, so that the next process does not tell them again.
-// Whether one has succeeded that is older than all that is read cannot be seen, and it is not told.
-func TestManyThatGrewOldUnseen(t *testing.T) {
+// Of many expired deliveries as many are reported as can be stored, so that the next process does
+// not report them again. One that is older than what was read may have succeeded, and is not
+// reported.
+func TestExpiredDeliveriesAreReportedAsFarAsTheyAreStored(t *testing.T) {
 	e := newEnv(t)
 	e.missed(names(maxGivenUp + 10)...)
 	e.clock.Step(96 * time.Hour)
 	e.start()
 	e.run(time.Hour)
-	if told := e.givenUp(); len(told) != maxGivenUp || !slices.Contains(told, fmt.Sprint("m", maxGivenUp+9)) {
-		t.Errorf("told: %v", told)
+	if text := e.givenUp(); len(text) != maxGivenUp || !slices.Contains(text, fmt.Sprint("m", maxGivenUp+9)) {
+		t.Errorf("text: %v", text)
 	}
 	e.start()
 	e.run(time.Hour)
-	if told := e.givenUp(); len(told) != 0 {
-		t.Errorf("told again: %v", told)
+	if text := e.givenUp(); len(text) != 0 {
+		t.Errorf("reported again: %v", text)
 	}
 	e = newEnv(t)
 	e.missed("x")
@@ -96,13 +97,12 @@ func TestManyThatGrewOldUnseen(t *testing.T) {
 	}
 	e.clock.Step(96 * time.Hour)
 	e.run(time.Hour)
-	if told := e.givenUp(); len(told) != 0 {
-		t.Errorf("told what may have succeeded: %v", told)
+	if text := e.givenUp(); len(text) != 0 {
+		t.Errorf("reported what may have succeeded: %v", text)
 	}
 }
 
-// forgetful is a service that has other failures each time that it is asked, and does not answer
-// for the rest of its log.
+// forgetful is a service that has other failures at each call, and never shows the rest of its log.
 type forgetful struct {
 	*env
 	asked *int
@@ -120,8 +120,8 @@ func (f forgetful) Attempts(_ context.Context, _ int64, failed bool, _ int) ([]p
 	return page, true, nil
 }
 
-// A tenant may have the server: what it makes a process remember is bounded.
-func TestWhatIsRememberedOfOldOnesIsBounded(t *testing.T) {
+// A user may run the server.
+func TestMemoryOfExpiredDeliveriesIsBounded(t *testing.T) {
 	e := newEnv(t)
 	e.clock.Step(10 * 24 * time.Hour)
 	asked := 0
@@ -140,8 +140,7 @@ func TestWhatIsRememberedOfOldOnesIsBounded(t *testing.T) {
 	}
 }
 
-// endless is a service that has other failures each time that it is asked, tells no time of them,
-// and sends none again.
+// endless is a service that has other failures without times at each call, and resends none.
 type endless struct {
 	*env
 	asked *int
@@ -160,7 +159,7 @@ func (endless) Resend(context.Context, int64, int64) (int, error) {
 	return 0, fault.Transientf("GitUnavailable", "500")
 }
 
-func TestWhatIsRememberedOfMissedOnesIsBounded(t *testing.T) {
+func TestMemoryOfUndeliveredWebhooksIsBounded(t *testing.T) {
 	e := newEnv(t)
 	asked := 0
 	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
@@ -178,9 +177,8 @@ func TestWhatIsRememberedOfMissedOnesIsBounded(t *testing.T) {
 	}
 }
 
-// Many that grow old while nobody answers end in one look, whatever room there is for their
-// attempts in what one look reads.
-func TestManyThatGrowOldBehindOthers(t *testing.T) {
+// Many deliveries expire while no receiver responds, and their attempts fill more than one read.
+func TestDeliveriesThatExpireTogetherCostFewCalls(t *testing.T) {
 	e := newEnv(t)
 	e.receive = func(string) int { return 0 }
 	for _, name := range names(100) {
@@ -198,9 +196,8 @@ func TestManyThatGrowOldBehindOthers(t *testing.T) {
 	}
 }
 
-// What is given up is not sent again when its attempts are read once more for the sake of another
-// delivery.
-func TestWhatIsGivenUpStaysGivenUp(t *testing.T) {
+// The attempts of a delivery that is given up are read again together with those of another one.
+func TestGivenUpDeliveryIsNotResent(t *testing.T) {
 	e := newEnv(t)
 	e.receive = refuses("bad-1", "bad-2", "bad-3")
 	for i := range 300 {
@@ -220,6 +217,57 @@ func TestWhatIsGivenUpStaysGivenUp(t *testing.T) {
 		}
 	}
 	if len(e.events.Events) != 3 {
-		t.Errorf("%d are told", len(e.events.Events))
+		t.Errorf("%d are reported", len(e.events.Events))
+	}
+}
+
+// Where GitLab reports no times, a failure from before the first read may be so old that it would
+// run twice.
+func TestDeliveryWithoutATimeIsNotResentAfterAPause(t *testing.T) {
+	e := newEnv(t)
+	e.missed("old")
+	e.log[0].At = time.Time{}
+	e.run(20 * time.Minute)
+	e.hooks[1].State, e.hooks[1].Until = provider.HookPaused, e.clock.Now().Add(10*time.Minute)
+	e.run(10 * time.Minute)
+	e.hooks[1].State, e.hooks[1].Until = provider.HookCalled, time.Time{}
+	e.missed("new")
+	e.log[1].At = time.Time{}
+	e.run(20 * time.Minute)
+	e.wantOnce("new")
+	if len(e.resent) != 1 {
+		t.Errorf("resent: %v", e.resent)
+	}
+}
+
+// What was undelivered before waits until the token may read the log again.
+func TestLostPermissionCostsFewCalls(t *testing.T) {
+	e := newEnv(t)
+	e.receive = refuses("a")
+	e.missed("a")
+	e.run(time.Minute)
+	e.fails = fault.Operatorf(fault.ReasonPermissionMissing, "403")
+	e.calls = 0
+	e.run(4 * time.Hour)
+	if e.calls > 20 {
+		t.Errorf("%d calls in four hours", e.calls)
+	}
+	e.fails, e.receive = nil, nil
+	e.run(time.Hour)
+	e.wantOnce("a")
+}
+
+func TestOtherProjectOfTheSameNameGetsNoResends(t *testing.T) {
+	e := newEnv(t)
+	e.receive = refuses("a")
+	e.missed("a")
+	e.run(time.Minute)
+	before := len(e.resent)
+	for i := range e.hooks {
+		e.hooks[i].Project = 6
+	}
+	e.run(4 * time.Hour)
+	if before == 0 || len(e.resent) > before {
+		t.Errorf("sent again: %d times, and %d times when another project had the name", before, len(e.resent)-before)
 	}
 }
