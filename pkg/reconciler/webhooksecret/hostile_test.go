@@ -30,7 +30,7 @@ func TestNamesThatNoSecretCanHave(t *testing.T) {
 		return len(reasons) > 0, nil, fmt.Errorf("invalid resource name %q: %v", name, reasons)
 	})
 	names := []string{"..", ".", "a/b", "50%"}
-	for n := range 3 * asksPerSecond {
+	for n := range 3 * requestsPerSecond {
 		names = append(names, fmt.Sprintf("../%d", n))
 	}
 	for n, name := range names {
@@ -47,7 +47,7 @@ func TestNamesThatNoSecretCanHave(t *testing.T) {
 	}
 	w.store(secret("team", "lab", webhook("two")))
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	w.r.Ask([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
+	w.r.Request([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
@@ -74,7 +74,7 @@ func TestASecretThatIsNeverReadable(t *testing.T) {
 	if reads := w.reconcile(); slices.Contains(reads, "team/lab") {
 		t.Errorf("read %q again at once", reads)
 	}
-	w.clock.SetTime(w.clock.Now().Add(lookEvery))
+	w.clock.SetTime(w.clock.Now().Add(readEvery))
 	if reads := w.reconcile(); !slices.Contains(reads, "team/lab") {
 		t.Errorf("read %q, want it read again from time to time", reads)
 	}
@@ -133,7 +133,7 @@ func TestNewSecretsHoldUpNoAsk(t *testing.T) {
 	for n := range 4 * firstsPerSecond {
 		w.repository("hostile", fmt.Sprint("app-", n), fmt.Sprint("missing-", n))
 	}
-	w.r.Ask([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
+	w.r.Request([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
@@ -141,7 +141,7 @@ func TestNewSecretsHoldUpNoAsk(t *testing.T) {
 // However many Repositories name a Secret, what they are told holds up no copy, and is bounded.
 func TestManyRepositoriesAreToldInTurn(t *testing.T) {
 	w := newWorld(t, secret("team", "lab", webhook("one")))
-	const many = 2*maxTold + 10
+	const many = 2*maxConditions + 10
 	for n := range many {
 		w.repository("hostile", fmt.Sprint("app-", n), "missing")
 	}
@@ -171,7 +171,7 @@ func TestManyRepositoriesAreToldInTurn(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	for _, want := range []int{maxTold, 2 * maxTold, many} {
+	for _, want := range []int{maxConditions, 2 * maxConditions, many} {
 		w.reconcile()
 		if got := told(); got != want {
 			t.Errorf("%d Repositories are told, want %d", got, want)

@@ -71,8 +71,8 @@ func TestADeletedShardWithoutCopiesIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.reconcile()
 	for shard := range copies.Shards {
-		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > lookEvery {
-			t.Errorf("shard %d is looked at again after %v, want %v at most", shard, after, lookEvery)
+		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > readEvery {
+			t.Errorf("shard %d is looked at again after %v, want %v at most", shard, after, readEvery)
 		}
 	}
 }

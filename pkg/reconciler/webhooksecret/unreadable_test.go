@@ -117,7 +117,7 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 		for _, name := range others {
 			ids = append(ids, idOf("team", name))
 		}
-		w.r.Ask(ids)
+		w.r.Request(ids)
 		look()
 		for _, name := range others {
 			w.wantCopy("team", name, "webhook.secret", "two")
@@ -129,7 +129,7 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 // them.
 func TestUnreadableSecretsTakeNoReadsFromOthers(t *testing.T) {
 	w := newWorld(t)
-	for _, name := range inShard(copies.ShardOf(idOf("team", "lab")), "hostile", 2*looksPerSecond) {
+	for _, name := range inShard(copies.ShardOf(idOf("team", "lab")), "hostile", 2*readsPerSecond) {
 		w.store(secret("hostile", name, webhook("x")))
 		w.repository("hostile", name, name)
 	}
@@ -144,7 +144,7 @@ func TestUnreadableSecretsTakeNoReadsFromOthers(t *testing.T) {
 		return broken, nil, apierrors.NewInternalError(errors.New("unable to transform key"))
 	})
 	w.store(secret("team", "lab", webhook("two")))
-	for range lookEvery / time.Second {
+	for range readEvery / time.Second {
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 		w.reconcile()
 	}

@@ -78,7 +78,7 @@ func TestTheGlobalRepositorysSecretIsCopied(t *testing.T) {
 	}
 }
 
-// A change is copied when a receiver asks, whatever else is due, and else after lookEvery.
+// A change is copied when a receiver asks, whatever else is due, and else after readEvery.
 func TestAChangeIsCopied(t *testing.T) {
 	w := newWorld(t)
 	w.store(secret("team", "lab", webhook("one")))
@@ -89,16 +89,16 @@ func TestAChangeIsCopied(t *testing.T) {
 		t.Errorf("read %q again at once", reads)
 	}
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
-	w.r.Ask([]string{id, "nobody's", strings.Repeat("0", 32), ""})
+	w.r.Request([]string{id, "nobody's", strings.Repeat("0", 32), ""})
 	if reads := w.reconcile(); !slices.Equal(reads, []string{"team/lab"}) {
 		t.Errorf("asked for one, read %q", reads)
 	}
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 	w.store(secret("team", "lab", webhook("three")))
-	if after := w.woken[copies.ShardName(copies.ShardOf(id))]; after > lookEvery {
+	if after := w.woken[copies.ShardName(copies.ShardOf(id))]; after > readEvery {
 		t.Errorf("looks again after %v", after)
 	}
-	w.clock.SetTime(w.clock.Now().Add(lookEvery))
+	w.clock.SetTime(w.clock.Now().Add(readEvery))
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "three")
 }
@@ -134,7 +134,7 @@ func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 				w.store(secret("team", "lab", test.data))
 			}
 			w.fails("lab", test.fails)
-			w.clock.SetTime(w.clock.Now().Add(lookEvery))
+			w.clock.SetTime(w.clock.Now().Add(readEvery))
 			w.reconcile()
 			w.wantCopy("team", "lab", "webhook.secret", test.copy)
 			if got := w.condition("team", "app"); got != test.condition {
@@ -158,18 +158,18 @@ func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 // reads.
 func TestManySecretsAreReadWithinABudget(t *testing.T) {
 	w := newWorld(t)
-	const many = 3 * asksPerSecond
+	const many = 3 * requestsPerSecond
 	for n := range many {
 		name := fmt.Sprintf("lab-%d", n)
 		w.store(secret("team", name, webhook(name)))
 		w.repository("team", name, name)
 	}
 	for second := 0; !w.complete(); second++ {
-		if second > 2*many/asksPerSecond {
+		if second > 2*many/requestsPerSecond {
 			t.Fatal("it does not end")
 		}
-		if reads := w.reconcile(); len(reads) > asksPerSecond {
-			t.Fatalf("%d reads at once, want %d at most", len(reads), asksPerSecond)
+		if reads := w.reconcile(); len(reads) > requestsPerSecond {
+			t.Fatalf("%d reads at once, want %d at most", len(reads), requestsPerSecond)
 		}
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 	}
@@ -177,9 +177,9 @@ func TestManySecretsAreReadWithinABudget(t *testing.T) {
 		name := fmt.Sprintf("lab-%d", n)
 		w.wantCopy("team", name, "webhook.secret", name)
 	}
-	w.clock.SetTime(w.clock.Now().Add(lookEvery))
-	if reads := w.reconcile(); len(reads) != looksPerSecond {
-		t.Errorf("%d reads that nobody asked for, want %d", len(reads), looksPerSecond)
+	w.clock.SetTime(w.clock.Now().Add(readEvery))
+	if reads := w.reconcile(); len(reads) != readsPerSecond {
+		t.Errorf("%d reads that nobody asked for, want %d", len(reads), readsPerSecond)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestANamespaceHasABudget(t *testing.T) {
 	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.GetNamespace() == "greedy", secret("greedy", a.(clienttesting.GetAction).GetName(), webhook(long)), nil
 	})
-	for range 2 * many / asksPerSecond {
+	for range 2 * many / requestsPerSecond {
 		w.reconcile()
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 	}
@@ -227,7 +227,7 @@ func TestAConflictLosesNoAsk(t *testing.T) {
 	w.reconcile()
 	w.store(secret("team", "lab", webhook("two")))
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
-	w.r.Ask([]string{id})
+	w.r.Request([]string{id})
 	conflicts := 1
 	w.kube.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if !strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), `"resourceVersion"`) {
@@ -257,7 +257,7 @@ func TestARenewalIsWholeOrNothing(t *testing.T) {
 			rotated["webhook.secret"+copies.PreviousSuffix] = "one"
 			w.store(secret("team", "lab", rotated))
 			id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
-			w.r.Ask([]string{id})
+			w.r.Request([]string{id})
 			lost, left := errors.New("connection reset"), "one"
 			w.kube.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				err := lost

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
@@ -41,7 +42,7 @@ type Options struct {
 func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
-		kube := redelivery.Client(ctx, queueName, 0)
+		kube := apicalls.Client(injection.GetConfig(ctx), queueName, 0)
 		claims := o.Claims.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
 		s := &source{

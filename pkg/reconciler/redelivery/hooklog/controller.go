@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
@@ -54,7 +55,7 @@ type Options struct {
 func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
-		kube, recorder := redelivery.Client(ctx, queueName, clientQPS), kubeevents.Recorder(ctx)
+		kube, recorder := apicalls.Client(injection.GetConfig(ctx), queueName, clientQPS), kubeevents.Recorder(ctx)
 		claims, informer := o.Claims.Informer(ctx), repositoryinformer.Get(ctx).Informer()
 		var impl *controller.Impl
 		settings := config.NewStore(logger.Named("config"), func(string, any) {
