@@ -37,7 +37,7 @@ func inShard(shard int, namespace string, many int) (names []string) {
 	return names
 }
 
-// hanging are Secrets of which some are never answered.
+// hanging are Secrets, some of which are never answered.
 type hanging struct {
 	typedcorev1.SecretsGetter
 	names []string
@@ -79,11 +79,10 @@ func (h hangingIn) Patch(
 	return h.SecretInterface.Patch(ctx, name, kind, data, o, sub...)
 }
 
-// A Secret whose read hangs keeps no other one of its shard from being copied, nor the next look
-// from being made.
-func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
+// It delays neither the other copies of its shard nor the next pass.
+func TestHangingReadDelaysNoOtherSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		const shard = 3
 		hung := inShard(shard, "hostile", 41)
 		for n, name := range hung {
@@ -125,10 +124,9 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The reads that are left are those of Secrets that can be read: those that have failed come after
-// them.
+// The reads of a budget go to readable Secrets first.
 func TestUnreadableSecretsTakeNoReadsFromOthers(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for _, name := range inShard(copies.ShardOf(idOf("team", "lab")), "hostile", 2*readsPerSecond) {
 		w.store(secret("hostile", name, webhook("x")))
 		w.repository("hostile", name, name)
