@@ -17,8 +17,7 @@ import (
 )
 
 // claimKept is how long a claim outlives its Repository. A Repository that is deleted and recreated
-// so keeps its URL: its events and tokens do not go to another namespace (docs/architecture.md,
-// "Ownership of a URL").
+// so keeps its URL: its events and tokens do not go to another namespace.
 const claimKept = 24 * time.Hour
 
 // openEventsEvery is how often release checks a claim that stays for the open events of a namespace
