@@ -67,7 +67,7 @@ type Options struct {
 type Keeper struct {
 	options  Options
 	waiting  *waiting
-	refusals *refusals
+	refusals refusals
 	absent   absence
 	app      appSecret
 }
@@ -77,7 +77,7 @@ func New(o Options) *Keeper {
 	if o.Wake == nil {
 		o.Wake = func(string, time.Duration) {}
 	}
-	return &Keeper{options: o, waiting: newWaiting(), refusals: newRefusals()}
+	return &Keeper{options: o, waiting: newWaiting()}
 }
 
 // Waiting returns how many events this process remembers as waiting for an operator.

@@ -143,8 +143,9 @@ func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 	connect("rotated", "5", 1)
 
 	r = newRoom(t, 10)
-	r.begin("e", "app", "git.example").Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
-	if len(r.refusals.all) != 0 {
+	s := r.begin("e", "app", "git.example")
+	s.Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
+	if r.refusals.of(s.attempt(), r.clock.Now()) != nil {
 		t.Error("what is no refusal of credentials is taken for one")
 	}
 }

@@ -20,7 +20,7 @@ func (r *Reconciler) RunWatch() *Watch {
 		Runs: r.cluster.Runs,
 		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
 			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-			r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+			r.steps.Observe.Ended.Note(run)
 		},
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -39,8 +40,6 @@ const (
 	// last: otherwise the first one of a Repository that never can be closed would be tried each
 	// time instead of those after it.
 	again, atMost = time.Hour, 24 * time.Hour
-	// maxFailed bounds what is remembered of failures; forgetting costs attempts.
-	maxFailed = 10_000
 )
 
 // Closer closes checks. It is for one goroutine.
@@ -56,7 +55,7 @@ type Closer struct {
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
 
-	failed map[string]pause // runs, events, Repositories and namespaces
+	failed recent.Map[string, pause] // runs, events, Repositories and namespaces
 }
 
 // NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and
@@ -260,7 +259,7 @@ func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string)
 	case fault.ReasonCommitUnknown: // other runs are of other commits
 	case fault.ReasonGitRejected: // what it has against one check says nothing of others
 	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked: the next pass asks
-		delete(c.failed, what)
+		c.failed.Delete(what)
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
 		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
 	default:
@@ -274,13 +273,15 @@ func ofRepository(event *v1alpha1.GitEvent) string {
 	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name
 }
 
-func (c *Closer) rests(what string) bool { return c.Clock.Now().Before(c.failed[what].until) }
+func (c *Closer) rests(what string) bool {
+	last, _ := c.failed.Get(what)
+	return c.Clock.Now().Before(last.until)
+}
 
 // rest leaves something alone, twice as long as the time before.
 func (c *Closer) rest(what string, most time.Duration) {
-	long := min(most, max(again, 2*c.failed[what].long))
-	if c.failed == nil || len(c.failed) >= maxFailed {
-		c.failed = map[string]pause{}
-	}
-	c.failed[what] = pause{long: long, until: c.Clock.Now().Add(long)}
+	c.failed.Update(what, func(last pause, _ bool) (pause, bool) {
+		long := min(most, max(again, 2*last.long))
+		return pause{long: long, until: c.Clock.Now().Add(long)}, true
+	})
 }
