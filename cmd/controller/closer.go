@@ -48,7 +48,7 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 			Cache:        repositoryinformer.Get(ctx).Lister(),
 			Repositories: repositories,
 			Clock:        clock,
-			Turns:        orphans.NewTurns(clock.Now, nil),
+			Turns:        orphans.NewQueue(clock.Now, nil),
 		}),
 	}
 }

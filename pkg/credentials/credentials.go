@@ -55,7 +55,7 @@ type Options struct {
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
 	// Turns gives each namespace, host and installation of the App its share of the workers.
-	Turns *fairqueue.Turns
+	Turns *fairqueue.Queue
 	Clock clock.PassiveClock
 	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes
 	// nobody.

@@ -39,7 +39,7 @@ type room struct {
 	kube  *kubefake.Clientset
 	pac   *fake.Clientset
 	cache cache.Indexer
-	turns *fairqueue.Turns
+	turns *fairqueue.Queue
 	clock *clocktesting.FakePassiveClock
 
 	// refuse is what each login answers, logins what was logged in with, bases where.
@@ -65,7 +65,7 @@ func newRoom(t *testing.T, limit int) *room {
 		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	}
 	r.turns = fairqueue.New(fairqueue.Options{
-		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { r.called = append(r.called, event) },
+		Workers: 8 * limit, Now: time.Now, Full: func(string) {}, Wake: func(event string, _ time.Duration) { r.called = append(r.called, event) },
 	})
 	r.must(r.cache.Add(repository()))
 	own := r.service()

@@ -106,7 +106,7 @@ func (s *Session) takeTurn() (err error) {
 	}
 	visit := VisitOf(s.event)
 	visit.Renews = s.renews()
-	s.release, err = s.keeper.options.Turns.Visit(visit)
+	s.release, err = s.keeper.options.Turns.AcquireService(visit)
 	return err
 }
 
@@ -119,9 +119,9 @@ func (s *Session) renews() bool {
 }
 
 // VisitOf is an event's visit at its Git service.
-func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
+func VisitOf(event *v1alpha1.GitEvent) fairqueue.Request {
 	spec := &event.Spec
-	visit := fairqueue.Visit{
+	visit := fairqueue.Request{
 		Event:        event.Name,
 		Namespace:    spec.Repository.Namespace,
 		Host:         spec.Host,
@@ -135,7 +135,7 @@ func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
 
 // observe is told of each call to the Git service.
 func (s *Session) observe(a provider.Answered) {
-	s.keeper.options.Turns.Learn(
+	s.keeper.options.Turns.Observe(
 		VisitOf(s.event),
 		fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed},
 	)

@@ -53,8 +53,8 @@ func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
 		t.Fatal("logged in without any time")
 	}
 	r.refuse = nil
-	if _, err := s.Connect(t.Context()); err != nil || r.turns.Taken()["installation git.example/42"] != 1 {
-		t.Errorf("error %v, turns taken %v: want a login in the same turn", err, r.turns.Taken())
+	if _, err := s.Connect(t.Context()); err != nil || r.turns.InUse()["installation git.example/42"] != 1 {
+		t.Errorf("error %v, turns taken %v: want a login in the same turn", err, r.turns.InUse())
 	}
 }
 
@@ -68,7 +68,7 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 			r := newRoom(t, 1)
 			r.refuse = refuse
 			first, second, elsewhere := r.begin("1", "app", "git.example"), r.begin("2", "app", "git.example"), r.begin("3", "app", "other.example")
-			if len(r.turns.Taken()) != 0 {
+			if len(r.turns.InUse()) != 0 {
 				t.Fatal("a turn is taken that nobody needs yet")
 			}
 			_, _ = first.Connect(t.Context())
@@ -80,7 +80,7 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 			if diff := cmp.Diff(map[string]int{
 				"namespace team": 2, "namespace_host team at git.example": 1, "namespace_host team at other.example": 1,
 				"installation git.example/42": 1, "installation other.example/42": 1, "host git.example": 1, "host other.example": 1,
-			}, r.turns.Taken()); diff != "" {
+			}, r.turns.InUse()); diff != "" {
 				t.Error(diff)
 			}
 			first.End(false, false)
@@ -94,9 +94,9 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 				t.Error("the turn that was given back is not free")
 			}
 			again.End(false, false)
-			r.turns.Leave("2")
-			if len(r.turns.Taken()) != 0 {
-				t.Errorf("not given back: %v", r.turns.Taken())
+			r.turns.Remove("2")
+			if len(r.turns.InUse()) != 0 {
+				t.Errorf("not given back: %v", r.turns.InUse())
 			}
 		})
 	}
@@ -106,8 +106,8 @@ func TestAGitServiceThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
 	_, err := r.begin("e", "gitea", "git.example").Connect(t.Context())
-	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.turns.Taken()) != 0 {
-		t.Errorf("error %v, turns %v: want an operator's wait that takes no turn", err, r.turns.Taken())
+	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.turns.InUse()) != 0 {
+		t.Errorf("error %v, turns %v: want an operator's wait that takes no turn", err, r.turns.InUse())
 	}
 }
 

@@ -46,7 +46,7 @@ type Reconciler struct {
 
 	desk        *attempt.Desk
 	credentials *credentials.Keeper
-	turns       *fairqueue.Turns
+	turns       *fairqueue.Queue
 	steps       *Steps
 	store       *plans.Store
 	// Settings adds the configuration to a context.
@@ -90,7 +90,7 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 		Changed: known.Forget,
 		Pace:    plans.NewPace(),
 	}
-	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
+	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Full: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
 		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
 	}
@@ -104,7 +104,7 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.
-func (r *Reconciler) share(t *fairqueue.Turns) {
+func (r *Reconciler) share(t *fairqueue.Queue) {
 	c, o := r.cluster, r.options
 	r.turns = t
 	r.credentials = credentials.New(credentials.Options{
@@ -176,7 +176,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
-	release, err := r.turns.Begin(credentials.VisitOf(open), fresh)
+	release, err := r.turns.AcquireWorker(credentials.VisitOf(open), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
 	}
@@ -191,7 +191,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 
 // leave gives up what an event waits for in a line: it is settled, or another process leads it.
 func (r *Reconciler) leave(event string) {
-	r.turns.Leave(event)
+	r.turns.Remove(event)
 	r.store.Room.Leave(event)
 }
 

@@ -61,14 +61,14 @@ type Closer struct {
 // NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and
 // needs one. What finds none is not waited for, the sweep comes again: it leaves the line when it
 // is called, so that nothing is kept for it. A nil after is time.AfterFunc.
-func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
-	var t *fairqueue.Turns
+func NewQueue(now func() time.Time, after func(time.Duration, func())) *fairqueue.Queue {
+	var t *fairqueue.Queue
 	t = fairqueue.New(fairqueue.Options{
 		Workers: 1,
 		Now:     now,
 		After:   after,
-		Refused: func(string) {},
-		Wake:    func(event string, _ time.Duration) { t.Leave(event) },
+		Full:    func(string) {},
+		Wake:    func(event string, _ time.Duration) { t.Remove(event) },
 	})
 	return t
 }

@@ -122,7 +122,7 @@ func (w *world) start() {
 		Credentials: credentials.New(credentials.Options{
 			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(nobody),
 			Repositories: own.PipelinesascodeV1alpha1(), Clock: w.clock,
-			Turns: orphans.NewTurns(w.clock.Now, func(_ time.Duration, do func()) { w.alarms = append(w.alarms, do) }),
+			Turns: orphans.NewQueue(w.clock.Now, func(_ time.Duration, do func()) { w.alarms = append(w.alarms, do) }),
 		}),
 	}
 }
