@@ -5,7 +5,6 @@ package credentials
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -28,7 +26,7 @@ type Session struct {
 
 	client   *provider.Client                 // connected on first use
 	loginErr error                            // why it could not be
-	release  func()                           // gives the turn back; nil while none is taken
+	release  func()                           // of Options.Acquire; nil until it is called
 	asked    asked                            // what Git has said of newer commits
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
@@ -49,10 +47,8 @@ func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 
 // Connect returns the authenticated view of the event's repository. A session logs in once,
 // whatever comes of it: the steps after one that could not are answered the same. Only a login that
-// ran out of its context's time is tried again. While others have all turns that the event's
-// namespace or the Git host has, the event stands in a line and is woken when its turn comes
-// (fairqueue.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the
-// session's until End.
+// ran out of its context's time is tried again. If too many events call the Git service already,
+// the error is that of Options.Acquire.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -74,8 +70,12 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	if !known {
 		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
 	}
-	if err := s.takeTurn(); err != nil {
-		return nil, err
+	if s.release == nil {
+		release, err := s.keeper.options.Acquire(ctx, s.event)
+		if err != nil {
+			return nil, err
+		}
+		s.release = release
 	}
 	client, err := s.connectTo(ctx, service)
 	if s.again(ctx, err) {
@@ -99,47 +99,8 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 	return &client, nil
 }
 
-// takeTurn takes a turn at the Git host, which the session has until it ends.
-func (s *Session) takeTurn() (err error) {
-	if s.release != nil {
-		return nil
-	}
-	visit := VisitOf(s.event)
-	visit.Renews = s.renews()
-	s.release, err = s.keeper.options.Turns.AcquireService(visit)
-	return err
-}
-
-// renews reports whether the token of a run that goes on is to be renewed now.
-func (s *Session) renews() bool {
-	now := s.keeper.options.Clock.Now()
-	return slices.ContainsFunc(s.event.Status.Runs, func(run v1alpha1.Run) bool {
-		return run.Secret != "" && run.Result == nil && run.SecretRenewAt != nil && !now.Before(run.SecretRenewAt.Time)
-	})
-}
-
-// VisitOf is an event's visit at its Git service.
-func VisitOf(event *v1alpha1.GitEvent) fairqueue.Request {
-	spec := &event.Spec
-	visit := fairqueue.Request{
-		Event:        event.Name,
-		Namespace:    spec.Repository.Namespace,
-		Host:         spec.Host,
-		Installation: spec.InstallationID,
-	}
-	if spec.Trigger == v1alpha1.TriggerPullRequest {
-		visit.PullsOf = spec.Repository.Name
-	}
-	return visit
-}
-
-// observe is told of each call to the Git service.
-func (s *Session) observe(a provider.Answered) {
-	s.keeper.options.Turns.Observe(
-		VisitOf(s.event),
-		fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed},
-	)
-}
+// observe is called after each call to the Git service.
+func (s *Session) observe(a provider.Answered) { s.keeper.options.Observe(s.event, a) }
 
 // Shared reports whether the session has logged in with a token that another namespace than the
 // event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
@@ -190,11 +151,12 @@ func (s *Session) attempt() attempt {
 	}
 }
 
-// End gives the turn back and notes whether the event waits for an operator, as its status.waits
-// say now. Tried tells that a step of this session needs an operator's help; skipped, that one that
-// waits for an operator was not tried, because it was not its time. An event that does not wait any
-// more after it reached the Git service shows that the credentials are mended, so the events are
-// woken that wait because of the same ones. It is called once, however the reconcile ended.
+// End releases what the session has acquired and notes whether the event waits for an operator, as
+// its status.waits say now. Tried tells that a step of this session needs an operator's help;
+// skipped, that one that waits for an operator was not tried, because it was not its time. An event
+// that does not wait any more after it reached the Git service shows that the credentials are
+// mended, so the events are woken that wait because of the same ones. It is called once, however
+// the reconcile ended.
 func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()

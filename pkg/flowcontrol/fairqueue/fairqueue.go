@@ -6,10 +6,12 @@
 package fairqueue
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -28,23 +30,6 @@ const (
 	// first.
 	maxQueued = 10_000
 )
-
-// Request says for whom slots are needed.
-type Request struct {
-	// Event is the name of the event, which is woken.
-	Event string
-	// Namespace is that of the event's Repository.
-	Namespace string
-	// Host is the Git service's, e.g. "github.com".
-	Host string
-	// Installation is that of the GitHub App, 0 if there is none.
-	Installation int64
-	// PullsOf is the Repository if the event is of a pull request, else "".
-	PullsOf string
-	// Renews says that a token that a run uses is to be renewed. Such an event is woken before all
-	// others of its installation: a check can wait, a token expires.
-	Renews bool
-}
 
 // Options configure a Queue. All but After are needed.
 type Options struct {
@@ -174,6 +159,11 @@ func (q *Queue) AcquireService(r Request) (release func(), err error) {
 		q.release(used)
 		q.forget(e)
 	}), nil
+}
+
+// Acquire is AcquireService for an event.
+func (q *Queue) Acquire(_ context.Context, event *v1alpha1.GitEvent) (release func(), err error) {
+	return q.AcquireService(RequestOf(event, q.options.Now()))
 }
 
 // Remove is called for an event that needs no slots any more, because it is settled or another

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
@@ -103,13 +104,17 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 // holds reports whether it is this process's. Without it every lease is.
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
-// share gives the events of each namespace and Git host their turns.
-func (r *Reconciler) share(t *fairqueue.Queue) {
+// share has events wait in the queue for workers and Git services.
+func (r *Reconciler) share(queue *fairqueue.Queue) {
 	c, o := r.cluster, r.options
-	r.turns = t
+	r.turns = queue
 	r.credentials = credentials.New(credentials.Options{
 		Namespace: o.Namespace, AppSecret: o.AppSecret, GlobalRepository: o.GlobalRepository, Providers: o.Providers,
-		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Turns: t, Clock: c.Clock, Wake: r.desk.Wake,
+		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.desk.Wake,
+		Acquire: queue.Acquire,
+		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
+		},
 	})
 }
 
@@ -176,7 +181,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
-	release, err := r.turns.AcquireWorker(credentials.VisitOf(open), fresh)
+	release, err := r.turns.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
 	}

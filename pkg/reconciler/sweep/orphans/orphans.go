@@ -58,19 +58,23 @@ type Closer struct {
 	failed recent.Map[string, pause] // runs, events, Repositories and namespaces
 }
 
-// NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and
-// needs one. What finds none is not waited for, the sweep comes again: it leaves the line when it
-// is called, so that nothing is kept for it. A nil after is time.AfterFunc.
-func NewQueue(now func() time.Time, after func(time.Duration, func())) *fairqueue.Queue {
-	var t *fairqueue.Queue
-	t = fairqueue.New(fairqueue.Options{
+// OneByOne returns the options with a queue of one worker, because a Closer calls one Git service
+// after the other. An event that has to wait is tried again by a later sweep: it is removed when it
+// is woken, so that nothing stays reserved for it. A nil after is time.AfterFunc.
+func OneByOne(o credentials.Options, after func(time.Duration, func())) credentials.Options {
+	var queue *fairqueue.Queue
+	queue = fairqueue.New(fairqueue.Options{
 		Workers: 1,
-		Now:     now,
+		Now:     o.Clock.Now,
 		After:   after,
 		Full:    func(string) {},
-		Wake:    func(event string, _ time.Duration) { t.Remove(event) },
+		Wake:    func(event string, _ time.Duration) { queue.Remove(event) },
 	})
-	return t
+	o.Acquire = queue.Acquire
+	o.Observe = func(event *v1alpha1.GitEvent, a provider.Answered) {
+		queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
+	}
+	return o
 }
 
 // pause is how long, and until when, something is left alone.
