@@ -47,7 +47,7 @@ type Reconciler struct {
 
 	desk        *attempt.Desk
 	credentials *credentials.Keeper
-	turns       *fairqueue.Queue
+	queue       *fairqueue.Queue
 	steps       *Steps
 	store       *plans.Store
 	// Settings adds the configuration to a context.
@@ -107,7 +107,7 @@ func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds =
 // share has events wait in the queue for workers and Git services.
 func (r *Reconciler) share(queue *fairqueue.Queue) {
 	c, o := r.cluster, r.options
-	r.turns = queue
+	r.queue = queue
 	r.credentials = credentials.New(credentials.Options{
 		Namespace: o.Namespace, AppSecret: o.AppSecret, GlobalRepository: o.GlobalRepository, Providers: o.Providers,
 		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.desk.Wake,
@@ -181,7 +181,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
-	release, err := r.turns.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
+	release, err := r.queue.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
 	}
@@ -196,7 +196,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 
 // leave gives up what an event waits for in a line: it is settled, or another process leads it.
 func (r *Reconciler) leave(event string) {
-	r.turns.Remove(event)
+	r.queue.Remove(event)
 	r.store.Room.Leave(event)
 }
 

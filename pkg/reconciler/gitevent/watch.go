@@ -91,4 +91,4 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 
 // Waiting returns how many events stand in lines, by the share of the workers of which each found
 // no turn.
-func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }
+func (r *Reconciler) Waiting() map[string]int { return r.queue.Waiting() }
