@@ -3,7 +3,7 @@
 // Package credentials logs events in to their Git services.
 //
 // A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which
-// reads the Repository and the Secrets that the event needs and logs in once. Options.Acquire says
+// reads the Repository and the Secrets that the event needs and logs in once. Calls says
 // how many sessions may call a Git service at once.
 //
 // Secrets are read live whenever a session needs them, the App's at most every few seconds, so a
@@ -38,7 +38,7 @@ import (
 // or names another URL now.
 const ReasonRepositoryGone = "RepositoryGone"
 
-// Options are what a Keeper works with. All but GlobalRepository, Observe and Wake are needed.
+// Options are what a Keeper works with. All but GlobalRepository and Wake are needed.
 type Options struct {
 	// Namespace is Plumbline's own.
 	Namespace string
@@ -55,16 +55,22 @@ type Options struct {
 	// another URL.
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
+	// Calls limits the calls to Git services.
+	Calls Calls
+	Clock clock.PassiveClock
+	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes
+	// nobody.
+	Wake func(event string, after time.Duration)
+}
+
+// Calls limits the calls to Git services.
+type Calls struct {
 	// Acquire lets an event call its Git service. It does not wait: if too many events call it, the
 	// error is a Throttled fault. A session calls it once, before its first call, and release when
 	// it ends.
 	Acquire func(ctx context.Context, event *v1alpha1.GitEvent) (release func(), err error)
-	// Observe is called after each call to an event's Git service. Nil is called by nobody.
+	// Observe is called after each call to an event's Git service; it may be nil.
 	Observe func(event *v1alpha1.GitEvent, a provider.Answered)
-	Clock   clock.PassiveClock
-	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes
-	// nobody.
-	Wake func(event string, after time.Duration)
 }
 
 // Keeper remembers which events wait for somebody to mend their credentials, and what the Git
@@ -79,8 +85,8 @@ type Keeper struct {
 
 // New returns a Keeper that remembers nothing yet.
 func New(o Options) *Keeper {
-	if o.Observe == nil {
-		o.Observe = func(*v1alpha1.GitEvent, provider.Answered) {}
+	if o.Calls.Observe == nil {
+		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.Answered) {}
 	}
 	if o.Wake == nil {
 		o.Wake = func(string, time.Duration) {}

@@ -70,7 +70,7 @@ func newRoom(t *testing.T) *room {
 	}
 	r.Keeper = New(Options{
 		Namespace: system, AppSecret: "app", GlobalRepository: "global", Providers: map[string]provider.Provider{"app": r.service(), "own": own},
-		Kube: r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache), Repositories: r.pac.PipelinesascodeV1alpha1(), Clock: r.clock, Acquire: r.acquire,
+		Kube: r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache), Repositories: r.pac.PipelinesascodeV1alpha1(), Clock: r.clock, Calls: Calls{Acquire: r.acquire},
 		Wake: func(event string, _ time.Duration) { r.woken = append(r.woken, event) },
 	})
 	return r

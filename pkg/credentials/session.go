@@ -26,7 +26,7 @@ type Session struct {
 
 	client   *provider.Client                 // connected on first use
 	loginErr error                            // why it could not be
-	release  func()                           // of Options.Acquire; nil until it is called
+	release  func()                           // of Calls.Acquire; nil until it is called
 	asked    asked                            // what Git has said of newer commits
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
@@ -48,7 +48,7 @@ func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 // Connect returns the authenticated view of the event's repository. A session logs in once,
 // whatever comes of it: the steps after one that could not are answered the same. Only a login that
 // ran out of its context's time is tried again. If too many events call the Git service already,
-// the error is that of Options.Acquire.
+// the error is that of Calls.Acquire.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -71,7 +71,7 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
 	}
 	if s.release == nil {
-		release, err := s.keeper.options.Acquire(ctx, s.event)
+		release, err := s.keeper.options.Calls.Acquire(ctx, s.event)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 }
 
 // observe is called after each call to the Git service.
-func (s *Session) observe(a provider.Answered) { s.keeper.options.Observe(s.event, a) }
+func (s *Session) observe(a provider.Answered) { s.keeper.options.Calls.Observe(s.event, a) }
 
 // Shared reports whether the session has logged in with a token that another namespace than the
 // event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's

@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -260,10 +259,10 @@ func TestTheWatch(t *testing.T) {
 	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 || len(kept.Labels) != 1 || kept.ManagedFields != nil {
 		t.Fatalf("%+v, %v", kept, err)
 	}
-	handler := w.Handler()
-	handler.OnAdd(trimmed, true)
-	handler.OnUpdate(trimmed, trimmed)
-	handler.OnAdd(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "former"}}, true)
+	object := trimmed.(metav1.Object)
+	w.Watched(object)
+	w.Watched(object)
+	w.Watched(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "former"}})
 	for scope, want := range map[Scope]Limits{
 		{Namespace: "one", Name: "a", Pull: "pull-1"}: {1, 4096}, {Namespace: "one", Name: "a"}: {1, 4096}, {}: {2, 4096},
 	} {
@@ -271,7 +270,7 @@ func TestTheWatch(t *testing.T) {
 			t.Errorf("used: %v", w.used)
 		}
 	}
-	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/e", Obj: trimmed})
+	w.Deleted(object)
 	if w.used[Scope{}] != (Limits{1, 0}) || len(w.used) != 1 {
 		t.Errorf("used: %v", w.used)
 	}

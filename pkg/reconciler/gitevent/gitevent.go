@@ -111,9 +111,11 @@ func (r *Reconciler) share(queue *fairqueue.Queue) {
 	r.credentials = credentials.New(credentials.Options{
 		Namespace: o.Namespace, AppSecret: o.AppSecret, GlobalRepository: o.GlobalRepository, Providers: o.Providers,
 		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.desk.Wake,
-		Acquire: queue.Acquire,
-		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
-			queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
+		Calls: credentials.Calls{
+			Acquire: queue.Acquire,
+			Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+				queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
+			},
 		},
 	})
 }

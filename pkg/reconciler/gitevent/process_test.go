@@ -119,7 +119,7 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 func (w *world) used(c caches) *quota.Ledger {
 	used := quota.New(func() quota.Limits { return w.store().Load().Open }, w.clock, nil)
 	for _, event := range c.events.List() {
-		used.Handler().OnAdd(event, true)
+		used.Watched(event.(metav1.Object))
 	}
 	return used
 }

@@ -70,9 +70,11 @@ func OneByOne(o credentials.Options, after func(time.Duration, func())) credenti
 		Full:    func(string) {},
 		Wake:    func(event string, _ time.Duration) { queue.Remove(event) },
 	})
-	o.Acquire = queue.Acquire
-	o.Observe = func(event *v1alpha1.GitEvent, a provider.Answered) {
-		queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
+	o.Calls = credentials.Calls{
+		Acquire: queue.Acquire,
+		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
+		},
 	}
 	return o
 }
