@@ -242,14 +242,14 @@ func TestStrangerNeverRunsWhateverIsAskedFor(t *testing.T) {
 					sha string
 					delivery
 				}
-				all := map[string]waiting{}
+				all, faults := map[string]waiting{}, map[string]*forge.FaultHandle{}
 				for name, do := range answers {
 					if asked != askTeam && w.git.kind() == gitLab && name == "empty-200" {
 						continue // there it is nobody's role
 					}
 					user := name
 					number, sha := w.forkPull(user)
-					w.git.inject(asked, forge.Fault{Match: about(user), Do: do})
+					faults[name] = w.git.inject(asked, forge.Fault{Match: about(user), Do: do})
 					all[name] = waiting{sha, w.opened(number)}
 					w.deliver(all[name].delivery, http.StatusAccepted)
 				}
@@ -268,6 +268,11 @@ func TestStrangerNeverRunsWhateverIsAskedFor(t *testing.T) {
 					}
 					return nil
 				})
+				delete(all, "of-owners")
+				for name, e := range all {
+					w.hit(faults[name], 1)
+					w.waitsForAccess(name, e.sha, e.delivery)
+				}
 				w.nothingRan()
 			})
 		})

@@ -58,6 +58,7 @@ type setup struct {
 	private                bool
 	flags                  []string // of the controllers
 	system                 string   // what the name of Plumbline's namespace begins with; "plumbline" when empty
+	limited                bool     // each process runs below the memory limit of its container in config/
 	recorded               bool     // the namespaces have the names that are in recorded objects
 }
 
@@ -87,7 +88,7 @@ func (w *world) install(s setup, hub *onGitHub) {
 	config = append(config, s.config...)
 	var err error
 	w.Installation, err = installation.New(w.ctx, installation.Options{
-		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
+		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config, Limited: s.limited,
 	})
 	w.must(err)
 	w.createRepository(w.ci, "app")
