@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H3: the Git service hangs while a controller that got SIGTERM posts a check. The controller releases the lease after
-// leadership.Drain, and the next one posts the check too. The first post takes effect later. The newest check is true, and the
-// other one is closed as superseded.
+// H3: the Git service hangs while a controller that got SIGTERM posts a check. The controller
+// releases the lease after leaderelection.Drain, and the next one posts the check too. The first post
+// takes effect later. The newest check is true, and the other one is closed as superseded.
 func TestControllerTerminatedDuringPostIsTakenOver(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -32,9 +32,10 @@ func TestControllerTerminatedDuringPostIsTakenOver(t *testing.T) {
 	w.endsOnce(sha, "rolled")
 }
 
-// H5: during an upgrade the next version's controller takes over an event of this version and finishes it. After a roll-back this
-// version's controller does the same for an event of the next version. Both are built from the same sources, with two version
-// strings. Each event has one run, with the version that created it, and one check.
+// H5: during an upgrade the next version's controller takes over an event of this version and
+// finishes it. After a roll-back this version's controller does the same for an event of the next
+// version. Both are built from the same sources, with two version strings. Each event has one run,
+// with the version that created it, and one check.
 func TestControllersOfTwoVersionsShareTheWork(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

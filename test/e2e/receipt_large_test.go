@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// A10: a push of 20 MB that cannot be compressed is recorded and runs. The receiver and the controller run below the memory limits
-// of their containers in config/.
+// A10: a push of 20 MB that cannot be compressed is recorded and runs. The receiver and the
+// controller run below the memory limits of their containers in config/.
 func TestLargePushFitsMemoryLimits(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

@@ -12,12 +12,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/plumbline-ci/plumbline/pkg/strangers"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S6: five Git servers of one tenant accept connections and never answer, and 80 events of the tenant wait. The tenant holds a
-// quarter of the 64 workers; the other events wait in the fair queue. Pushes of another tenant run and are reported meanwhile.
+// S6: five Git servers of one tenant accept connections and never answer, and 80 events of the
+// tenant wait. The tenant holds a quarter of the 64 workers; the other events wait in the fair
+// queue. Pushes of another tenant run and are reported meanwhile.
 func TestTenantWithHungHostsDelaysNoOtherTenant(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -49,9 +50,9 @@ func TestTenantWithHungHostsDelaysNoOtherTenant(t *testing.T) {
 	}
 }
 
-// S7: an untrusted user pushes at once to the branches of 80 open pull requests. The permission is read a few times. A burst of
-// pull requests shows at once that they wait for approval, and the others one after the other. A writer's push runs and is
-// reported meanwhile.
+// S7: an untrusted user pushes at once to the branches of 80 open pull requests. The permission is
+// read a few times. A burst of pull requests shows at once that they wait for approval, and the
+// others one after the other. A writer's push runs and is reported meanwhile.
 func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -74,7 +75,7 @@ func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 	w.deliver(delivery, http.StatusAccepted)
 	w.checkReaches(sha, checkName("normal"), "success", soon)
 	w.eventually(afterFault, "more of them than a burst show it", func() error {
-		if n := w.pendingReports(); n <= strangers.Burst {
+		if n := w.pendingReports(); n <= report.Burst {
 			return fmt.Errorf("%d do", n)
 		}
 		return nil
@@ -87,7 +88,7 @@ func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 		}
 		return nil
 	})
-	if n, most := w.pendingReports(), strangers.Burst+1+int(time.Since(began)/strangers.Apart); n > most {
+	if n, most := w.pendingReports(), report.Burst+1+int(time.Since(began)/report.Apart); n > most {
 		t.Errorf("%d reports were written, want at most %d", n, most)
 	}
 	if n := w.count(askPermission); n > pulls/4 {

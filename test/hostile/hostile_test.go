@@ -38,9 +38,10 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return err
 }
 
-// S1: the short form of `make hostile`, with all attacks at once. Every push of the tenant runs and is reported, no process exceeds
-// its memory limit, and etcd grows by less than the budgets. How long the tenant waits depends on the machine: it is logged and not
-// asserted. Other tests show the other rules that the attacks are about.
+// S1: the short form of `make hostile`, with all attacks at once. Every push of the tenant runs and
+// is reported, no process exceeds its memory limit, and etcd grows by less than the budgets. How
+// long the tenant waits depends on the machine: it is logged and not asserted. Other tests show the
+// other rules that the attacks are about.
 func TestTheTenantGoesOn(t *testing.T) {
 	o := shared
 	o.Again = true
