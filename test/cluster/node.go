@@ -128,12 +128,15 @@ func (n *node) follow(ctx context.Context) {
 
 // NewQueue returns a queue of objects' keys for Work.
 func NewQueue() workqueue.TypedRateLimitingInterface[string] {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax))
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
+	return workqueue.NewTypedRateLimitingQueue(limiter)
 }
 
 // Work calls step for the objects of the queue's keys until the queue is shut down. It retries a
 // step that fails, except after a conflict: the newer object is queued by itself.
-func Work[T any](queue workqueue.TypedRateLimitingInterface[string], objects cache.Store, step func(key string, object T) error) {
+func Work[T any](
+	queue workqueue.TypedRateLimitingInterface[string], objects cache.Store, step func(key string, object T) error,
+) {
 	for key, over := queue.Get(); !over; key, over = queue.Get() {
 		var err error
 		if object, found, _ := objects.GetByKey(key); found {
