@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -262,24 +260,9 @@ func (w *world) log(p *installation.Process) string {
 // page is a process's Prometheus page.
 func (w *world) page(p *installation.Process) string {
 	w.t.Helper()
-	text, err := bodyAt(w.ctx, p.Metrics)
+	text, err := installation.Fetch(w.ctx, p.Metrics)
 	w.must(err)
-	return text
-}
-
-// bodyAt is what a URL answers.
-func bodyAt(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	data, err := io.ReadAll(response.Body)
-	return string(data), err
+	return string(text)
 }
 
 // showLogs prints the ends of the processes' logs when the test failed.
