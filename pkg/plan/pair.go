@@ -143,8 +143,8 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 }
 
 // counts returns which of a pull request's own events count: all if it is open, or if one of them
-// has found the push before it was planned. If it was closed before that, only the event of the same
-// push counts: what was pushed to the branch of a closed pull request runs.
+// has found the push before that was planned. Otherwise the pull request was closed early, and only
+// the event of the same push counts: what is pushed to the branch of a closed pull request runs.
 func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
 	_, found := d.Event.Annotations[pullKey(pull.Number)]
 	return func(own *v1alpha1.GitEventSpec) bool {
@@ -230,9 +230,9 @@ func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 }
 
 // findsPush reports whether a push that is not planned has to read again what is on record, and
-// the note for it that this event of a pull request has found it. A push with that note knows of
-// this event, whatever the Git service says of the pull request, and waits for it. Only one that may
-// not wait any more, by the clock of another controller, reads again each time.
+// returns the annotation by which the push finds this event of a pull request. A push that has it
+// waits for this event, whatever the Git service says of the pull request. A push that may not wait
+// any more, by the clock of another controller, has to read again each time.
 func (d *draft) findsPush(push *v1alpha1.GitEvent) (outdated bool, note map[string]string) {
 	key := pullKey(d.spec.PullRequest.Number)
 	late := d.Now().Sub(push.AsRecorded().ReceivedAt.Time) >= pullPatience-git.Lag

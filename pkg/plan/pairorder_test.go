@@ -111,8 +111,8 @@ func (l listing) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	return l.store.Pulls(ctx, sha)
 }
 
-// interleave has two planners make their calls in an order, the first one where a bit is 0, and then
-// by turns. It calls each before every call.
+// interleave has two planners make their calls in an order, the first one where a bit is 0, and
+// then by turns. It calls each before every call.
 func interleave(order uint, each func(n int), planners [2]func(turn func()) error) error {
 	var grants [2]chan struct{}
 	var errs [2]error
@@ -153,8 +153,9 @@ func interleave(order uint, each func(n int), planners [2]func(turn func()) erro
 	return nil
 }
 
-// A push and the event of the pull request that it moved are planned at the same moment: one of them
-// runs the pipeline, in whatever order their calls are made and whatever the Git service lists.
+// A push and the event of the pull request that it moved are planned at the same moment. One of
+// them runs the pipeline, in whatever order they make their calls and whatever the Git service
+// lists.
 func TestOneOfAPairRunsInEveryOrderOfCalls(t *testing.T) {
 	t.Parallel()
 	const never = 99

@@ -41,9 +41,10 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 	}
 }
 
-// A push that is not planned reads again, and has a note of the pull request's event that found it.
-// With that note it waits for the event. Only one that may run at this moment has to read again each
-// time, also if it does not do so yet by the clock of whoever plans the pull request.
+// A push that is not planned reads again, and is annotated with the pull request's event that found
+// it. With that annotation it waits for the event. Only a push that may run at this moment has to
+// read again each time, also if it still waits by the clock of the controller that plans the pull
+// request.
 func TestAPullRequestHasAPushReadAgain(t *testing.T) {
 	t.Parallel()
 	note := plumbline.PullAnnotation + "4"
@@ -98,7 +99,9 @@ func TestAPushIsLeftToTheEventThatFoundIt(t *testing.T) {
 	} {
 		in := staging()
 		in.Event.Spec.Before = c.before
-		in.Event.Annotations = map[string]string{plumbline.PullAnnotation + c.note: "pull-4", plumbline.OutdatedAnnotation: "7"}
+		in.Event.Annotations = map[string]string{
+			plumbline.PullAnnotation + c.note: "pull-4", plumbline.OutdatedAnnotation: "7",
+		}
 		event := pulled4(c.event, func(e *v1alpha1.GitEvent) { e.Spec.Before = moved })
 		made := (&pair{world: &world{files: []git.File{both("hello")}, pulls: c.pulls}}).knows(event).make(t, in)
 		got := ""
