@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// suite has tests that fail in the first run only, and one that always fails. It counts the runs in files.
+// suite has tests that fail in the first run only, and one that always fails. It counts the runs in
+// files.
 const suite = `package suite
 
 import (

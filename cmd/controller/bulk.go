@@ -15,8 +15,8 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
-// inBulk gives a controller clients of its own, which have the same limits: an event does not wait until 5,000 Repositories
-// are claimed or the sweep is through.
+// inBulk gives a controller clients of its own, which have the same limits: an event does not wait
+// until 5,000 Repositories are claimed or the sweep is through.
 func inBulk(constructor injection.ControllerConstructor) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		cfg := injection.GetConfig(ctx) // each set of clients made of it counts its own calls

@@ -17,32 +17,54 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/lost"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep/orphans"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // newCloser closes checks with the credentials that events have.
-func newCloser(ctx context.Context, secret, global string, providers map[string]provider.Provider) *lost.Closer {
+func newCloser(ctx context.Context, secret, global string, providers map[string]provider.Provider) *orphans.Closer {
 	client, clock := plumblineclient.Get(ctx), clock.RealClock{}
 	own, repositories := client.PlumblineV1alpha1(), client.PipelinesascodeV1alpha1()
-	return &lost.Closer{
-		Events: own.GitEvents(system.Namespace()), Claims: own.RepositoryClaims(system.Namespace()), Repositories: repositories,
-		Runs:      metadata.NewForConfigOrDie(injection.GetConfig(ctx)).Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+	return &orphans.Closer{
+		Events: own.GitEvents(
+			system.Namespace(),
+		),
+		Claims:       own.RepositoryClaims(system.Namespace()),
+		Repositories: repositories,
+		Runs: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
+			Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 		Secrets:   kubeclient.Get(ctx).CoreV1(),
-		Providers: providers, Clock: clock,
+		Providers: providers,
+		Clock:     clock,
 		Credentials: credentials.New(credentials.Options{
-			Namespace: system.Namespace(), AppSecret: secret, GlobalRepository: global, Providers: providers,
-			Kube: kubeclient.Get(ctx).CoreV1(), Cache: repositoryinformer.Get(ctx).Lister(), Repositories: repositories, Clock: clock,
-			Turns: lost.NewTurns(clock.Now, nil),
+			Namespace:        system.Namespace(),
+			AppSecret:        secret,
+			GlobalRepository: global,
+			Providers:        providers,
+			Kube: kubeclient.Get(ctx).
+				CoreV1(),
+			Cache:        repositoryinformer.Get(ctx).Lister(),
+			Repositories: repositories,
+			Clock:        clock,
+			Turns:        orphans.NewTurns(clock.Now, nil),
 		}),
 	}
 }
 
 // sweeping is the sweep with a closer.
-func sweeping(secret, global string, events *openevents.Watch, providers map[string]provider.Provider) injection.ControllerConstructor {
+func sweeping(
+	secret, global string,
+	events *gitevents.Watch,
+	providers map[string]provider.Provider,
+) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-		return sweep.NewController(sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)})(ctx, cmw)
+		return sweep.NewController(
+			sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)},
+		)(
+			ctx,
+			cmw,
+		)
 	}
 }

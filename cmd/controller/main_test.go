@@ -21,7 +21,8 @@ import (
 // errNotYet is what an API server answers to everybody until it has read the roles.
 var errNotYet = apierrors.NewForbidden(corev1.Resource("configmaps"), "leader-election", errors.New("not yet"))
 
-// TestTheSettingsOfTheElection: an API server that refuses is asked again for ten seconds, and only an object that is gone counts as none.
+// TestTheSettingsOfTheElection: an API server that refuses is asked again for ten seconds, and only
+// an object that is gone counts as none.
 func TestTheSettingsOfTheElection(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, "plumbline")
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaderelection.ConfigMapName()}}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"knative.dev/pkg/logging"
 
-	"github.com/plumbline-ci/plumbline/pkg/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 )
 
 // askAgain is how soon an API server that did not answer is asked again at the start.
@@ -27,8 +27,8 @@ func reportInstallation(ctx context.Context, checker *preflight.Checker) int {
 	return 0
 }
 
-// startBeside returns an error when Pipelines-as-Code runs in this cluster, for certain. While the API server does not
-// say, it waits: an outage is no reason to run beside it, nor to end.
+// startBeside returns an error when Pipelines-as-Code runs in this cluster, for certain. While the
+// API server does not say, it waits: an outage is no reason to run beside it, nor to end.
 func startBeside(ctx context.Context, checker *preflight.Checker) error {
 	said := ""
 	return wait.PollUntilContextCancel(ctx, askAgain, true, func(ctx context.Context) (bool, error) {
@@ -46,7 +46,8 @@ func startBeside(ctx context.Context, checker *preflight.Checker) error {
 	})
 }
 
-// warnOfInstallation logs each finding once. Plumbline runs nevertheless: what it misses it waits for, and says so.
+// warnOfInstallation logs each finding once. Plumbline runs nevertheless: what it misses it waits
+// for, and says so.
 func warnOfInstallation(ctx context.Context, checker *preflight.Checker) {
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component)
 	for _, f := range checker.Run(ctx) {

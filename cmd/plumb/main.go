@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command plumb answers from a working tree what Plumbline would do, and tries an installation. Installed as kubectl-plumb it is kubectl plumb.
+// Command plumb answers from a working tree what Plumbline would do, and tries an installation.
+// Installed as kubectl-plumb it is kubectl plumb.
 package main
 
 import (
@@ -32,5 +33,8 @@ func run() int {
 		fmt.Fprintf(os.Stderr, "plumb: the current directory cannot be read: %v\n", err)
 		return 2
 	}
-	return command.Run(ctx, command.Process{Args: os.Args, Dir: dir, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Version: version})
+	return command.Run(
+		ctx,
+		command.Process{Args: os.Args, Dir: dir, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Version: version},
+	)
 }

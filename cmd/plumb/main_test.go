@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 )
 
-// The program itself: what a release sets, its exit codes, its streams, and its name as a plugin of kubectl.
+// The program itself: what a release sets, its exit codes, its streams, and its name as a plugin of
+// kubectl.
 func TestBinary(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "kubectl-plumb")

@@ -20,28 +20,30 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	informers "github.com/plumbline-ci/plumbline/pkg/client/informers/externalversions"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/missed"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
+	"github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 // resync is off: everything the caches hold is watched.
 const resync time.Duration = 0
 
-// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims, the ConfigMap, the copies
-// of webhook secrets and the metadata of open events are watched in our own namespace, Repositories everywhere.
+// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims,
+// the ConfigMap, the copies of webhook secrets and the metadata of open events are watched in our
+// own namespace, Repositories everywhere.
 type cluster struct {
 	namespace string
 	client    versioned.Interface
-	// unverified asks for senders that have proved nothing: what they cause is not taken from what deliveries need.
+	// unverified asks for senders that have proved nothing: what they cause is not taken from what
+	// deliveries need.
 	unverified versioned.Interface
 	kube       kubernetes.Interface
 	logger     *zap.SugaredLogger
@@ -51,15 +53,15 @@ type cluster struct {
 	settings        kubeinformers.SharedInformerFactory
 	// open has the metadata of open events; budget adds up what they use.
 	open   cache.SharedIndexInformer
-	budget *budget.Ledger
-	// counted tells whether budget has the events that were there at the start.
+	budget *quota.Ledger
+	// counted reports whether budget has the events that were there at the start.
 	counted cache.InformerSynced
-	// configured tells whether the ConfigMap, if there is one, was read.
+	// configured reports whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
-	asks       *copies.Asks
+	asks       *secrets.Asks
 	// missed tells controllers that deliveries may have been missed.
-	missed *missed.Asker
-	copies *copies.Copies
+	missed *signal.Asker
+	copies *secrets.Copies
 }
 
 // newCluster makes no call.
@@ -81,34 +83,43 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		return nil, fmt.Errorf("making the client for metadata: %w", err)
 	}
 	settings := config.NewStore(logger)
-	asks := copies.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
+	asks := secrets.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
-		// With the name as field selector a Role that names the ConfigMap is enough for list and watch.
+		// With the name as field selector a Role that names the ConfigMap is enough for list and
+		// watch.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
-		namespace: namespace, client: client, unverified: unverified, kube: kube, logger: logger, config: settings,
-		missed: missed.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
-		asks:   asks, copies: copies.New(asks, clock.RealClock{}),
+		namespace:  namespace,
+		client:     client,
+		unverified: unverified,
+		kube:       kube,
+		logger:     logger,
+		config:     settings,
+		missed:     signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
+		asks:       asks,
+		copies:     secrets.New(asks, clock.RealClock{}),
 		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
 		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
 		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
-			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).Informer(),
-		budget: budget.New(func() budget.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
+			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).
+			Informer(),
+		budget: quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
 	}, nil
 }
 
-// forUnverified returns a configuration with limits of its own. Each delivery costs at most two reads: the claim and the
-// Repository.
+// forUnverified returns a configuration with limits of its own. Each delivery costs at most two
+// reads: the claim and the Repository.
 func forUnverified(cfg *rest.Config) *rest.Config {
 	own := rest.CopyConfig(cfg)
 	own.RateLimiter, own.QPS, own.Burst = nil, 2*receiver.UnverifiedQPS, 2*receiver.UnverifiedBurst
 	return own
 }
 
-// start fills the caches in the background for as long as it takes: an API server that is down is asked again.
+// start fills the caches in the background for as long as it takes: an API server that is down is
+// asked again.
 func (c *cluster) start(stop <-chan struct{}) error {
 	registration, err := c.settings.Core().V1().ConfigMaps().Informer().AddEventHandler(c.settingsHandler())
 	if err != nil {
@@ -135,7 +146,8 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	return nil
 }
 
-// askWhenSynced says once that deliveries may have been missed: this may be the first receiver after a time without any.
+// askWhenSynced says once that deliveries may have been missed: this may be the first receiver
+// after a time without any.
 func (c *cluster) askWhenSynced(stop <-chan struct{}) {
 	if cache.WaitForCacheSync(stop, c.synced) {
 		c.missed.Ask()
@@ -144,7 +156,7 @@ func (c *cluster) askWhenSynced(stop <-chan struct{}) {
 
 // count has the budgets follow the watch of open events.
 func (c *cluster) count() error {
-	if err := c.open.SetTransform(budget.Trim); err != nil {
+	if err := c.open.SetTransform(quota.Trim); err != nil {
 		return fmt.Errorf("trimming open GitEvents: %w", err)
 	}
 	registration, err := c.open.AddEventHandler(c.budget.Handler())
@@ -155,7 +167,8 @@ func (c *cluster) count() error {
 	return nil
 }
 
-// watchSecrets watches the copies of webhook secrets, each Secret by its name: a Role that names them is enough for it.
+// watchSecrets watches the copies of webhook secrets, each Secret by its name: a Role that names
+// them is enough for it.
 func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 	set := func(object any) {
 		if shard, ok := object.(*corev1.Secret); ok {
@@ -163,9 +176,16 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 		}
 	}
 	for shard := range webhooksecret.Shards {
-		one := cache.NewListWatchFromClient(c.kube.CoreV1().RESTClient(), "secrets", c.namespace, fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)))
+		one := cache.NewListWatchFromClient(
+			c.kube.CoreV1().RESTClient(),
+			"secrets",
+			c.namespace,
+			fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)),
+		)
 		informer := cache.NewSharedInformer(one, &corev1.Secret{}, resync)
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, changed any) { set(changed) }})
+		_, err := informer.AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, changed any) { set(changed) }},
+		)
 		if err != nil {
 			return fmt.Errorf("watching the copies of webhook secrets: %w", err)
 		}
@@ -179,7 +199,8 @@ func (c *cluster) repositories() cache.SharedIndexInformer {
 	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
 }
 
-// settingsHandler follows the ConfigMap. Its deletion changes nothing until the next start, as in the controllers.
+// settingsHandler follows the ConfigMap. Its deletion changes nothing until the next start, as in
+// the controllers.
 func (c *cluster) settingsHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: c.configure, UpdateFunc: func(_, changed any) { c.configure(changed) }}
 }
@@ -190,9 +211,9 @@ func (c *cluster) configure(object any) {
 	}
 }
 
-// synced reports whether the receiver knows enough to serve: every cache was filled once, the setting
-// serve-namespaces can be read, and the controllers have copied all webhook secrets. It stays true
-// through an outage.
+// synced reports whether the receiver knows enough to serve: every cache was filled once, the
+// setting serve-namespaces can be read, and the controllers have copied all webhook secrets. It
+// stays true through an outage.
 func (c *cluster) synced() bool {
 	return c.configured() && c.config.Load().Namespaces.Broken == "" && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
@@ -200,7 +221,8 @@ func (c *cluster) synced() bool {
 		c.copies.Complete()
 }
 
-// trim leaves out what is most of an idle Repository and of no use here: who applied what, and its status.
+// trim leaves out what is most of an idle Repository and of no use here: who applied what, and its
+// status.
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -212,8 +234,9 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// baseURL is the configured URL of a provider's service; it is not known before the ConfigMap was asked for, and the
-// default's credentials must not be used for what another URL was configured for.
+// baseURL is the configured URL of a provider's service; it is not known before the ConfigMap was
+// asked for, and the default's credentials must not be used for what another URL was configured
+// for.
 func (c *cluster) baseURL(name string) string {
 	if name != github.Name || !c.configured() {
 		return ""
@@ -224,29 +247,36 @@ func (c *cluster) baseURL(name string) string {
 // options are the parts of the handler that need the cluster.
 func (c *cluster) options(s settings) receiver.Options {
 	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
-	repositories := scope.Repositories(c.repositories().GetIndexer(), c.config)
-	lister := scope.Lister(c.repositories().GetIndexer(), c.config)
+	indexer := repositories.Repositories(c.repositories().GetIndexer(), c.config)
+	lister := repositories.Lister(c.repositories().GetIndexer(), c.config)
 	cached := receiver.CachedView(
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Lister().RepositoryClaims(c.namespace).Get,
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return lister.Repositories(namespace).Get(name)
 		})
 	live, unverified := receiver.LiveView(c.client, c.namespace, wait), receiver.LiveView(c.unverified, c.namespace, wait)
-	live.Repository = scope.Reader(live.Repository, c.config)
-	unverified.Repository = scope.Reader(unverified.Repository, c.config)
+	live.Repository = repositories.Reader(live.Repository, c.config)
+	unverified.Repository = repositories.Reader(unverified.Repository, c.config)
 	return receiver.Options{
 		BaseURL: c.baseURL,
-		Secret:  copies.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
+		Secret:  secrets.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: unverified,
-			Named: receiver.NamedBy(repositories), Beside: receiver.BesideBy(repositories),
+			Named: receiver.NamedBy(indexer), Beside: receiver.BesideBy(indexer),
 			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
 		},
 		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},
 		Recorder: &receiver.Recorder{
-			Namespace: c.namespace, Clock: clock.RealClock{}, Budget: c.budget, Retention: func() time.Duration { return c.config.Load().SettledRetention },
-			Events: plumbline.GitEvents(c.namespace), Payloads: blob.Payloads(plumbline, c.namespace), Tombstones: plumbline.TombstonePages(c.namespace),
-			Wait: wait,
+			Namespace: c.namespace,
+			Clock:     clock.RealClock{},
+			Budget:    c.budget,
+			Retention: func() time.Duration { return c.config.Load().SettledRetention },
+			Events: plumbline.GitEvents(
+				c.namespace,
+			),
+			Payloads:   blob.Payloads(plumbline, c.namespace),
+			Tombstones: plumbline.TombstonePages(c.namespace),
+			Wait:       wait,
 		},
 		Missed: c.missed.Ask,
 		Logger: c.logger,

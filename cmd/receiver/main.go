@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command receiver takes the deliveries of Git services and answers them when they are durable. Any number of
-// replicas may run; there is no lease. It starts without the API server, is then not ready, and answers 503.
+// Command receiver takes the deliveries of Git services and answers them when they are durable. Any
+// number of replicas may run; there is no lease. It starts without the API server, is then not
+// ready, and answers 503.
 //
-// Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST, METRICS_PROMETHEUS_PORT and
-// METRICS_PROMETHEUS_HOST (knative's names; they win over -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and
-// TRACING_SAMPLING_RATE (defaults of the flags), PROFILING_PORT.
+// Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST,
+// METRICS_PROMETHEUS_PORT and METRICS_PROMETHEUS_HOST (knative's names; they win over
+// -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and TRACING_SAMPLING_RATE (defaults of the
+// flags), PROFILING_PORT.
 package main
 
 import (
@@ -25,20 +27,21 @@ import (
 	"knative.dev/pkg/signals"
 	"knative.dev/pkg/system"
 
-	"github.com/plumbline-ci/plumbline/pkg/kubecalls"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
-	"github.com/plumbline-ci/plumbline/pkg/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 )
 
 // component names the logger and the metrics' service.
 const component = "plumbline-receiver"
 
-// Client limits: one call for a delivery of GitHub, two in the first day after a start, and three for one of GitLab, so 65 to 200 a
-// second steadily. The API server's priority and fairness is the real brake.
+// Client limits: one call for a delivery of GitHub, two in the first day after a start, and three
+// for one of GitLab, so 65 to 200 a second steadily. The API server's priority and fairness is the
+// real brake.
 const (
 	defaultQPS   = 200
 	defaultBurst = 400
@@ -84,12 +87,42 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free one")
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
-	flag.DurationVar(&s.apiWait, "api-wait", receiver.KubeCallBudget, "how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s")
-	flag.StringVar(&s.appSecret, "github-app-secret", "plumbline-github-app", "name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it")
-	flag.StringVar(&s.global, "global-repository", "pipelines-as-code", "name of the Repository in Plumbline's namespace whose settings complete those of all others")
-	flag.BoolVar(&s.preflight, "preflight", false, "print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything")
-	flag.BoolVar(&s.profiling, "profiling", false, "serve /debug/pprof on port 8008, or PROFILING_PORT, to whoever reaches it")
-	flag.IntVar(&s.contention, "mutex-profile-fraction", 0, "one of so many waits for a lock is kept for /debug/pprof/mutex; 0 is none")
+	flag.DurationVar(
+		&s.apiWait,
+		"api-wait",
+		receiver.KubeCallBudget,
+		"how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s",
+	)
+	flag.StringVar(
+		&s.appSecret,
+		"github-app-secret",
+		"plumbline-github-app",
+		"name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it",
+	)
+	flag.StringVar(
+		&s.global,
+		"global-repository",
+		"pipelines-as-code",
+		"name of the Repository in Plumbline's namespace whose settings complete those of all others",
+	)
+	flag.BoolVar(
+		&s.preflight,
+		"preflight",
+		false,
+		"print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything",
+	)
+	flag.BoolVar(
+		&s.profiling,
+		"profiling",
+		false,
+		"serve /debug/pprof on port 8008, or PROFILING_PORT, to whoever reaches it",
+	)
+	flag.IntVar(
+		&s.contention,
+		"mutex-profile-fraction",
+		0,
+		"one of so many waits for a lock is kept for /debug/pprof/mutex; 0 is none",
+	)
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {
@@ -102,17 +135,22 @@ func parse() (settings, *rest.Config) {
 	return s, cfg
 }
 
-// newLogger uses knative's defaults; the ConfigMap config-logging is not read, so that no API server is needed.
+// newLogger uses knative's defaults; the ConfigMap config-logging is not read, so that no API
+// server is needed.
 func newLogger() *zap.SugaredLogger {
-	// No stack traces: an outage of the API server is an error of many deliveries, and its place is always the same.
+	// No stack traces: an outage of the API server is an error of many deliveries, and its place is
+	// always the same.
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component, zap.AddStacktrace(zap.DPanicLevel))
 	return logger
 }
 
-// reportInstallation prints what is wrong with the installation as far as it concerns the receiver; it returns the exit
-// code.
+// reportInstallation prints what is wrong with the installation as far as it concerns the receiver;
+// it returns the exit code.
 func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
-	checker, err := preflight.New(cfg, preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret})
+	checker, err := preflight.New(
+		cfg,
+		preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret},
+	)
 	if err != nil {
 		logger.Errorw("preparing the preflight", zap.Error(err))
 		return 1
@@ -142,7 +180,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err != nil {
 		return fmt.Errorf("making the metrics: %w", err)
 	}
-	if err := kubecalls.Count(cfg, otel.GetMeterProvider()); err != nil {
+	if err := apicalls.Count(cfg, otel.GetMeterProvider()); err != nil {
 		return err
 	}
 	cluster, err := newCluster(cfg, system.Namespace(), logger)

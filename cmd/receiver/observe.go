@@ -25,7 +25,8 @@ import (
 // flushBudget bounds the end of the metrics server and the sending of the last spans.
 const flushBudget = 2 * time.Second
 
-// newMeters serves /metrics in Prometheus's format. There is no pprof: nobody but Git services talks to this process.
+// newMeters serves /metrics in Prometheus's format. There is no pprof: nobody but Git services
+// talks to this process.
 func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) {
 	cfg := observability.MetricsConfig{
 		Protocol: metrics.ProtocolPrometheus, Endpoint: net.JoinHostPort("", strconv.Itoa(s.metricsPort)),
@@ -37,8 +38,9 @@ func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) 
 	return provider, nil
 }
 
-// tracingKeys are the keys of knative's observability configuration that the receiver reads, each a flag whose default is
-// an environment variable: the Deployment takes them from the ConfigMap without a call to the API server.
+// tracingKeys are the keys of knative's observability configuration that the receiver reads, each a
+// flag whose default is an environment variable: the Deployment takes them from the ConfigMap
+// without a call to the API server.
 func tracingKeys() map[string]string {
 	return map[string]string{
 		"tracing-protocol":      "http/protobuf or grpc; empty is no traces",
@@ -57,9 +59,13 @@ func traceFlags() map[string]*string {
 	return values
 }
 
-// newTracer installs the tracer that the keys configure. Deliveries are taken without traces rather than not at all, so
-// what is wrong with the configuration is logged.
-func newTracer(ctx context.Context, logger *zap.SugaredLogger, keys map[string]*string) (shutdown func(context.Context) error) {
+// newTracer installs the tracer that the keys configure. Deliveries are taken without traces rather
+// than not at all, so what is wrong with the configuration is logged.
+func newTracer(
+	ctx context.Context,
+	logger *zap.SugaredLogger,
+	keys map[string]*string,
+) (shutdown func(context.Context) error) {
 	data := map[string]string{}
 	for key, value := range keys {
 		if *value != "" {

@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/ceiling"
+	"github.com/plumbline-ci/plumbline/pkg/config/podsecurity"
 )
 
-// ceiling reads what authors' PipelineRuns may ask for. A bad key keeps what was allowed before: it must not allow more.
-func (p *parser) ceiling(previous ceiling.Limits) ceiling.Limits {
-	return ceiling.Limits{
+// ceiling reads what authors' PipelineRuns may ask for. A bad key keeps what was allowed before: it
+// must not allow more.
+func (p *parser) ceiling(previous podsecurity.Limits) podsecurity.Limits {
+	return podsecurity.Limits{
 		ServiceAccounts: p.accounts(previous.ServiceAccounts),
 		PodSecurity:     p.podSecurity(previous.PodSecurity),
 	}
@@ -40,24 +41,25 @@ func (p *parser) accounts(previous []string) []string {
 
 func (p *parser) podSecurity(previous string) string {
 	v, ok := p.value(keyRunPodSecurity)
-	if ok && v != ceiling.Baseline && v != ceiling.Restricted {
+	if ok && v != podsecurity.Baseline && v != podsecurity.Restricted {
 		p.bad(keyRunPodSecurity, strconv.Quote(v)+" is not a level", `"baseline" or "restricted"`)
 		return previous
 	}
 	return v
 }
 
-// Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's ceiling or its
-// Repository's allows: an Invalid fault that names the file, the field and the setting.
+// Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's
+// ceiling or its Repository's allows: an Invalid fault that names the file, the field and the
+// setting.
 func (c *Config) Allows(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
 	installation := c.Ceiling
 	installation.Setting = "the installation's ConfigMap (" + keyRunAccounts + ", " + keyRunPodSecurity + ")"
-	limits := []ceiling.Limits{installation}
+	limits := []podsecurity.Limits{installation}
 	if settings := repository.Spec.Settings; settings != nil && settings.RunCeiling != nil {
-		limits = append(limits, ceiling.Limits{
+		limits = append(limits, podsecurity.Limits{
 			ServiceAccounts: settings.RunCeiling.ServiceAccounts, PodSecurity: settings.RunCeiling.PodSecurity,
 			Setting: "the Repository's settings.run_ceiling",
 		})
 	}
-	return ceiling.Check(run, file, limits...)
+	return podsecurity.Check(run, file, limits...)
 }

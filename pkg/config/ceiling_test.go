@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plumbline-ci/plumbline/pkg/ceiling"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/config/podsecurity"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 // A slip of the pen opens nothing that was closed.
 func TestABadCeilingKeepsThePreviousOne(t *testing.T) {
 	before := Default()
-	before.Ceiling = ceiling.Limits{ServiceAccounts: []string{"builder"}, PodSecurity: ceiling.Restricted}
-	before.GitAllowed = hosts.Hosts{"git.corp.example"}
+	before.Ceiling = podsecurity.Limits{ServiceAccounts: []string{"builder"}, PodSecurity: podsecurity.Restricted}
+	before.GitAllowed = egress.Hosts{"git.corp.example"}
 	for key, value := range map[string]string{"run-service-accounts": "builder, Not One", "run-pod-security": "strict", "git-allowed-hosts": "https://x"} {
 		data := map[string]string{"run-service-accounts": "builder", "run-pod-security": "restricted", "git-allowed-hosts": "git.corp.example", key: value}
 		got, err := parse(data, before)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
-	"github.com/plumbline-ci/plumbline/pkg/ceiling"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/config/podsecurity"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 func TestNew(t *testing.T) {
@@ -50,16 +50,16 @@ func TestNew(t *testing.T) {
 			want: &Config{
 				Keep:               Keep{Default: 5, Limit: 50},
 				CancelInProgress:   CancelInProgress{PullRequests: true, Pushes: true},
-				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: hosts.Hosts{"gitlab.corp.example.com"},
-				Ceiling: ceiling.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: ceiling.Baseline},
+				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
+				Ceiling: podsecurity.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: podsecurity.Baseline},
 				Remote: Remote{
-					Hub:      remote.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
-					Catalogs: map[string]remote.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
-					Allowed:  hosts.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: hosts.Hosts{"*.corp.example.com"},
+					Hub:      web.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
+					Catalogs: map[string]web.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
+					Allowed:  egress.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: egress.Hosts{"*.corp.example.com"},
 				},
 				ShareGlobalToken: true, MembersMayRun: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
 				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
-				Open: budget.Limits{Events: 2000, Bytes: 1 << 30},
+				Open: quota.Limits{Events: 2000, Bytes: 1 << 30},
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
 					run: "https://lens.example.com/{{ namespace }}/{{pr}}", task: "https://lens.example.com/{{ task }}",
@@ -85,7 +85,7 @@ func TestNew(t *testing.T) {
 				"remote-allowed-hosts": "10.0.0.0/99",
 			},
 			want: with(func(c *Config) {
-				c.Remote.Catalogs = map[string]remote.Hub{"one": {URL: "https://hub.example.com", Catalog: "x"}}
+				c.Remote.Catalogs = map[string]web.Hub{"one": {URL: "https://hub.example.com", Catalog: "x"}}
 			}),
 			errs: []string{
 				`key "catalog-1-id": the catalog is not complete`, `key "catalog-2-id": it cannot stand in front of ://`,

@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Console says where people watch runs: a custom console, else a Tekton Dashboard, else nowhere. Its zero value is nowhere.
+// Console says where people watch runs: a custom console, else a Tekton Dashboard, else nowhere.
+// Its zero value is nowhere.
 type Console struct {
 	dashboard                       string
 	name, url, run, task, namespace string
@@ -19,8 +20,8 @@ type Console struct {
 // variable is a template variable, or what is left of one.
 var variable = regexp.MustCompile(`{{\s*([^{}]*?)\s*}}`)
 
-// Links returns the links of one PipelineRun. All of them are empty, and Task returns "", when no console is
-// configured: a report never holds a link that leads nowhere.
+// Links returns the links of one PipelineRun. All of them are empty, and Task returns "", when no
+// console is configured: a report never holds a link that leads nowhere.
 func (c Console) Links(namespace, pipelineRun string) status.Links {
 	var links status.Links
 	switch {
@@ -46,8 +47,8 @@ func tektonDashboard(base, namespace, pipelineRun string) status.Links {
 	}
 }
 
-// custom falls back to the console's own URL where a template is missing or names what is not known here; the link of
-// a task falls back to its run's.
+// custom falls back to the console's own URL where a template is missing or names what is not known
+// here; the link of a task falls back to its run's.
 func (c Console) custom(namespace, pipelineRun string) status.Links {
 	values := map[string]string{"namespace": namespace, "pr": pipelineRun}
 	run := render(c.run, values, c.url)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The keys of Pipelines-as-Code's ConfigMap that docs/compatibility.md says do nothing are read by nothing, and reported.
+// The keys of Pipelines-as-Code's ConfigMap that docs/compatibility.md says do nothing are read by
+// nothing, and reported.
 func TestKeysThatDoNothingAreOnThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/compatibility.md")
 	if err != nil {

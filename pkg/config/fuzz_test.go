@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a ConfigMap holds, there is a configuration, its values are what they may be, and what is complained about
-// does not show a password.
+// Whatever a ConfigMap holds, there is a configuration, its values are what they may be, and what
+// is complained about does not show a password.
 func FuzzNew(f *testing.F) {
 	for _, value := range []string{
 		"", "true", "maybe", "8", "-1", "99999999999999999999", "https://git.example/", "https://me:hunter2@git.example", "http://[::1]:80/%zz",

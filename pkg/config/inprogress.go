@@ -2,9 +2,11 @@
 
 package config
 
-// CancelInProgress says whether a new run ends the older ones of its pipeline where its author says nothing.
+// CancelInProgress says whether a new run ends the older ones of its pipeline where its author says
+// nothing.
 type CancelInProgress struct {
-	// PullRequests is for runs of the same pull request, Pushes for those of the same branch or tag.
+	// PullRequests is for runs of the same pull request, Pushes for those of the same branch or
+	// tag.
 	PullRequests, Pushes bool
 }
 

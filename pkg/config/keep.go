@@ -2,7 +2,8 @@
 
 package config
 
-// MaxKeep is the largest number of ended runs that a setting may name. An author who asks for more asks for all.
+// MaxKeep is the largest number of ended runs that a setting may name. An author who asks for more
+// asks for all.
 const MaxKeep = 1_000_000
 
 // KeepAll is what is noted of an author's text that is no number of runs: all of them are kept.
@@ -16,8 +17,9 @@ type Keep struct {
 	Limit int
 }
 
-// Of returns how many ended runs of a pipeline are kept, and false if all of them are. Asked is what the author has written: nil for
-// nothing, KeepAll for what is no number of runs. An author who writes 0 keeps none.
+// Of returns how many ended runs of a pipeline are kept, and false if all of them are. Asked is
+// what the author has written: nil for nothing, KeepAll for what is no number of runs. An author
+// who writes 0 keeps none.
 func (k Keep) Of(asked *int64) (most int, limited bool) {
 	switch {
 	case asked == nil:

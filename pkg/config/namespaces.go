@@ -12,17 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Namespaces are the namespaces whose Repositories an installation serves. The zero value is every namespace.
+// Namespaces are the namespaces whose Repositories an installation serves. The zero value is every
+// namespace.
 type Namespaces struct {
-	// Broken says why the value cannot be read, where no earlier value is known. Such an installation starts nothing new
-	// outside of its own namespace, and gives nothing up.
+	// Broken says why the value cannot be read, where no earlier value is known. Such an
+	// installation starts nothing new outside of its own namespace, and gives nothing up.
 	Broken string
 
 	own              string   // set by Store, so that it also marks a value that was stored
 	served, excluded []string // names and globs, sorted
 }
 
-// Serve reports whether the installation serves the Repositories of a namespace. It always serves those of its own.
+// Serve reports whether the installation serves the Repositories of a namespace. It always serves
+// those of its own.
 func (n Namespaces) Serve(namespace string) bool {
 	if namespace == n.own && n.own != "" {
 		return true
@@ -30,8 +32,8 @@ func (n Namespaces) Serve(namespace string) bool {
 	return n.Broken == "" && (len(n.served) == 0 || match(n.served, namespace)) && !match(n.excluded, namespace)
 }
 
-// Leave reports whether the installation gives up what it has of a namespace: it does not serve the namespace, and the
-// setting can be read.
+// Leave reports whether the installation gives up what it has of a namespace: it does not serve the
+// namespace, and the setting can be read.
 func (n Namespaces) Leave(namespace string) bool { return n.Broken == "" && !n.Serve(namespace) }
 
 // Names returns the served namespaces where the setting lists each by its name, sorted; else none.
@@ -60,8 +62,8 @@ func match(patterns []string, namespace string) bool {
 
 const namespacesForm = `names of namespaces and globs with *, separated by commas, like "team-a, ci-*"; "!" in front of one excludes it, like "!team-b"`
 
-// namespaces reads the key. A bad value changes nothing in a process that knows an earlier one: else a slip would give
-// up the claims of many teams.
+// namespaces reads the key. A bad value changes nothing in a process that knows an earlier one:
+// else a slip would give up the claims of many teams.
 func (p *parser) namespaces(previous Namespaces) Namespaces {
 	v, _ := p.value(keyServeNamespaces)
 	n := Namespaces{}
@@ -85,7 +87,11 @@ func (p *parser) namespaces(previous Namespaces) Namespaces {
 }
 
 func (p *parser) badNamespaces(problem string, previous Namespaces) Namespaces {
-	p.bad(keyServeNamespaces, problem, namespacesForm+"; at the start no namespace of a team is served until the key is corrected")
+	p.bad(
+		keyServeNamespaces,
+		problem,
+		namespacesForm+"; at the start no namespace of a team is served until the key is corrected",
+	)
 	if previous.own != "" && previous.Broken == "" {
 		return previous
 	}

@@ -11,20 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plumbline-ci/plumbline/pkg/glob"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/glob"
 )
 
 // Owners says which namespaces may serve which URLs. The zero value asks nobody for a proof.
 type Owners struct {
-	// Asked is true when the key is set: then a Repository is served only with a proof that its namespace may have the URL.
+	// Asked is true when the key is set: then a Repository is served only with a proof that its
+	// namespace may have the URL.
 	Asked bool
-	// Broken says what is wrong with the key, "" if nothing is. Nobody can be told to be an owner then.
+	// Broken says what is wrong with the key, "" if nothing is. Nobody can be told to be an owner
+	// then.
 	Broken string
 
 	listed map[string][]*glob.Glob // by namespace
 }
 
-// Listed returns the namespaces that the administrator has listed for a canonical URL, sorted; none if it is in no list.
+// Listed returns the namespaces that the administrator has listed for a canonical URL, sorted; none
+// if it is in no list.
 func (o Owners) Listed(canonical string) []string {
 	var found []string
 	for _, namespace := range slices.Sorted(maps.Keys(o.listed)) {
@@ -35,7 +38,8 @@ func (o Owners) Listed(canonical string) []string {
 	return found
 }
 
-// Bar reports whether the administrator has listed a canonical URL, and not for the namespace: it cannot claim the URL.
+// Bar reports whether the administrator has listed a canonical URL, and not for the namespace: it
+// cannot claim the URL.
 func (o Owners) Bar(canonical, namespace string) bool {
 	listed := o.Listed(canonical)
 	return len(listed) > 0 && !slices.Contains(listed, namespace)
@@ -43,7 +47,8 @@ func (o Owners) Bar(canonical, namespace string) bool {
 
 const ownersForm = `a YAML map of namespaces to lists of URL globs, like "team-a: [https://github.com/acme/*]"`
 
-// owners reads the key. A bad value is not replaced by the previous one: it restricts, so it denies until it is mended.
+// owners reads the key. A bad value is not replaced by the previous one: it restricts, so it denies
+// until it is mended.
 func (p *parser) owners() Owners {
 	v, ok := p.value(keyURLOwners)
 	if !ok {
@@ -69,13 +74,21 @@ func (p *parser) owners() Owners {
 	}
 	if o.Broken != "" {
 		o.listed = nil
-		p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s; no event starts anything until it is mended", keyURLOwners, o.Broken, ownersForm))
+		p.errs = append(
+			p.errs,
+			fmt.Errorf(
+				"key %q: %s; allowed: %s; no event starts anything until it is mended",
+				keyURLOwners,
+				o.Broken,
+				ownersForm,
+			),
+		)
 	}
 	return o
 }
 
-// urlGlob compiles a glob of canonical URLs, which are in lower case. Its host is a name: a star in it would match the path of
-// another host's URL, too.
+// urlGlob compiles a glob of canonical URLs, which are in lower case. Its host is a name: a star in
+// it would match the path of another host's URL, too.
 func urlGlob(pattern string) (*glob.Glob, string) {
 	lower := strings.ToLower(strings.TrimSpace(pattern))
 	scheme, rest, _ := strings.Cut(lower, "://")

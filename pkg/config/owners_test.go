@@ -31,7 +31,8 @@ func TestURLOwners(t *testing.T) {
 	}
 }
 
-// A value that cannot be read denies, also one that comes after a good one: what it should restrict is not known.
+// A value that cannot be read denies, also one that comes after a good one: what it should restrict
+// is not known.
 func TestURLOwnersThatCannotBeReadDeny(t *testing.T) {
 	for _, value := range []string{"team-a", "- team-a", "team-a: https://github.com/acme/*", "team-a: [github.com/acme/*]", "team-a: ['https://[']", "team-a: ['https://*.corp.example/*']", "team-a: ['https://github.com*']", "team-a: ['https://']", "Team_A: [https://github.com/*]",
 		"a: [https://github.com/acme/*]\na: [https://github.com/other/*]", "team-a: [https://github.com/acme/*]\nteam-b: [oops]"} {

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // parser reads one key after the other and collects what is wrong.
@@ -73,7 +73,8 @@ func (p *parser) bad(key, problem, allowed string) {
 	p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s", key, problem, allowed))
 }
 
-// unknown reports keys that nothing reads: a misspelt key would else change nothing and say nothing.
+// unknown reports keys that nothing reads: a misspelt key would else change nothing and say
+// nothing.
 func (p *parser) unknown() {
 	known := strings.Join(slices.Sorted(maps.Keys(p.seen)), ", ")
 	for _, key := range slices.Sorted(maps.Keys(p.data)) {
@@ -124,15 +125,21 @@ func (p *parser) integer(key string, within limits, standard, previous int) int 
 	return n
 }
 
-func (p *parser) open(standard, previous budget.Limits) budget.Limits {
-	events := p.integer(keyOpenEvents, limits{minimum: minOpenEvents, maximum: maxOpenEvents}, standard.Events, previous.Events)
+func (p *parser) open(standard, previous quota.Limits) quota.Limits {
+	events := p.integer(
+		keyOpenEvents,
+		limits{minimum: minOpenEvents, maximum: maxOpenEvents},
+		standard.Events,
+		previous.Events,
+	)
 	mebibytes := p.integer(keyOpenPayloads, limits{minimum: minOpenPayloads, maximum: maxOpenPayloads},
 		int(standard.Bytes>>20), int(previous.Bytes>>20))
-	return budget.Limits{Events: events, Bytes: int64(mebibytes) << 20}
+	return quota.Limits{Events: events, Bytes: int64(mebibytes) << 20}
 }
 
-// retention depends on the service: below its redelivery window an event could run twice. The previous value of a bad
-// key is raised to that window, because the service may have changed in the same update.
+// retention depends on the service: below its redelivery window an event could run twice. The
+// previous value of a bad key is raised to that window, because the service may have changed in the
+// same update.
 func (p *parser) retention(githubURL string, previous time.Duration) time.Duration {
 	least := publicRetentionDays
 	if githubURL != publicGitHub {

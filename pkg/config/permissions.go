@@ -12,7 +12,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// Permissions are what a token may do at the Git service: GitHub's names ("pull_requests") and levels.
+// Permissions are what a token may do at the Git service: GitHub's names ("pull_requests") and
+// levels.
 type Permissions map[string]string
 
 // runReads is what the token of each run may do: it clones.
@@ -31,9 +32,9 @@ func rank(level string) int {
 
 var permissionName = regexp.MustCompile(`^[a-z][a-z_]{0,62}$`)
 
-// RunToken returns what a run's token may do whose Repository asks for more than reading: no more than the administrator
-// allows. Denied are what is not granted, "checks: write" for example, in a fixed order. What is asked for and allowed at a
-// lower level is granted at that one.
+// RunToken returns what a run's token may do whose Repository asks for more than reading: no more
+// than the administrator allows. Denied are what is not granted, "checks: write" for example, in a
+// fixed order. What is asked for and allowed at a lower level is granted at that one.
 func (c *Config) RunToken(asked map[string]pacv1alpha1.PermissionLevel) (granted Permissions, denied []string) {
 	granted = runReads()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
@@ -60,7 +61,11 @@ func (p *parser) permissions(key string, previous Permissions) Permissions {
 		name, level, _ := strings.Cut(part, ":")
 		name, level = strings.TrimSpace(name), strings.TrimSpace(level)
 		if !permissionName.MatchString(name) || rank(level) == 0 {
-			p.bad(key, strconv.Quote(strings.TrimSpace(part))+" is not a permission", `GitHub's names with a level, like "pull_requests: write, packages: read"; levels: read, write, admin`)
+			p.bad(
+				key,
+				strconv.Quote(strings.TrimSpace(part))+" is not a permission",
+				`GitHub's names with a level, like "pull_requests: write, packages: read"; levels: read, write, admin`,
+			)
 			return previous
 		}
 		read[name] = level

@@ -10,7 +10,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// S28: a run's token reads its repository, and more only where the Repository asks and the administrator allows.
+// S28: a run's token reads its repository, and more only where the Repository asks and the
+// administrator allows.
 func TestRunToken(t *testing.T) {
 	for name, test := range map[string]struct {
 		allowed string

@@ -8,27 +8,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 // Remote says where the references in annotations may lead.
 type Remote struct {
-	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds is inlined regardless.
+	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds
+	// is inlined regardless.
 	Fetch bool
 	// Hub is where plain names are looked up.
-	Hub remote.Hub
+	Hub web.Hub
 	// Catalogs are other hubs, by the scheme that refers to them.
-	Catalogs map[string]remote.Hub
-	// Allowed may be fetched from although their addresses are not public, Refused may not be whatever they are.
-	Allowed, Refused hosts.Hosts
+	Catalogs map[string]web.Hub
+	// Allowed may be fetched from although their addresses are not public, Refused may not be
+	// whatever they are.
+	Allowed, Refused egress.Hosts
 }
 
 func (p *parser) remote(previous Remote) Remote {
 	standard := Default().Remote
 	return Remote{
 		Fetch: p.boolean(keyRemoteTasks, standard.Fetch, previous.Fetch),
-		Hub: remote.Hub{
+		Hub: web.Hub{
 			URL:     p.hub(keyHubURL, standard.Hub.URL, previous.Hub.URL),
 			Catalog: p.line(keyHubCatalog, "", previous.Hub.Catalog),
 		},
@@ -46,12 +48,12 @@ func (p *parser) hub(key, standard, previous string) string {
 	return p.base(key, previous)
 }
 
-func (p *parser) hosts(key string, previous hosts.Hosts) hosts.Hosts {
+func (p *parser) hosts(key string, previous egress.Hosts) egress.Hosts {
 	v, ok := p.value(key)
 	if !ok {
 		return nil
 	}
-	list, err := hosts.Parse(v)
+	list, err := egress.Parse(v)
 	if err != nil {
 		p.bad(key, err.Error(), `a list like "git.example.com, *.internal.example.com, 10.1.2.3, 10.20.0.0/16"`)
 		return previous
@@ -64,16 +66,16 @@ var (
 	catalogID  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 )
 
-// catalogs reads catalog-N-id, -name and -url. A catalog of which a part is missing or wrong is not there, unless it was
-// before: then it stays as it was. One whose keys are gone is gone.
-func (p *parser) catalogs(previous map[string]remote.Hub) map[string]remote.Hub {
+// catalogs reads catalog-N-id, -name and -url. A catalog of which a part is missing or wrong is not
+// there, unless it was before: then it stays as it was. One whose keys are gone is gone.
+func (p *parser) catalogs(previous map[string]web.Hub) map[string]web.Hub {
 	numbers := map[string]bool{}
 	for key := range p.data {
 		if parts := catalogKey.FindStringSubmatch(key); parts != nil {
 			numbers["catalog-"+parts[1]+"-"] = true
 		}
 	}
-	var all map[string]remote.Hub
+	var all map[string]web.Hub
 	for _, prefix := range slices.Sorted(maps.Keys(numbers)) {
 		id, hub, ok := p.catalog(prefix)
 		if before, known := previous[id]; !ok && known {
@@ -87,14 +89,14 @@ func (p *parser) catalogs(previous map[string]remote.Hub) map[string]remote.Hub 
 			continue
 		}
 		if all == nil {
-			all = map[string]remote.Hub{}
+			all = map[string]web.Hub{}
 		}
 		all[id] = hub
 	}
 	return all
 }
 
-func (p *parser) catalog(prefix string) (id string, hub remote.Hub, ok bool) {
+func (p *parser) catalog(prefix string) (id string, hub web.Hub, ok bool) {
 	id, hasID := p.value(prefix + "id")
 	name, hasName := p.value(prefix + "name")
 	_, hasURL := p.value(prefix + "url")
@@ -107,5 +109,5 @@ func (p *parser) catalog(prefix string) (id string, hub remote.Hub, ok bool) {
 		return id, hub, false
 	}
 	address := p.base(prefix+"url", "")
-	return id, remote.Hub{URL: address, Catalog: name}, address != ""
+	return id, web.Hub{URL: address, Catalog: name}, address != ""
 }

@@ -14,12 +14,14 @@ type Store struct {
 	*configmap.UntypedStore
 }
 
-// NewStore makes a store to be filled by WatchConfigs. What is wrong with a ConfigMap is logged as one error for each
-// update; bad keys keep their previous value, so a slip of the pen in a running installation changes nothing but what
-// was right. onAfterStore is called with the ConfigMap's name and the *Config.
+// NewStore makes a store to be filled by WatchConfigs. What is wrong with a ConfigMap is logged as
+// one error for each update; bad keys keep their previous value, so a slip of the pen in a running
+// installation changes nothing but what was right. onAfterStore is called with the ConfigMap's name
+// and the *Config.
 func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value any)) *Store {
 	s := &Store{}
-	// The constructor returns no error: knative's store ends the process when the first ConfigMap has one.
+	// The constructor returns no error: knative's store ends the process when the first ConfigMap
+	// has one.
 	construct := func(cm *corev1.ConfigMap) (*Config, error) {
 		c, err := parse(cm.Data, s.Load())
 		c.Namespaces.own = cm.Namespace

@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// AbsenceBelieved is how long a live answer that there is no global Repository counts. One that is created is seen at once while
-	// the watch works; so late only while it does not.
+	// AbsenceBelieved is how long a live answer that there is no global Repository counts. One that
+	// is created is seen at once while the watch works; so late only while it does not.
 	AbsenceBelieved = 20 * time.Second
-	// AppBelieved is how long the GitHub App's Secret counts as it was read: most events of a cluster need the same one. A rotated
-	// key is used so much later at most, or at once if GitHub refuses the old one. Other Secrets are tenants', and read each time.
+	// AppBelieved is how long the GitHub App's Secret counts as it was read: most events of a
+	// cluster need the same one. A rotated key is used so much later at most, or at once if GitHub
+	// refuses the old one. Other Secrets are tenants', and read each time.
 	AppBelieved = 10 * time.Second
 )
 
@@ -89,7 +90,8 @@ func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// again tells whether logging in is to be tried once more: the App's Secret holds something else now than a moment ago.
+// again reports whether logging in is to be tried once more: the App's Secret holds something else
+// now than a moment ago.
 func (s *Session) again(ctx context.Context, err error) bool {
 	if !fault.Is(err, fault.Operator) {
 		return false
@@ -102,8 +104,8 @@ func (s *Session) again(ctx context.Context, err error) bool {
 	return s.saw[s.secret] != tried
 }
 
-// Outdated tells whether what the Git service has refused was a login with the App's Secret as another session had read it. It is
-// not believed any more: whoever tries again reads it.
+// Outdated reports whether what the Git service has refused was a login with the App's Secret as
+// another session had read it. It is not believed any more: whoever tries again reads it.
 func (s *Session) Outdated() bool {
 	o := &s.keeper.options
 	if s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.keeper.app.readBy(s) {

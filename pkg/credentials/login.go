@@ -15,8 +15,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 // Keys of the GitHub App's Secret; PaC's names.
@@ -25,9 +25,10 @@ const (
 	keyPrivateKey = "github-private-key"
 )
 
-// authenticate returns where the service is and what to log in with: the App's credentials for what the App serves, else
-// those that the Repository names. Credentials that the service has just refused are not shown to it again: many events
-// may come with them, and GitHub locks a user out for a while after several failed logins, the right ones included.
+// authenticate returns where the service is and what to log in with: the App's credentials for what
+// the App serves, else those that the Repository names. Credentials that the service has just
+// refused are not shown to it again: many events may come with them, and GitHub locks a user out
+// for a while after several failed logins, the right ones included.
 func (s *Session) authenticate(ctx context.Context, service provider.Provider) (string, provider.Credentials, error) {
 	base, credentials, err := s.login(ctx, service)
 	if err != nil {
@@ -51,8 +52,12 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 		return "", provider.Credentials{}, err
 	}
 	if repository == nil {
-		return "", provider.Credentials{}, fault.Operatorf(ReasonRepositoryGone, "Repository %s/%s is gone, and with it the credentials of its Git service",
-			s.event.Spec.Repository.Namespace, s.event.Spec.Repository.Name)
+		return "", provider.Credentials{}, fault.Operatorf(
+			ReasonRepositoryGone,
+			"Repository %s/%s is gone, and with it the credentials of its Git service",
+			s.event.Spec.Repository.Namespace,
+			s.event.Spec.Repository.Name,
+		)
 	}
 	global, err := s.keeper.global(ctx)
 	if err != nil {
@@ -60,31 +65,52 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	}
 	own, err := pacv1alpha1.ServiceOf(repository, global)
 	if err != nil {
-		return "", provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsInvalid, "Repository %s/%s: %w", repository.Namespace, repository.Name, err)
+		return "", provider.Credentials{}, fault.Operatorf(
+			fault.ReasonCredentialsInvalid,
+			"Repository %s/%s: %w",
+			repository.Namespace,
+			repository.Name,
+			err,
+		)
 	}
 	token, err := s.token(ctx, repository, own.Token)
 	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
 	return base, loginOf(repository, own, token, reachOf(own, base, s.keeper.options.Namespace, s.config)), err
 }
 
-func loginOf(repository *pacv1alpha1.Repository, own pacv1alpha1.Service, token string, reach hosts.Policy) provider.Credentials {
+func loginOf(
+	repository *pacv1alpha1.Repository,
+	own pacv1alpha1.Service,
+	token string,
+	reach egress.Policy,
+) provider.Credentials {
 	return provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace,
 		From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name), Reach: reach}
 }
 
-// reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own namespace, system, is its
-// administrator: the service that the global Repository names may be anywhere.
-func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) hosts.Policy {
+// reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own
+// namespace, system, is its administrator: the service that the global Repository names may be
+// anywhere.
+func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) egress.Policy {
 	if own.Token.Namespace == system {
-		return hosts.Policy{Allowed: c.GitAllowed, Trusted: hosts.HostPort(strings.TrimSpace(base))}
+		return egress.Policy{Allowed: c.GitAllowed, Trusted: egress.HostPort(strings.TrimSpace(base))}
 	}
 	return c.TenantsGit()
 }
 
 // token reads the token of a Repository's Git service live, so that a changed one needs no restart.
-func (s *Session) token(ctx context.Context, repository *pacv1alpha1.Repository, key pacv1alpha1.SecretKey) (string, error) {
+func (s *Session) token(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	key pacv1alpha1.SecretKey,
+) (string, error) {
 	if key.Name == "" {
-		return "", fault.Operatorf(fault.ReasonCredentialsMissing, "Repository %s/%s names no token: set git_provider.secret to a Secret with the token of its Git service", repository.Namespace, repository.Name)
+		return "", fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"Repository %s/%s names no token: set git_provider.secret to a Secret with the token of its Git service",
+			repository.Namespace,
+			repository.Name,
+		)
 	}
 	secret, err := s.loginSecret(ctx, key.Namespace, key.Name)
 	return tokenIn(secret, err, key)
@@ -93,14 +119,26 @@ func (s *Session) token(ctx context.Context, repository *pacv1alpha1.Repository,
 // tokenIn reads the token out of what reading its Secret has returned.
 func tokenIn(secret *corev1.Secret, err error, key pacv1alpha1.SecretKey) (string, error) {
 	if apierrors.IsNotFound(err) {
-		return "", fault.Operatorf(fault.ReasonCredentialsMissing, "secret %s/%s does not exist: create it with the key %s and the token of the Git service", key.Namespace, key.Name, key.Key)
+		return "", fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"secret %s/%s does not exist: create it with the key %s and the token of the Git service",
+			key.Namespace,
+			key.Name,
+			key.Key,
+		)
 	}
 	if err != nil {
 		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading the token of the Git service: %w", err))
 	}
 	token := strings.TrimSpace(string(secret.Data[key.Key]))
 	if token == "" {
-		return "", fault.Operatorf(fault.ReasonCredentialsMissing, "secret %s/%s has no key %s, or it is empty: set it to the token of the Git service", key.Namespace, key.Name, key.Key)
+		return "", fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"secret %s/%s has no key %s, or it is empty: set it to the token of the Git service",
+			key.Namespace,
+			key.Name,
+			key.Key,
+		)
 	}
 	return token, nil
 }
@@ -110,8 +148,14 @@ func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, err
 	namespace, name := s.keeper.options.Namespace, s.keeper.options.AppSecret
 	secret, err := s.app(ctx)
 	if apierrors.IsNotFound(err) {
-		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing,
-			"secret %s/%s does not exist: create it with the keys %s, %s and webhook.secret of the GitHub App", namespace, name, keyAppID, keyPrivateKey)
+		return provider.Credentials{}, fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"secret %s/%s does not exist: create it with the keys %s, %s and webhook.secret of the GitHub App",
+			namespace,
+			name,
+			keyAppID,
+			keyPrivateKey,
+		)
 	}
 	if err != nil {
 		return provider.Credentials{}, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the GitHub App's secret: %w", err))
@@ -119,19 +163,36 @@ func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, err
 	return App(secret)
 }
 
-// App reads the GitHub App's credentials out of its Secret. What is wrong with them is an Operator fault.
+// App reads the GitHub App's credentials out of its Secret. What is wrong with them is an Operator
+// fault.
 func App(secret *corev1.Secret) (provider.Credentials, error) {
 	namespace, name := secret.Namespace, secret.Name
 	for _, key := range []string{keyAppID, keyPrivateKey} {
 		if strings.TrimSpace(string(secret.Data[key])) == "" {
-			return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing, "secret %s/%s has no key %s, or it is empty: set it to the GitHub App's", namespace, name, key)
+			return provider.Credentials{}, fault.Operatorf(
+				fault.ReasonCredentialsMissing,
+				"secret %s/%s has no key %s, or it is empty: set it to the GitHub App's",
+				namespace,
+				name,
+				key,
+			)
 		}
 	}
 	id, err := strconv.ParseInt(strings.TrimSpace(string(secret.Data[keyAppID])), 10, 64)
 	if err != nil {
-		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsInvalid, "secret %s/%s: key %s is not a number: set it to the App's ID", namespace, name, keyAppID)
+		return provider.Credentials{}, fault.Operatorf(
+			fault.ReasonCredentialsInvalid,
+			"secret %s/%s: key %s is not a number: set it to the App's ID",
+			namespace,
+			name,
+			keyAppID,
+		)
 	}
-	return provider.Credentials{AppID: id, PrivateKey: secret.Data[keyPrivateKey], From: fmt.Sprintf("secret %s/%s", namespace, name)}, nil
+	return provider.Credentials{
+		AppID:      id,
+		PrivateKey: secret.Data[keyPrivateKey],
+		From:       fmt.Sprintf("secret %s/%s", namespace, name),
+	}, nil
 }
 
 // loginSecret is Secret for the one with the credentials of the Git service.

@@ -14,8 +14,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 func named(name string) func(*pacv1alpha1.Repository) {
@@ -33,7 +33,7 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 	}{
 		"app": {"https://ghe.example", provider.Credentials{AppID: 7, PrivateKey: []byte("pem"), InstallationID: 42, From: "secret plumbline/app"}},
 		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
-			Reach: hosts.Policy{Refused: hosts.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
+			Reach: egress.Policy{Refused: egress.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
 	} {
 		r := newRoom(t, 1)
 		r.provide(named("token"))
@@ -47,7 +47,8 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 	}
 }
 
-// The global Repository's token goes where that one says, not to the host of whichever Repository uses it.
+// The global Repository's token goes where that one says, not to the host of whichever Repository
+// uses it.
 func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
@@ -60,13 +61,14 @@ func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []provider.Credentials{{User: "me", Token: "t", Shared: true, From: "key provider.token of secret plumbline/all",
-		Reach: hosts.Policy{Trusted: "git.example:443"}}} // the administrator named it, so it may be anywhere
+		Reach: egress.Policy{Trusted: "git.example:443"}}} // the administrator named it, so it may be anywhere
 	if diff := cmp.Diff(want, r.logins) + cmp.Diff([]string{"https://git.example "}, r.bases); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Whoever has to mend something is told what, without a value of the Secret. Nobody logs in meanwhile.
+// Whoever has to mend something is told what, without a value of the Secret. Nobody logs in
+// meanwhile.
 func TestCredentialsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"

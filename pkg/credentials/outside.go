@@ -21,10 +21,22 @@ type Reader struct {
 	Kube      corev1client.SecretsGetter
 }
 
-// Read returns what a Repository logs in with at the service at base, which is own's. The token is read live.
-func (r Reader) Read(ctx context.Context, repository *pacv1alpha1.Repository, own pacv1alpha1.Service, base string, c *config.Config) (provider.Credentials, error) {
+// Read returns what a Repository logs in with at the service at base, which is own's. The token is
+// read live.
+func (r Reader) Read(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	own pacv1alpha1.Service,
+	base string,
+	c *config.Config,
+) (provider.Credentials, error) {
 	if own.Token.Name == "" {
-		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing, "Repository %s/%s names no token", repository.Namespace, repository.Name)
+		return provider.Credentials{}, fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"Repository %s/%s names no token",
+			repository.Namespace,
+			repository.Name,
+		)
 	}
 	secret, err := r.Kube.Secrets(own.Token.Namespace).Get(ctx, own.Token.Name, metav1.GetOptions{})
 	token, err := tokenIn(secret, err, own.Token)

@@ -15,7 +15,8 @@ import (
 // RefusalBelieved is how long an attempt that was refused is not repeated for other events.
 const RefusalBelieved = 20 * time.Second
 
-// attempt is what a Git service is asked with: what it refuses for one repository it may allow for another.
+// attempt is what a Git service is asked with: what it refuses for one repository it may allow for
+// another.
 type attempt struct {
 	secret     types.NamespacedName
 	content    content

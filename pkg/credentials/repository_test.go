@@ -15,7 +15,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// unserved is a 404 because the kind is not served at the moment, which says nothing of the object (K19).
+// unserved is a 404 because the kind is not served at the moment, which says nothing of the object
+// (K19).
 func unserved() error {
 	return apierrors.NewGenericServerResponse(404, "get", corev1.Resource("repositories"), "", "404 page not found", 0, true)
 }

@@ -21,9 +21,9 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
 const (
@@ -31,22 +31,23 @@ const (
 	tenant = "team"
 )
 
-// room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a GitLab-like "own", whose
-// credentials each Repository names.
+// room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
+// GitLab-like "own", whose credentials each Repository names.
 type room struct {
 	*Keeper
 	t     *testing.T
 	kube  *kubefake.Clientset
 	pac   *fake.Clientset
 	cache cache.Indexer
-	turns *turns.Turns
+	turns *fairqueue.Turns
 	clock *clocktesting.FakePassiveClock
 
 	// refuse is what each login answers, logins what was logged in with, bases where.
 	refuse error
 	logins []provider.Credentials
 	bases  []string
-	// newer is what the Git service says has superseded a commit, askedFor the commits it was asked about.
+	// newer is what the Git service says has superseded a commit, askedFor the commits it was asked
+	// about.
 	newer    string
 	newerErr error
 	askedFor []string
@@ -54,7 +55,8 @@ type room struct {
 	called   []string // because a turn is theirs
 }
 
-// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A limit of 1 is one turn at a host.
+// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A
+// limit of 1 is one turn at a host.
 func newRoom(t *testing.T, limit int) *room {
 	t.Helper()
 	r := &room{
@@ -62,7 +64,7 @@ func newRoom(t *testing.T, limit int) *room {
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 	}
-	r.turns = turns.New(turns.Options{
+	r.turns = fairqueue.New(fairqueue.Options{
 		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { r.called = append(r.called, event) },
 	})
 	r.must(r.cache.Add(repository()))
@@ -108,7 +110,7 @@ func (r *room) must(err error) {
 func (r *room) begin(name, service, host string) *Session {
 	c := config.Default()
 	c.GitHubURL = "https://ghe.example"
-	c.Remote.Refused = hosts.Hosts{"203.0.0.0/8"}
+	c.Remote.Refused = egress.Hosts{"203.0.0.0/8"}
 	return r.Begin(event(name, service, host), c)
 }
 

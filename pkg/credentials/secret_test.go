@@ -11,7 +11,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Nobody has a Secret of a name that a client cannot even ask for: that is for whoever wrote it to mend, and no outage.
+// Nobody has a Secret of a name that a client cannot even ask for: that is for whoever wrote it to
+// mend, and no outage.
 func TestASecretThatCannotBeAskedForDoesNotExist(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 // Session is one reconcile's dealings with the Git service of one event. It is for one goroutine.
@@ -41,16 +41,18 @@ type asked struct {
 	tip   func() (string, error) // what the event's pull request or branch is at
 }
 
-// Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is read whenever it is
-// needed, so it may be completed meanwhile; its status is read in End only.
+// Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is
+// read whenever it is needed, so it may be completed meanwhile; its status is read in End only.
 func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 	return &Session{keeper: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
 }
 
-// Connect returns the authenticated view of the event's repository. A session logs in once, whatever comes of it: the
-// steps after one that could not are answered the same. Only a login that ran out of its context's time is tried again.
-// While others have all turns that the event's namespace or the Git host has, the event stands in a line and is woken when its turn
-// comes (turns.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the session's until End.
+// Connect returns the authenticated view of the event's repository. A session logs in once,
+// whatever comes of it: the steps after one that could not are answered the same. Only a login that
+// ran out of its context's time is tried again. While others have all turns that the event's
+// namespace or the Git host has, the event stands in a line and is woken when its turn comes
+// (fairqueue.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the
+// session's until End.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -108,7 +110,7 @@ func (s *Session) takeTurn() (err error) {
 	return err
 }
 
-// renews tells whether the token of a run that goes on is to be renewed now.
+// renews reports whether the token of a run that goes on is to be renewed now.
 func (s *Session) renews() bool {
 	now := s.keeper.options.Clock.Now()
 	return slices.ContainsFunc(s.event.Status.Runs, func(run v1alpha1.Run) bool {
@@ -117,9 +119,14 @@ func (s *Session) renews() bool {
 }
 
 // VisitOf is an event's visit at its Git service.
-func VisitOf(event *v1alpha1.GitEvent) turns.Visit {
+func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
 	spec := &event.Spec
-	visit := turns.Visit{Event: event.Name, Namespace: spec.Repository.Namespace, Host: spec.Host, Installation: spec.InstallationID}
+	visit := fairqueue.Visit{
+		Event:        event.Name,
+		Namespace:    spec.Repository.Namespace,
+		Host:         spec.Host,
+		Installation: spec.InstallationID,
+	}
 	if spec.Trigger == v1alpha1.TriggerPullRequest {
 		visit.PullsOf = spec.Repository.Name
 	}
@@ -128,20 +135,26 @@ func VisitOf(event *v1alpha1.GitEvent) turns.Visit {
 
 // observe is told of each call to the Git service.
 func (s *Session) observe(a provider.Answered) {
-	s.keeper.options.Turns.Learn(VisitOf(s.event), turns.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed})
+	s.keeper.options.Turns.Learn(
+		VisitOf(s.event),
+		fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed},
+	)
 }
 
-// Shared tells whether the session has logged in with a token that another namespace than the event's keeps: that of the
-// global Repository, which other tenants use as well. A GitHub App's credentials are none: no run gets them.
+// Shared reports whether the session has logged in with a token that another namespace than the
+// event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
+// credentials are none: no run gets them.
 func (s *Session) Shared() bool {
 	service := s.keeper.options.Providers[s.event.Spec.Provider]
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 
-// Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried again when it has
-// changed. The error is the API server's.
+// Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried
+// again when it has changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	if len(validation.IsDNS1123Subdomain(name)) != 0 { // there is none, and a client cannot even ask for some of these names
+	if len(
+		validation.IsDNS1123Subdomain(name),
+	) != 0 { // there is none, and a client cannot even ask for some of these names
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
 	secret, err := s.keeper.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -151,14 +164,16 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	return secret, err
 }
 
-// Mended tells whether the event's wait for an operator, which has this reason, may be over before its time: something that
-// the event was tried with has changed, or nobody knows with what it was.
+// Mended reports whether the event's wait for an operator, which has this reason, may be over
+// before its time: something that the event was tried with has changed, or nobody knows with what
+// it was.
 func (s *Session) Mended(reason string) bool {
 	return s.keeper.waiting.mended(s.event.Name, reason)
 }
 
-// Refused takes note of why a step needs an operator's help. That the Git service refused the credentials is told to other
-// sessions for a while instead of showing it the same again, unless this one was told so itself.
+// Refused takes note of why a step needs an operator's help. That the Git service refused the
+// credentials is told to other sessions for a while instead of showing it the same again, unless
+// this one was told so itself.
 func (s *Session) Refused(f *fault.Error) {
 	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
 		s.keeper.refusals.note(s.attempt(), f, s.keeper.options.Clock.Now())
@@ -168,13 +183,18 @@ func (s *Session) Refused(f *fault.Error) {
 // attempt is what the Git service is asked with in this session.
 func (s *Session) attempt() attempt {
 	ref := s.event.Spec.Repository
-	return attempt{secret: s.secret, content: s.saw[s.secret], repository: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
+	return attempt{
+		secret:     s.secret,
+		content:    s.saw[s.secret],
+		repository: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name},
+	}
 }
 
-// End gives the turn back and notes whether the event waits for an operator, as its status.waits say now. Tried tells that
-// a step of this session needs an operator's help; skipped, that one that waits for an operator was not tried, because it
-// was not its time. An event that does not wait any more after it reached the Git service shows that the credentials are
-// mended, so the events are woken that wait because of the same ones. It is called once, however the reconcile ended.
+// End gives the turn back and notes whether the event waits for an operator, as its status.waits
+// say now. Tried tells that a step of this session needs an operator's help; skipped, that one that
+// waits for an operator was not tried, because it was not its time. An event that does not wait any
+// more after it reached the Git service shows that the credentials are mended, so the events are
+// woken that wait because of the same ones. It is called once, however the reconcile ended.
 func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()

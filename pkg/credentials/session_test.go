@@ -13,10 +13,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
-// However many steps need the service, a session logs in once, and all of them get the same client or the same error.
+// However many steps need the service, a session logs in once, and all of them get the same client
+// or the same error.
 func TestASessionLogsInOnce(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
@@ -38,8 +39,8 @@ func TestASessionLogsInOnce(t *testing.T) {
 	}
 }
 
-// What one step could not do for lack of time does not keep a later one, which has its own, from logging in: a token must
-// not expire because a report took too long.
+// What one step could not do for lack of time does not keep a later one, which has its own, from
+// logging in: a token must not expire because a report took too long.
 func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
@@ -57,7 +58,8 @@ func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A session has one turn at its Git host from its first login, whatever comes of that, until it ends.
+// A session has one turn at its Git host from its first login, whatever comes of that, until it
+// ends.
 func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]error{"logged in": nil, "refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
@@ -71,7 +73,7 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 			}
 			_, _ = first.Connect(t.Context())
 			_, err := second.Connect(t.Context())
-			if f := fault.Of(err); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != turns.Retry {
+			if f := fault.Of(err); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != fairqueue.Retry {
 				t.Fatalf("the second got %v, want to be told to wait for its turn", err)
 			}
 			_, _ = elsewhere.Connect(t.Context())
@@ -109,8 +111,8 @@ func TestAGitServiceThatNobodyServes(t *testing.T) {
 	}
 }
 
-// E15: what the service has refused for one event is not shown to it again for others, for a while and as long as it is the
-// same Secret and the same repository.
+// E15: what the service has refused for one event is not shown to it again for others, for a while
+// and as long as it is the same Secret and the same repository.
 func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 10)
@@ -177,8 +179,8 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 	}
 }
 
-// What a session needs of a Secret is what its event waits because of: as soon as another session has seen that changed,
-// the event may go on before its time.
+// What a session needs of a Secret is what its event waits because of: as soon as another session
+// has seen that changed, the event may go on before its time.
 func TestMended(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
@@ -213,7 +215,8 @@ func TestMended(t *testing.T) {
 	}
 }
 
-// A step that reads what another step of the same event waits for does not take the news away from that one.
+// A step that reads what another step of the same event waits for does not take the news away from
+// that one.
 func TestASkippedStepIsTriedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, 1)
@@ -231,7 +234,8 @@ func TestASkippedStepIsTriedAtOnce(t *testing.T) {
 	}
 }
 
-// An event that goes on shows that its credentials are mended, if it has reached the Git service with them.
+// An event that goes on shows that its credentials are mended, if it has reached the Git service
+// with them.
 func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 	t.Parallel()
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")

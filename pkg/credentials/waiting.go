@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// waiting knows which events of this process an operator has to help, and what the Secrets they were tried with held: when
-// that changes, they are tried again at once instead of at their time (B8, E15).
+// waiting knows which events of this process an operator has to help, and what the Secrets they
+// were tried with held: when that changes, they are tried again at once instead of at their time
+// (B8, E15).
 type waiting struct {
 	mu     sync.Mutex
 	events map[string]trial
@@ -45,8 +46,8 @@ func newWaiting() *waiting {
 	return &waiting{events: map[string]trial{}, latest: map[types.NamespacedName]content{}}
 }
 
-// contentOf is the content that a read saw, false if the answer tells nothing of it. Metadata does not count: somebody may
-// write it every minute.
+// contentOf is the content that a read saw, false if the answer tells nothing of it. Metadata does
+// not count: somebody may write it every minute.
 func contentOf(secret *corev1.Secret, err error) (content, bool) {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -66,10 +67,11 @@ func contentOf(secret *corev1.Secret, err error) (content, bool) {
 	return content(sum.Sum(nil)), true
 }
 
-// add notes that an event was tried with what was seen and an operator has to help; login tells that its credentials are
-// why. It returns true if the event is to be tried again at once: skipped tells that a step of it that waits for an
-// operator was not tried, and what that one has waited for is another now. When none was skipped, what was seen is all that
-// the event waits because of: a Secret that is named no more must not wake it at every look.
+// add notes that an event was tried with what was seen and an operator has to help; login tells
+// that its credentials are why. It returns true if the event is to be tried again at once: skipped
+// tells that a step of it that waits for an operator was not tried, and what that one has waited
+// for is another now. When none was skipped, what was seen is all that the event waits because of:
+// a Secret that is named no more must not wake it at every look.
 func (w *waiting) add(event string, seen map[types.NamespacedName]content, login, skipped bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +88,8 @@ func (w *waiting) add(event string, seen map[types.NamespacedName]content, login
 	return known.again
 }
 
-// remove forgets an event and, if it waited because of its credentials, returns the others that wait because of the same.
+// remove forgets an event and, if it waited because of its credentials, returns the others that
+// wait because of the same.
 func (w *waiting) remove(event string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +117,7 @@ func (w *waiting) retry(event string) {
 	w.events[event] = known
 }
 
-// mended tells whether a wait for an operator may be over before its time.
+// mended reports whether a wait for an operator may be over before its time.
 func (w *waiting) mended(event, reason string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +138,8 @@ func (w *waiting) changed(known trial) bool {
 	return false
 }
 
-// secrets returns those that events wait because of, each once. Events that are not to be kept are forgotten.
+// secrets returns those that events wait because of, each once. Events that are not to be kept are
+// forgotten.
 func (w *waiting) secrets(keep func(event string) bool) []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// However many events wait for a Secret it is asked for once, and only those that were tried with something else wake.
+// However many events wait for a Secret it is asked for once, and only those that were tried with
+// something else wake.
 func TestOneLookForAllEventsOfASecret(t *testing.T) {
 	t.Parallel()
 	a, b := types.NamespacedName{Namespace: "ns", Name: "a"}, types.NamespacedName{Namespace: "ns", Name: "b"}
@@ -56,7 +57,8 @@ func TestOneLookForAllEventsOfASecret(t *testing.T) {
 	}
 }
 
-// What turns out to be mended for one event is tried for the others with the same credentials, and for no others.
+// What turns out to be mended for one event is tried for the others with the same credentials, and
+// for no others.
 func TestAnEventThatGoesOnFreesTheOthers(t *testing.T) {
 	t.Parallel()
 	app, lab := types.NamespacedName{Name: "app"}, types.NamespacedName{Name: "lab"}
@@ -77,7 +79,8 @@ func TestAnEventThatGoesOnFreesTheOthers(t *testing.T) {
 	}
 }
 
-// A step that was not tried must not be forgotten because another one has read the Secret meanwhile.
+// A step that was not tried must not be forgotten because another one has read the Secret
+// meanwhile.
 func TestASecretThatAnotherStepHasRead(t *testing.T) {
 	t.Parallel()
 	app := types.NamespacedName{Name: "app"}
@@ -91,8 +94,8 @@ func TestASecretThatAnotherStepHasRead(t *testing.T) {
 	}
 }
 
-// A Secret that the Repository named before holds the event no longer: whatever becomes of it, the event must not be tried
-// at every look.
+// A Secret that the Repository named before holds the event no longer: whatever becomes of it, the
+// event must not be tried at every look.
 func TestASecretThatIsNamedNoMore(t *testing.T) {
 	t.Parallel()
 	before, now := types.NamespacedName{Name: "before"}, types.NamespacedName{Name: "now"}

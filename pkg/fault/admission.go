@@ -6,8 +6,8 @@ import "regexp"
 
 // Admission is an admission webhook or policy that stood in the way, in words with few values.
 type Admission struct {
-	// Name is the webhook's or the ValidatingAdmissionPolicy's, BuiltIn for the API server's own plug-ins. Whoever runs
-	// the cluster chooses it.
+	// Name is the webhook's or the ValidatingAdmissionPolicy's, BuiltIn for the API server's own
+	// plug-ins. Whoever runs the cluster chooses it.
 	Name string
 	// Kind is one of the Admission constants.
 	Kind string
@@ -26,11 +26,13 @@ const (
 	AdmissionTimeout = "timeout"
 	// AdmissionExpired: its certificate is not valid now (K4).
 	AdmissionExpired = "expired"
-	// AdmissionUnknownAuthority: its certificate is not signed by the configuration's caBundle (K4).
+	// AdmissionUnknownAuthority: its certificate is not signed by the configuration's caBundle
+	// (K4).
 	AdmissionUnknownAuthority = "unknown_authority"
 	// AdmissionDenied: it judged the object and said no (K7, K10, K15).
 	AdmissionDenied = "denied"
-	// AdmissionFailed: it was reached and failed itself, or said no in the words of an outage (K8, K9).
+	// AdmissionFailed: it was reached and failed itself, or said no in the words of an outage (K8,
+	// K9).
 	AdmissionFailed = "failed"
 	// AdmissionOther: it could not be called for another reason, or answered rubbish (K3, K5, K6).
 	AdmissionOther = "other"

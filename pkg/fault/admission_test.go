@@ -4,7 +4,8 @@ package fault
 
 import "testing"
 
-// What stands in the way of a call is told by name and kind from the words of the API server (K1 to K10, K15).
+// What stands in the way of a call is told by name and kind from the words of the API server (K1 to
+// K10, K15).
 func TestAdmission(t *testing.T) {
 	const called = `Internal error occurred: failed calling webhook "w.example.com": failed to call webhook: Post "https://w.ns.svc:443/x?timeout=10s": `
 	cases := []struct {

@@ -26,7 +26,8 @@ func TestAnAnswerThatNestsDeeplyIsReadSoon(t *testing.T) {
 	}
 }
 
-// Whatever a Git service answers, it is never the author's fault, says a bounded text, and never asks to wait for ever.
+// Whatever a Git service answers, it is never the author's fault, says a bounded text, and never
+// asks to wait for ever.
 func FuzzFromHTTP(f *testing.F) {
 	for _, body := range []string{
 		"", "null", "[]", "<html>", `{"message":"Not Found","documentation_url":"https://docs.github.com"}`, `{"message":{"base":["is too long"]}}`,

@@ -15,22 +15,26 @@ import (
 )
 
 const (
-	// SecondaryLimitWait is the least wait after a limit that names no time (GitHub's documentation: "at least one minute").
+	// SecondaryLimitWait is the least wait after a limit that names no time (GitHub's
+	// documentation: "at least one minute").
 	SecondaryLimitWait = time.Minute
 	// resetMargin is added to a reset time, which has whole seconds.
 	resetMargin = time.Second
-	// maxLimitWait bounds what a header can make us wait; GitHub's limits are reset within the hour.
+	// maxLimitWait bounds what a header can make us wait; GitHub's limits are reset within the
+	// hour.
 	maxLimitWait = 2 * time.Hour
 )
 
-// FromHTTP classifies a Git service's answer by docs/errors.md: status and headers first, the body's text only where
-// that file marks it. resp is nil when there was no answer; body is what was read of it; err is what the client
-// returned, if anything. It is nil for 2xx (202 included: the caller knows what it means there) and 3xx without err,
-// except for a GraphQL answer that reports a rate limit (G4). Errors that carry a class keep it.
+// FromHTTP classifies a Git service's answer by docs/errors.md: status and headers first, the
+// body's text only where that file marks it. resp is nil when there was no answer; body is what was
+// read of it; err is what the client returned, if anything. It is nil for 2xx (202 included: the
+// caller knows what it means there) and 3xx without err, except for a GraphQL answer that reports a
+// rate limit (G4). Errors that carry a class keep it.
 //
-// It never gives Invalid: what a Git service does not accept is not the author's fault. A 404 is Operator; callers for
-// whom it means "absent" look before they classify. Reset times are measured from the answer's Date header, which is
-// free of clock skew, else from this machine's clock. Messages hold no URL query, no user info and no token.
+// It never gives Invalid: what a Git service does not accept is not the author's fault. A 404 is
+// Operator; callers for whom it means "absent" look before they classify. Reset times are measured
+// from the answer's Date header, which is free of clock skew, else from this machine's clock.
+// Messages hold no URL query, no user info and no token.
 func FromHTTP(resp *http.Response, body []byte, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -107,7 +111,11 @@ func (r *reply) unfinished() *Error {
 	case r.err == nil:
 		return nil
 	case r.resp.StatusCode >= http.StatusMultipleChoices && r.resp.StatusCode != http.StatusNotModified:
-		return r.make(Operator, ReasonGitMoved, "the service redirects to another place; was the repository renamed or moved?")
+		return r.make(
+			Operator,
+			ReasonGitMoved,
+			"the service redirects to another place; was the repository renamed or moved?",
+		)
 	}
 	f := fromNoAnswer(r.err)
 	f.Unknown = r.write
@@ -161,7 +169,8 @@ func (r *reply) refusedOrLimited() *Error {
 	return r.make(Operator, ReasonPermissionMissing, hint)
 }
 
-// secondaryWait: Retry-After, else a minute; and no earlier than the primary limit if that is used up as well.
+// secondaryWait: Retry-After, else a minute; and no earlier than the primary limit if that is used
+// up as well.
 func (r *reply) secondaryWait(exhausted bool) time.Duration {
 	wait := r.retryAfter()
 	if wait <= 0 {
@@ -216,7 +225,8 @@ func (r *reply) throttled(reason string, wait time.Duration) *Error {
 	return f
 }
 
-// make words "METHOD /path: 403 what the service said (hint)". GitLab's own words begin with the code.
+// make words "METHOD /path: 403 what the service said (hint)". GitLab's own words begin with the
+// code.
 func (r *reply) make(class Class, reason, hint string) *Error {
 	code := strconv.Itoa(r.resp.StatusCode) + " "
 	words := strings.TrimPrefix(r.said.message, code)

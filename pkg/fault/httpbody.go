@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// maxNesting is how deep words are looked for. Each level reads what is below it again: without a limit a small answer
-// that nests some thousand levels takes minutes.
+// maxNesting is how deep words are looked for. Each level reads what is below it again: without a
+// limit a small answer that nests some thousand levels takes minutes.
 const maxNesting = 4
 
-// said is what a Git service's JSON says for people; empty for anything else (an HTML page is no message).
+// said is what a Git service's JSON says for people; empty for anything else (an HTML page is no
+// message).
 type said struct {
 	message       string
 	documentation string
@@ -31,7 +32,11 @@ func parse(body []byte) said {
 	if json.Unmarshal(body, &raw) != nil {
 		return said{}
 	}
-	parts := slices.Concat(flatten(raw.Message, maxNesting), flatten(raw.Error, maxNesting), []string{raw.ErrorDescription})
+	parts := slices.Concat(
+		flatten(raw.Message, maxNesting),
+		flatten(raw.Error, maxNesting),
+		[]string{raw.ErrorDescription},
+	)
 	details, limited := details(raw.Errors)
 	parts = append(parts, details...)
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
@@ -42,7 +47,8 @@ func parse(body []byte) said {
 	}
 }
 
-// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}), so many levels deep.
+// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}),
+// so many levels deep.
 func flatten(raw json.RawMessage, levels int) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {

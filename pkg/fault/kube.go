@@ -27,22 +27,25 @@ const (
 	VerbDelete Verb = "delete"
 )
 
-// judges tells whether a refusal of this verb is about the author's text.
+// judges reports whether a refusal of this verb is about the author's text.
 func (v Verb) judges() bool { return v == VerbCreate || v == VerbDryRun }
 
-// writes tells whether a request that got no answer may have been applied.
+// writes reports whether a request that got no answer may have been applied.
 func (v Verb) writes() bool { return v != VerbRead && v != VerbDryRun }
 
-// QuotaRetry is how long a used-up ResourceQuota is waited for (K13): scenario C5 allows two minutes.
+// QuotaRetry is how long a used-up ResourceQuota is waited for (K13): scenario C5 allows two
+// minutes.
 const QuotaRetry = time.Minute
 
-// FromKube classifies an answer of the API server by docs/errors.md: code before reason before text. It is nil for
-// nil. The message is the API server's own words without what varies per attempt. Errors that carry a class keep it.
+// FromKube classifies an answer of the API server by docs/errors.md: code before reason before
+// text. It is nil for nil. The message is the API server's own words without what varies per
+// attempt. Errors that carry a class keep it.
 //
-// AlreadyExists and NotFound are for callers to test on err itself; left to this function they are Transient, except
-// where docs/errors.md knows better (K18, K19). The two denials of Tekton that say how far a run is (K37) are Conflict
-// with reason AlreadyStarted or AlreadyComplete: read the run again and decide from its state; if it is still wanted
-// the workqueue's backoff paces the next attempt, and it is never a verdict.
+// AlreadyExists and NotFound are for callers to test on err itself; left to this function they are
+// Transient, except where docs/errors.md knows better (K18, K19). The two denials of Tekton that
+// say how far a run is (K37) are Conflict with reason AlreadyStarted or AlreadyComplete: read the
+// run again and decide from its state; if it is still wanted the workqueue's backoff paces the next
+// attempt, and it is never a verdict.
 func FromKube(verb Verb, err error) *Error {
 	if err == nil {
 		return nil
@@ -65,7 +68,8 @@ func classify(verb Verb, err error) *Error {
 	return a.classify()
 }
 
-// AsOwn keeps a refusal of an object that the author did not write from becoming the author's failure.
+// AsOwn keeps a refusal of an object that the author did not write from becoming the author's
+// failure.
 func (e *Error) AsOwn() *Error {
 	if e.Class == Invalid {
 		e.Class, e.Remedy = Operator, ""
@@ -73,8 +77,9 @@ func (e *Error) AsOwn() *Error {
 	return e
 }
 
-// Believe returns what a denial that echoes an outage means once it is believed: Invalid when it judged the author's
-// text, else Operator. Callers believe it after 10 minutes (C11). Every other fault is returned as it is.
+// Believe returns what a denial that echoes an outage means once it is believed: Invalid when it
+// judged the author's text, else Operator. Callers believe it after 10 minutes (C11). Every other
+// fault is returned as it is.
 func (e *Error) Believe() *Error {
 	if e == nil || e.Reason != ReasonDenialEchoesOutage {
 		return e
@@ -198,7 +203,8 @@ func (a *answer) clientError(code int32) *Error {
 	return a.make(Transient, ReasonUnknownCode, a.verb.writes())
 }
 
-// forbidden: K12, K13, K15, K16, K17. A 403 for another reason than the API server's own is never the author's.
+// forbidden: K12, K13, K15, K16, K17. A 403 for another reason than the API server's own is never
+// the author's.
 func (a *answer) forbidden() *Error {
 	switch {
 	case apierrors.HasStatusCause(a.err, corev1.NamespaceTerminatingCause):

@@ -2,9 +2,11 @@
 
 package fault
 
-// The reasons that FromKube and FromHTTP give. They are part of the API: conditions, metrics and texts use them.
+// The reasons that FromKube and FromHTTP give. They are part of the API: conditions, metrics and
+// texts use them.
 const (
-	// ReasonWebhookUnavailable: an admission or conversion webhook could not be called (K1 to K6). WebhookName names it.
+	// ReasonWebhookUnavailable: an admission or conversion webhook could not be called (K1 to K6).
+	// WebhookName names it.
 	ReasonWebhookUnavailable = "AdmissionWebhookUnavailable"
 	// ReasonWebhookFailed: a webhook was reached and failed itself (K8).
 	ReasonWebhookFailed = "AdmissionWebhookFailed"
@@ -22,14 +24,16 @@ const (
 	ReasonForbidden = "Forbidden"
 	// ReasonQuota: a ResourceQuota is used up (K13).
 	ReasonQuota = "QuotaExceeded"
-	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never recorded.
+	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never
+	// recorded.
 	ReasonBusy = "Busy"
 	// ReasonPullRequestEvent: a push waits for the event of the pull request that has the same
 	// commit.
 	ReasonPullRequestEvent = "PullRequestEvent"
 	// ReasonConcurrencyLimit: as many runs of the Repository are there as may be.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
-	// ReasonUnhandled: nothing turned an Invalid or Ignored fault into an answer or an end; a defect of Plumbline.
+	// ReasonUnhandled: nothing turned an Invalid or Ignored fault into an answer or an end; a
+	// defect of Plumbline.
 	ReasonUnhandled = "Unhandled"
 	// ReasonNamespaceTerminating: nothing can be created any more (K16).
 	ReasonNamespaceTerminating = "NamespaceTerminating"
@@ -43,7 +47,8 @@ const (
 	ReasonConflict = "Conflict"
 	// ReasonAlreadyExists: it exists and the caller did not interpret it (K22, K23).
 	ReasonAlreadyExists = "AlreadyExists"
-	// ReasonAlreadyStarted and ReasonAlreadyComplete: Tekton refuses an update of a run in this state (K37).
+	// ReasonAlreadyStarted and ReasonAlreadyComplete: Tekton refuses an update of a run in this
+	// state (K37).
 	ReasonAlreadyStarted  = "AlreadyStarted"
 	ReasonAlreadyComplete = "AlreadyComplete"
 	// ReasonStoreFull: etcd has no space left (K26).
@@ -71,7 +76,8 @@ const (
 	ReasonRateLimited = "RateLimited"
 	// ReasonSecondaryRateLimited: GitHub's secondary limit (G2, G3).
 	ReasonSecondaryRateLimited = "SecondaryRateLimited"
-	// ReasonCredentialsMissing: there are no credentials for the Git service, in the Secret or at all.
+	// ReasonCredentialsMissing: there are no credentials for the Git service, in the Secret or at
+	// all.
 	ReasonCredentialsMissing = "CredentialsMissing"
 	// ReasonCredentialsInvalid: what stands there cannot be credentials.
 	ReasonCredentialsInvalid = "CredentialsInvalid"
@@ -79,7 +85,8 @@ const (
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonCredentialsRefused: the Git service does not accept the credentials (G5, L2).
 	ReasonCredentialsRefused = "CredentialsRefused"
-	// ReasonPermissionMissing: the credentials lack a permission, or a policy of the service stops them (G6, L3).
+	// ReasonPermissionMissing: the credentials lack a permission, or a policy of the service stops
+	// them (G6, L3).
 	ReasonPermissionMissing = "PermissionMissing"
 	// ReasonGitConflict: the Git service is busy with the same thing (G9, L5).
 	ReasonGitConflict = "GitServiceConflict"
@@ -87,11 +94,14 @@ const (
 	ReasonCommitUnknown = "CommitUnknown"
 	// ReasonNotClaimedYet: a Repository names a URL, and no controller has decided yet whose it is.
 	ReasonNotClaimedYet = "NotClaimedYet"
-	// ReasonTeamNotFound: the service has no team or group of a name that settings.policy lists, or does not show it to us.
+	// ReasonTeamNotFound: the service has no team or group of a name that settings.policy lists, or
+	// does not show it to us.
 	ReasonTeamNotFound = "TeamNotFound"
-	// ReasonNotConfirmed: the service that does not sign its deliveries does not say (yet) what one of them does.
+	// ReasonNotConfirmed: the service that does not sign its deliveries does not say (yet) what one
+	// of them does.
 	ReasonNotConfirmed = "NotConfirmed"
-	// ReasonGitRejected: the Git service does not accept what we sent: our bug, never the author's run (G10).
+	// ReasonGitRejected: the Git service does not accept what we sent: our bug, never the author's
+	// run (G10).
 	ReasonGitRejected = "RejectedByGitService"
 	// ReasonGitUnavailable: 5xx (G12, L7).
 	ReasonGitUnavailable = "GitServiceUnavailable"
@@ -101,10 +111,13 @@ const (
 	ReasonGitGone = "GoneAtGitService"
 	// ReasonGitMoved: the repository has another name now (G8).
 	ReasonGitMoved = "MovedAtGitService"
-	// ReasonInstallationGone: the Git service says for certain that the App is not installed there any more (G8).
+	// ReasonInstallationGone: the Git service says for certain that the App is not installed there
+	// any more (G8).
 	ReasonInstallationGone = "InstallationGone"
-	// ReasonOtherAddress: a web address that is none of the Git service's files, whoever asks for it.
+	// ReasonOtherAddress: a web address that is none of the Git service's files, whoever asks for
+	// it.
 	ReasonOtherAddress = "OtherAddress"
-	// ReasonTransition: GitLab's state machine does not allow the step: read it back and compare (L6).
+	// ReasonTransition: GitLab's state machine does not allow the step: read it back and compare
+	// (L6).
 	ReasonTransition = "StatusTransition"
 )

@@ -2,8 +2,8 @@
 
 package fault
 
-// remedy is what has to be done about an answer of the API server whose words do not say it; empty where they do, and where
-// nobody has to do anything.
+// remedy is what has to be done about an answer of the API server whose words do not say it; empty
+// where they do, and where nobody has to do anything.
 func (e *Error) remedy() string {
 	switch e.Reason {
 	case ReasonWebhookUnavailable:

@@ -34,8 +34,8 @@ func echoesOutage(text string) bool {
 		"client rate limiter Wait", "no such host")
 }
 
-// isWebhookCall: K1 to K6, the webhook was not reached or answered rubbish. It words the reason only; the class comes
-// from the code.
+// isWebhookCall: K1 to K6, the webhook was not reached or answered rubbish. It words the reason
+// only; the class comes from the code.
 func isWebhookCall(text string) bool {
 	return contains(text, `failed calling webhook "`, "conversion webhook for ")
 }
@@ -100,8 +100,8 @@ func isTransition(text string) bool { return contains(text, "Cannot transition s
 var webhookName = regexp.MustCompile(
 	`failed calling webhook "([^"]+)"|admission webhook "([^"]+)"|(conversion webhook for [^,]+, Kind=\S+)`)
 
-// WebhookName returns the name of the admission webhook an API server's message is about, in words for conversion
-// webhooks, or "" if it names none.
+// WebhookName returns the name of the admission webhook an API server's message is about, in words
+// for conversion webhooks, or "" if it names none.
 func WebhookName(message string) string {
 	for _, group := range webhookName.FindStringSubmatch(message) {
 		if group != "" && !strings.HasPrefix(group, "failed ") && !strings.HasPrefix(group, "admission ") {
@@ -120,7 +120,8 @@ var (
 	streamID = regexp.MustCompile(`(LastStreamID=|stream ID )\d+`)
 	// exceeded quota: q, requested: a=1, used: a=5, limited: a=5: usage moves while we wait.
 	quotaUsed = regexp.MustCompile(`, used: \S+, limited:`)
-	// received invalid webhook response: expected response.uid="713a753e-…", got "": each question has an id of its own.
+	// received invalid webhook response: expected response.uid="713a753e-…", got "": each question
+	// has an id of its own.
 	reviewUID = regexp.MustCompile(`expected response\.uid="[^"]*"`)
 	// GitHub's invitation to quote a request id and a time.
 	support = regexp.MustCompile(`\s*If you reach out to GitHub Support[^\n]*`)
@@ -129,10 +130,12 @@ var (
 	query    = regexp.MustCompile(`(https?://[^\s"'?]+)\?[^\s"']*`)
 	// Tokens of GitHub and GitLab, JWTs, and anything that follows the word Bearer.
 	token = regexp.MustCompile(
-		`\b(gh[opsur]_|github_pat_|gl[a-z]{2,5}-)[A-Za-z0-9_.=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+|\b[Bb]earer\s+[\w.=+/-]{8,}`)
+		`\b(gh[opsur]_|github_pat_|gl[a-z]{2,5}-)[A-Za-z0-9_.=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+|\b[Bb]earer\s+[\w.=+/-]{8,}`,
+	)
 )
 
-// stable takes out of an API server's message what varies from one attempt to the next, and no more.
+// stable takes out of an API server's message what varies from one attempt to the next, and no
+// more.
 func stable(message string) string {
 	message = sourcePort.ReplaceAllString(message, "$1 $2->")
 	message = currentTime.ReplaceAllString(message, "current time is ")

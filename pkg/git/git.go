@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package git is what a Git service says about a repository, as values: whoever decides with them need not know how they
-// were learnt.
+// Package git is what a Git service says about a repository, as values: whoever decides with them
+// need not know how they were learnt.
 package git
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Lag is for how long after a commit was learnt a Git service's answer may be of before. Its replicas lag up to 20 s; the rest is for the
-// clocks of the processes that note the times.
+// Lag is for how long after a commit was learnt a Git service's answer may be of before. Its
+// replicas lag up to 20 s; the rest is for the clocks of the processes that note the times.
 const Lag = 30 * time.Second
 
 // Head is the complete revision an event is about.
@@ -24,7 +24,8 @@ type Head struct {
 	Project v1alpha1.Project
 	// Ref is the branch or tag whose head SHA was: GitEventSpec.headRef.
 	Ref string
-	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in the merge request.
+	// PullRequest is the event's, nil for pushes. GitLab shows verdicts on forks in the fork, or in
+	// the merge request.
 	PullRequest *v1alpha1.PullRequest
 }
 

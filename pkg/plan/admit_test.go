@@ -12,11 +12,12 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S10: who may start the event of a pull request, and whom the Git service is asked about, each account once.
+// S10: who may start the event of a pull request, and whom the Git service is asked about, each
+// account once.
 func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
@@ -82,7 +83,8 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	}
 }
 
-// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger by the delivery is one.
+// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger
+// by the delivery is one.
 func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored

@@ -16,11 +16,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// happening is something that happened to a stranger's pull request, in tenths of a second: a push, that it was opened again, or a writer's
-// command. It is received and planned later.
+// happening is something that happened to a stranger's pull request, in tenths of a second: a push,
+// that it was opened again, or a writer's command. It is received and planned later.
 type happening struct {
 	kind, by                   string // by is who pushes
 	base                       string // the target branch, as a push tells it
@@ -75,8 +75,10 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
 }
 
-// S21, B12 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit of a stranger runs but one that was the head before a
-// writer's command was written. In each second seed nothing is signed, deliveries lie about heads and times, and the Git service tells them.
+// S21, B12 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit
+// of a stranger runs but one that was the head before a writer's command was written. In each
+// second seed nothing is signed, deliveries lie about heads and times, and the Git service tells
+// them.
 func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	t.Parallel()
 	ran, declined := 0, 0
@@ -116,7 +118,7 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	}
 }
 
-// wasHead tells whether a commit became the head before a moment.
+// wasHead reports whether a commit became the head before a moment.
 func wasHead(all []*happening, sha string, moment int) bool {
 	return slices.ContainsFunc(all, func(h *happening) bool { return h.kind == "push" && h.sha == sha && h.at < moment })
 }
@@ -144,7 +146,8 @@ func lies(forging *rand.Rand, event *v1alpha1.GitEvent, all []*happening) *v1alp
 type seeds struct {
 	// forging makes deliveries lie, unless it is nil.
 	forging *rand.Rand
-	// remember is the setting; fired is when the writer may write no more, and touched what commits have otherwise than others.
+	// remember is the setting; fired is when the writer may write no more, and touched what commits
+	// have otherwise than others.
 	remember bool
 	fired    int
 	touched  map[string]string
@@ -157,7 +160,7 @@ func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	if s.fired > 0 && h.planned >= s.fired {
 		w.writers = ""
 	}
-	var known []records.Record
+	var known []history.Record
 	for _, other := range all {
 		if other.at <= h.planned {
 			w.moved = other.sha
@@ -172,7 +175,7 @@ func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 		if s.forging != nil {
 			event = lies(s.forging, event, all)
 		}
-		known = append(known, records.Record{Event: event})
+		known = append(known, history.Record{Event: event})
 	}
 	in := forked()
 	in.Event.Name, in.Event.Spec = h.event.Name, &h.event.Spec
@@ -185,7 +188,7 @@ func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	config := *in.Config
 	config.RememberApprovals, in.Config = s.remember, &config
 	sources := w.sources()
-	sources.Records = func(context.Context) ([]records.Record, error) { return known, nil }
+	sources.Records = func(context.Context) ([]history.Record, error) { return known, nil }
 	made, err := plan.Make(t.Context(), in, sources)
 	if err != nil {
 		t.Fatal(err)

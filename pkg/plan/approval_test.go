@@ -12,9 +12,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const laterSHA = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -25,15 +25,15 @@ func second(n int) *metav1.Time {
 }
 
 // onRecord is a recorded event of the pull request: its head at a second, and what became of it.
-func onRecord(name, sha string, happened int, disposition v1alpha1.Disposition) records.Record {
+func onRecord(name, sha string, happened int, disposition v1alpha1.Disposition) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *forked().Event.Spec}
 	e.Spec.SHA, e.Spec.HappenedAt, e.Spec.ReceivedAt = sha, second(happened), *second(happened)
 	e.Status = v1alpha1.GitEventStatus{Disposition: disposition, Plan: &v1alpha1.Plan{HeadSHA: sha}}
-	return records.Record{Event: e}
+	return history.Record{Event: e}
 }
 
 // approvedBefore is a comment that approved a commit.
-func approvedBefore(sha, base string) records.Record {
+func approvedBefore(sha, base string) history.Record {
 	r := onRecord("comment-1", sha, 3, v1alpha1.DispositionRuns)
 	r.Event.Spec.Comment, r.Event.Spec.SHA = &v1alpha1.Comment{ID: 1}, ""
 	r.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", Event: "comment-1", BaseRef: base, HeadProjectID: 99}
@@ -74,37 +74,37 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 		in      plan.Input
 		said    string
 		head    string
-		known   []records.Record
+		known   []history.Record
 		writers string
 		by      string // who approved, "" if it does not run
 		why     string // part of the message if it does not
 	}{
-		"a writer approves":  {saying("member"), "/ok-to-test", sha, []records.Record{opened}, "member", "member", ""},
-		"naming the commit":  {saying("member"), "/ok-to-test " + sha[:12], sha, []records.Record{opened}, "member", "member", ""},
-		"naming another one": {saying("member"), "/ok-to-test " + laterSHA, sha, []records.Record{opened}, "member", "", "the head of the pull request is " + sha},
-		"by /test":           {saying("member"), "/test", sha, []records.Record{opened}, "member", "member", ""},
-		"and asks for something else in the same comment": {saying("member"), "/ok-to-test\n/cancel", sha, []records.Record{opened}, "member", "", ""},
-		"the head moved":                      {saying("member"), "/ok-to-test", laterSHA, []records.Record{opened, moved}, "member", "", "was not " + laterSHA},
-		"the head moved and nobody knows yet": {saying("member"), "/test", laterSHA, []records.Record{opened}, "member", "", "was not " + laterSHA},
+		"a writer approves":  {saying("member"), "/ok-to-test", sha, []history.Record{opened}, "member", "member", ""},
+		"naming the commit":  {saying("member"), "/ok-to-test " + sha[:12], sha, []history.Record{opened}, "member", "member", ""},
+		"naming another one": {saying("member"), "/ok-to-test " + laterSHA, sha, []history.Record{opened}, "member", "", "the head of the pull request is " + sha},
+		"by /test":           {saying("member"), "/test", sha, []history.Record{opened}, "member", "member", ""},
+		"and asks for something else in the same comment": {saying("member"), "/ok-to-test\n/cancel", sha, []history.Record{opened}, "member", "", ""},
+		"the head moved":                      {saying("member"), "/ok-to-test", laterSHA, []history.Record{opened, moved}, "member", "", "was not " + laterSHA},
+		"the head moved and nobody knows yet": {saying("member"), "/test", laterSHA, []history.Record{opened}, "member", "", "was not " + laterSHA},
 		"nothing is on record":                {saying("member"), "/ok-to-test", sha, nil, "member", "", "/ok-to-test " + sha},
-		"the author":                          {saying("author"), "/ok-to-test", sha, []records.Record{opened}, "author", "", "cannot approve it"},
-		"a stranger":                          {saying("eve"), "/ok-to-test", sha, []records.Record{opened}, "", "", "no write access"},
-		"the commit has to be named":          {requiring(saying("member")), "/ok-to-test", sha, []records.Record{opened}, "member", "", "require-ok-to-test-sha"},
-		"the commit has to be named, and /test names none": {requiring(saying("member")), "/test", sha, []records.Record{opened}, "member", "", "require-ok-to-test-sha"},
-		"the commit has to be named, and is":               {requiring(saying("member")), "/ok-to-test " + sha, sha, []records.Record{opened}, "member", "member", ""},
-		"it is approved already":                           {saying("other"), "/test", sha, []records.Record{opened, approvedBefore(sha, "main")}, "other", "member", ""},
-		"another commit was approved":                      {event(), "", "", []records.Record{opened, approvedBefore(laterSHA, "main")}, "member", "", "no write access"},
-		"it is opened again after the approval":            {event(), "", "", []records.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
-		"it goes to another branch now":                    {event(), "", "", []records.Record{opened, approvedBefore(sha, "release")}, "member", "", "no write access"},
-		"a writer labels it after the approval":            {event(label), "", "", []records.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
-		"a stranger labels it after the approval":          {event(label), "", "", []records.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access"},
-		"a writer remarks on it":                           {saying("member"), "nice", sha, []records.Record{opened}, "member", "", "no write access"},
+		"the author":                          {saying("author"), "/ok-to-test", sha, []history.Record{opened}, "author", "", "cannot approve it"},
+		"a stranger":                          {saying("eve"), "/ok-to-test", sha, []history.Record{opened}, "", "", "no write access"},
+		"the commit has to be named":          {requiring(saying("member")), "/ok-to-test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
+		"the commit has to be named, and /test names none": {requiring(saying("member")), "/test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
+		"the commit has to be named, and is":               {requiring(saying("member")), "/ok-to-test " + sha, sha, []history.Record{opened}, "member", "member", ""},
+		"it is approved already":                           {saying("other"), "/test", sha, []history.Record{opened, approvedBefore(sha, "main")}, "other", "member", ""},
+		"another commit was approved":                      {event(), "", "", []history.Record{opened, approvedBefore(laterSHA, "main")}, "member", "", "no write access"},
+		"it is opened again after the approval":            {event(), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
+		"it goes to another branch now":                    {event(), "", "", []history.Record{opened, approvedBefore(sha, "release")}, "member", "", "no write access"},
+		"a writer labels it after the approval":            {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
+		"a stranger labels it after the approval":          {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access"},
+		"a writer remarks on it":                           {saying("member"), "nice", sha, []history.Record{opened}, "member", "", "no write access"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
 			sources := w.sources()
-			sources.Records = func(context.Context) ([]records.Record, error) { w.ask("records"); return c.known, nil }
+			sources.Records = func(context.Context) ([]history.Record, error) { w.ask("records"); return c.known, nil }
 			made, err := plan.Make(t.Context(), c.in, sources)
 			if err != nil {
 				t.Fatal(err)
@@ -128,8 +128,9 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 	}
 }
 
-// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a writer. If nothing is on record of it, what
-// is its head now may have come after the comment: it does not run, whatever the comment says, unless that names it in full.
+// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a
+// writer. If nothing is on record of it, what is its head now may have come after the comment: it
+// does not run, whatever the comment says, unless that names it in full.
 func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 	t.Parallel()
 	for said, c := range map[string]struct {
@@ -147,7 +148,7 @@ func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 		if c.here {
 			in = commentedHere()
 		}
-		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []records.Record{}}
+		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []history.Record{}}
 		made := w.make(t, in)
 		if len(made.Runs) != c.runs || c.runs == 0 && !strings.Contains(made.Message, "/ok-to-test "+sha) {
 			t.Errorf("%q in the repository itself %t: %d runs, %s %q", said, c.here, len(made.Runs), made.Reason, made.Message)
@@ -155,7 +156,8 @@ func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 	}
 }
 
-// Who names a commit that is not the head has meant another one, also on a pull request that needs no approval.
+// Who names a commit that is not the head has meant another one, also on a pull request that needs
+// no approval.
 func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
@@ -169,20 +171,21 @@ func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 	}
 }
 
-// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries say, and nothing runs while it cannot be asked.
+// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries
+// say, and nothing runs while it cannot be asked.
 func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
 	t.Parallel()
 	version := func(sha string, since int) git.Version { return git.Version{SHA: sha, Since: second(since).Time} }
 	for name, c := range map[string]struct {
-		known    []records.Record
+		known    []history.Record
 		versions []git.Version
 		runs     bool
 	}{
 		"the head was there before the comment":                {nil, []git.Version{version(sha, 1)}, true},
-		"a delivery says that it came later":                   {[]records.Record{onRecord("forged", sha, 7, "")}, []git.Version{version(sha, 1)}, true},
-		"a delivery says that there was another one":           {[]records.Record{onRecord("forged", laterSHA, 4, "")}, []git.Version{version(sha, 1)}, true},
-		"it came later, and a delivery says that it was there": {[]records.Record{onRecord("forged", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 1)}, false},
-		"it was pushed back after another one":                 {[]records.Record{onRecord("held", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 3), version(sha, 1)}, false},
+		"a delivery says that it came later":                   {[]history.Record{onRecord("forged", sha, 7, "")}, []git.Version{version(sha, 1)}, true},
+		"a delivery says that there was another one":           {[]history.Record{onRecord("forged", laterSHA, 4, "")}, []git.Version{version(sha, 1)}, true},
+		"it came later, and a delivery says that it was there": {[]history.Record{onRecord("forged", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 1)}, false},
+		"it was pushed back after another one":                 {[]history.Record{onRecord("held", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 3), version(sha, 1)}, false},
 		"it came in the second of the comment":                 {nil, []git.Version{version(sha, 5)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +196,7 @@ func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
 			}
 		})
 	}
-	w := &world{writers: "member", said: "/ok-to-test", moved: sha, records: []records.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
+	w := &world{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
 	if made, err := plan.Make(t.Context(), saying("member"), w.sources()); err == nil || made.Disposition != "" {
 		t.Errorf("%v, %+v: what is not known is waited for", err, made)
 	}
@@ -212,7 +215,8 @@ func updated(before string) plan.Input {
 	return in
 }
 
-// A stranger's command asks for nothing on record; neither does a pull request that is allowed by itself and was just opened.
+// A stranger's command asks for nothing on record; neither does a pull request that is allowed by
+// itself and was just opened.
 func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -231,9 +235,9 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 			t.Parallel()
 			w := &world{writers: c.writers, said: "/ok-to-test", moved: sha}
 			sources := w.sources()
-			sources.Records = func(context.Context) ([]records.Record, error) {
+			sources.Records = func(context.Context) ([]history.Record, error) {
 				w.ask("records")
-				return []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)}, nil
+				return []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)}, nil
 			}
 			made, err := plan.Make(t.Context(), c.in, sources)
 			if err != nil || w.count("records") != c.asked || made.EndsPending != (c.asked > 0) || made.Approval != nil {
@@ -243,7 +247,7 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 	}
 	w := &world{writers: "member", said: "/ok-to-test", moved: sha}
 	sources := w.sources()
-	sources.Records = func(context.Context) ([]records.Record, error) { return nil, down() }
+	sources.Records = func(context.Context) ([]history.Record, error) { return nil, down() }
 	if made, err := plan.Make(t.Context(), saying("member"), sources); err == nil || made.Disposition != "" {
 		t.Errorf("%v, %+v: what is not known is waited for", err, made)
 	}

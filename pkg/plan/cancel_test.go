@@ -22,7 +22,8 @@ func happened(in plan.Input) plan.Input {
 	return in
 }
 
-// S26: who may write ends runs of a pull request, and its author of that one. Nothing is read, started or shown on the commit.
+// S26: who may write ends runs of a pull request, and its author of that one. Nothing is read,
+// started or shown on the commit.
 func TestACommandCancels(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 )
 
 // draft is what the pipelines of an event are made from, and the runs as far as they are made.
@@ -24,7 +24,8 @@ type draft struct {
 	references resolve.References // nil when they are not followed
 	runs       runs
 	work       work
-	// wanted are the names of the pipelines that a command names, by the definitions'; nil for everything else.
+	// wanted are the names of the pipelines that a command names, by the definitions'; nil for
+	// everything else.
 	wanted map[string]bool
 	retest retest
 }
@@ -38,12 +39,13 @@ type candidate struct {
 	decision *Decision
 	// selection is what its annotations say.
 	selection match.Decision
-	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it waits for (the rest).
+	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it
+	// waits for (the rest).
 	err error
 }
 
-// choose decides about every definition that is open and renders the selected ones. What has to wait stays open and keeps
-// none of the others waiting (B3, B4).
+// choose decides about every definition that is open and renders the selected ones. What has to
+// wait stays open and keeps none of the others waiting (B3, B4).
 func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
 	if end := d.nameUnknown(decisions); end != "" {
@@ -66,8 +68,11 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	}
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
 	if len(d.runs.all) == 0 && d.retest.left > 0 {
-		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf("of %d pipelines for this event none has a latest run on this commit that ended without success: "+
-			"a command that names one starts it all the same", d.retest.left)
+		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
+			"of %d pipelines for this event none has a latest run on this commit that ended without success: "+
+				"a command that names one starts it all the same",
+			d.retest.left,
+		)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
 	return nil
@@ -101,8 +106,8 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	return nil
 }
 
-// candidates returns a decision for each definition, in their order, and those that are open. The commit is pinned, so that
-// they are the same definitions at each attempt.
+// candidates returns a decision for each definition, in their order, and those that are open. The
+// commit is pinned, so that they are the same definitions at each attempt.
 func (d *draft) candidates() ([]Decision, []*candidate) {
 	place := func(d Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
 	decided := map[string]Decision{}
@@ -122,14 +127,17 @@ func (d *draft) candidates() ([]Decision, []*candidate) {
 			decisions[i] = known
 		}
 		if decisions[i].Open {
-			open = append(open, &candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]})
+			open = append(
+				open,
+				&candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]},
+			)
 		}
 	}
 	return decisions, open
 }
 
-// waiting returns what the candidates wait for: what is tried again soonest speaks for the others, whose times count as
-// well; nil when none waits.
+// waiting returns what the candidates wait for: what is tried again soonest speaks for the others,
+// whose times count as well; nil when none waits.
 func waiting(candidates []*candidate) error {
 	var waits []error
 	for _, c := range candidates {
@@ -141,7 +149,10 @@ func waiting(candidates []*candidate) error {
 		return nil
 	}
 	soonest := slices.MinFunc(waits, func(a, b error) int {
-		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class), cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
+		return cmp.Or(
+			cmp.Compare(fault.Of(a).Class, fault.Of(b).Class),
+			cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter),
+		)
 	})
 	return fault.Among(soonest, waits...)
 }
@@ -150,9 +161,21 @@ func waiting(candidates []*candidate) error {
 func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, message string) {
 	switch {
 	case runs > 0:
-		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event", runs, definitions, Definitions)
+		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf(
+			"%d of %d pipelines in %s are for this event",
+			runs,
+			definitions,
+			Definitions,
+		)
 	case definitions == 0:
-		return v1alpha1.DispositionIgnored, "NoPipelines", fmt.Sprintf("the commit has no PipelineRun in a .yaml or .yml file of %s", Definitions)
+		return v1alpha1.DispositionIgnored, "NoPipelines", fmt.Sprintf(
+			"the commit has no PipelineRun in a .yaml or .yml file of %s",
+			Definitions,
+		)
 	}
-	return v1alpha1.DispositionIgnored, "NoMatch", fmt.Sprintf("none of the %d pipelines in %s is for this event", definitions, Definitions)
+	return v1alpha1.DispositionIgnored, "NoMatch", fmt.Sprintf(
+		"none of the %d pipelines in %s is for this event",
+		definitions,
+		Definitions,
+	)
 }

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 const (
@@ -27,7 +27,8 @@ const (
 	maxShown  = 64
 )
 
-// heard is what a comment asks for, nil for every other event; malformed is why it cannot be done as it is written.
+// heard is what a comment asks for, nil for every other event; malformed is why it cannot be done
+// as it is written.
 type heard struct {
 	command   *command.Command
 	malformed *fault.Error
@@ -35,9 +36,10 @@ type heard struct {
 	cancelsRun bool
 }
 
-// hear learns what a comment says. One with a command is an event of the command's type from here on, and it ends here if whoever
-// wrote it may not write: before anything is read that a stranger could have us read (S17). A service that signs nothing has not
-// said yet that the comment is theirs: that only keeps a comment from ending here.
+// hear learns what a comment says. One with a command is an event of the command's type from here
+// on, and it ends here if whoever wrote it may not write: before anything is read that a stranger
+// could have us read (S17). A service that signs nothing has not said yet that the comment is
+// theirs: that only keeps a comment from ending here.
 func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	if p.spec.Comment == nil {
 		return nil, nil
@@ -79,9 +81,11 @@ func withLineFeeds(comment string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 }
 
-// startsFailed tells whether a command starts what is for it as far as it has not run with success.
+// startsFailed reports whether a command starts what is for it as far as it has not run with
+// success.
 func (p *planner) startsFailed() bool {
-	return p.command != nil && p.malformed == nil && (p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
+	return p.command != nil && p.malformed == nil &&
+		(p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
 }
 
 // first waits until what ran can be read without somebody else deciding by the same.
@@ -138,17 +142,19 @@ func (p *planner) asks() string {
 	return string(asked)
 }
 
-// unanswered reports whether the command is a /cancel of the pull request's author that is not known
-// to end a run, and the author has no other right, or nobody knows what there is to end.
+// unanswered reports whether the command is a /cancel of the pull request's author that is not
+// known to end a run, and the author has no other right, or nobody knows what there is to end.
 func (p *planner) unanswered() bool {
 	own := p.command.Kind == command.Cancel && strings.EqualFold(p.spec.Sender, p.spec.PullRequest.Author)
 	return own && !p.cancelsRun && (p.Untrusted || p.Cancels == nil)
 }
 
-// remark tells whether the event is a comment without a command. Only pipelines with on-comment are for it.
+// remark reports whether the event is a comment without a command. Only pipelines with on-comment
+// are for it.
 func (p *planner) remark() bool { return p.spec.Comment != nil && p.command == nil }
 
-// endCommand ends a command of somebody who may write and that cannot be done, nil if the event goes on.
+// endCommand ends a command of somebody who may write and that cannot be done, nil if the event
+// goes on.
 func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 	if p.command == nil {
 		return nil, nil
@@ -185,7 +191,11 @@ func (p *planner) badArgument() string {
 		case secret[name]:
 			return shown(name) + " has its value from a secret, which no comment replaces"
 		case !declared[name]:
-			return fmt.Sprintf("the Repository has no param %s in spec.params. Those that can be set: %s", shown(name), listed(slices.Sorted(maps.Keys(declared))))
+			return fmt.Sprintf(
+				"the Repository has no param %s in spec.params. Those that can be set: %s",
+				shown(name),
+				listed(slices.Sorted(maps.Keys(declared))),
+			)
 		}
 	}
 	return ""
@@ -203,18 +213,19 @@ func (p *planner) arguments() []template.Param {
 	return all
 }
 
-// named tells whether a command names pipelines.
+// named reports whether a command names pipelines.
 func (p *planner) named() bool { return p.command != nil && len(p.command.Names) > 0 }
 
-// anyName tells whether a name starts its pipeline whatever the annotations say (S20). Whoever can change the definitions of a pull
-// request could change the annotations as well; those of the default branch restrict.
+// anyName reports whether a name starts its pipeline whatever the annotations say (S20). Whoever
+// can change the definitions of a pull request could change the annotations as well; those of the
+// default branch restrict.
 func (p *planner) anyName() bool {
 	settings := p.Repository.Spec.Settings
 	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
 }
 
-// nameUnknown finds the definitions that a command names. If it names one that there is not, every decision is closed and the
-// answer says so: whoever asked can ask again, and nothing runs twice.
+// nameUnknown finds the definitions that a command names. If it names one that there is not, every
+// decision is closed and the answer says so: whoever asked can ask again, and nothing runs twice.
 func (d *draft) nameUnknown(decisions []Decision) string {
 	if !d.named() {
 		return ""
@@ -241,10 +252,16 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 	for i := range decisions {
 		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that there is not, so it starts nothing"
 	}
-	return fmt.Sprintf("nothing was started: %s has no pipeline called %s. There are: %s", Definitions, listed(unknown), listed(slices.Sorted(maps.Keys(known))))
+	return fmt.Sprintf(
+		"nothing was started: %s has no pipeline called %s. There are: %s",
+		Definitions,
+		listed(unknown),
+		listed(slices.Sorted(maps.Keys(known))),
+	)
 }
 
-// nameOf is what people call a definition, its placeholders replaced as far as that is known without asking anybody.
+// nameOf is what people call a definition, its placeholders replaced as far as that is known
+// without asking anybody.
 func (d *draft) nameOf(definition resolve.Definition) string {
 	return d.facts.scope.Known(definition.Name)
 }

@@ -13,9 +13,9 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const pulls = "[pull_request]"
@@ -130,7 +130,7 @@ func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
 		}
 	}
 	w := written("/test")
-	w.writers, w.records = "member", []records.Record{} // and the pull request is a stranger's
+	w.writers, w.records = "member", []history.Record{} // and the pull request is a stranger's
 	if made := w.make(t, commented()); made.Reason != "NotApproved" || w.count("files") != 0 || w.count("access of member") != 1 {
 		t.Errorf("%+v, asked %v", made, w.asked)
 	}
@@ -163,7 +163,8 @@ func TestCommandsBeginWithTheRepositorysPrefix(t *testing.T) {
 	}
 }
 
-// S20: definitions that whoever opened the pull request could not change say which pipelines a name starts.
+// S20: definitions that whoever opened the pull request could not change say which pipelines a name
+// starts.
 func TestDefinitionsOfTheDefaultBranchRestrictNames(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -232,7 +233,8 @@ func TestACommandTellsWhatItCannotStart(t *testing.T) {
 	}
 }
 
-// A command is planned again like any event: what is open is decided at the same commit, and asked for by nobody new.
+// A command is planned again like any event: what is open is decided at the same commit, and asked
+// for by nobody new.
 func TestACommandThatWaitsStaysOne(t *testing.T) {
 	t.Parallel()
 	w := written("/test later build")

@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // remarked is a comment of a member on a commit.
@@ -25,7 +25,8 @@ func remarked() plan.Input {
 	return in
 }
 
-// said is a world where a member has commented on the head of main, of release and of the tag v1. Other commits are elsewhere.
+// said is a world where a member has commented on the head of main, of release and of the tag v1.
+// Other commits are elsewhere.
 func said(comment string) *world {
 	w := written(comment)
 	w.files = []git.File{
@@ -36,7 +37,8 @@ func said(comment string) *world {
 	return w
 }
 
-// A command on a commit runs what a push to its branch or tag has run, whatever the message of the commit says.
+// A command on a commit runs what a push to its branch or tag has run, whatever the message of the
+// commit says.
 func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
@@ -65,7 +67,8 @@ func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
 	}
 }
 
-// What is not the head of the branch starts nothing, and neither does what is no command; the plan says why.
+// What is not the head of the branch starts nothing, and neither does what is no command; the plan
+// says why.
 func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct{ reason, says string }{
@@ -120,7 +123,8 @@ func TestAStrangersCommandOnACommitCostsTwoQuestions(t *testing.T) {
 	}
 }
 
-// A branch that moves while something of the plan is open changes nothing of it: the first attempt has decided.
+// A branch that moves while something of the plan is open changes nothing of it: the first attempt
+// has decided.
 func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
 	t.Parallel()
 	w := said("/test branch:release")
@@ -139,8 +143,9 @@ func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
 	}
 }
 
-// ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be of it.
-func ofRef(r records.Record, ref string, comment bool) records.Record {
+// ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be
+// of it.
+func ofRef(r history.Record, ref string, comment bool) history.Record {
 	r.Event.Spec.EventType, r.Event.Spec.BaseRef = "push", ref
 	if comment {
 		r.Event.Spec.BaseRef, r.Event.Spec.Comment, r.Event.Status.Plan.Ref = "", &v1alpha1.Comment{ID: 1}, ref
@@ -153,12 +158,12 @@ func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
 	t.Parallel()
 	const main, release = "refs/heads/main", "refs/heads/release"
 	for name, test := range map[string]struct {
-		records []records.Record
+		records []history.Record
 		want    []string
 	}{
-		"the push has failed":                    {[]records.Record{ofRef(recorded(sha, true, "a Failed", "b Succeeded"), main, false)}, []string{"a"}},
-		"a command has succeeded since":          {[]records.Record{ofRef(recorded(sha, true, "a Failed", "b Failed"), main, false), ofRef(recorded(sha, true, "b Succeeded"), main, true)}, []string{"a"}},
-		"what another branch ran does not count": {[]records.Record{ofRef(recorded(sha, true, "a Succeeded"), release, false), ofRef(recorded(sha, true, "b Succeeded"), release, true)}, []string{"a", "b"}},
+		"the push has failed":                    {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Succeeded"), main, false)}, []string{"a"}},
+		"a command has succeeded since":          {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Failed"), main, false), ofRef(recorded(sha, true, "b Succeeded"), main, true)}, []string{"a"}},
+		"what another branch ran does not count": {[]history.Record{ofRef(recorded(sha, true, "a Succeeded"), release, false), ofRef(recorded(sha, true, "b Succeeded"), release, true)}, []string{"a", "b"}},
 	} {
 		w := said("/retest")
 		w.files, w.records = []git.File{pipeline("a"), pipeline("b")}, test.records
@@ -169,7 +174,8 @@ func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
 	}
 }
 
-// S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has no author who could.
+// S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has
+// no author who could.
 func TestACommandOnACommitCancels(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]v1alpha1.Cancellation{
@@ -197,7 +203,7 @@ func TestARerunOfACommandOnACommit(t *testing.T) {
 	w := said("")
 	w.writers = "presser"
 	in := pressed(v1alpha1.Rerun{Check: "x", ExternalID: record.Event.Status.Runs[0].Name})
-	made, err := (&past{world: w, byNumber: map[int64][]records.Record{0: {record}}}).make(t, in)
+	made, err := (&past{world: w, byNumber: map[int64][]history.Record{0: {record}}}).make(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}

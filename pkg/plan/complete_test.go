@@ -27,7 +27,8 @@ func TestWhatTheGitServiceSaysDecides(t *testing.T) {
 	}
 }
 
-// S11, S16: a comment that says something else at the Git service than its delivery does starts nothing.
+// S11, S16: a comment that says something else at the Git service than its delivery does starts
+// nothing.
 func TestACommentThatSaysSomethingElseNow(t *testing.T) {
 	t.Parallel()
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for

@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 // address is where task is.
@@ -108,7 +107,8 @@ func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
 	}
 }
 
-// What is written down is carried on as it is, also if it would be refused now: a version before may have planned more steps.
+// What is written down is carried on as it is, also if it would be refused now: a version before
+// may have planned more steps.
 func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
@@ -141,7 +141,7 @@ func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
 
 func TestTooManyEndThePlanningWithOneRun(t *testing.T) {
 	t.Parallel()
-	w := &world{files: append(many(statuslimit.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
+	w := &world{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
 	first := w.make(t, push())
 	if diff := cmp.Diff([]string{"hello"}, created(first)); diff != "" {
 		t.Fatal(diff)
@@ -184,7 +184,8 @@ func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
 	}
 }
 
-// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of them together are bounded.
+// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of
+// them together are bounded.
 func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}

@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// disk is a Git service that knows one commit: what a directory holds. Nothing else is asked for a push without filters.
+// disk is a Git service that knows one commit: what a directory holds. Nothing else is asked for a
+// push without filters.
 type disk struct{ plan.Source }
 
 func (disk) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {

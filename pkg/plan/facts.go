@@ -13,13 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// facts is what one attempt to plan learnt by asking, for all pipelines: each thing once and only if a decision depends
-// on it, so that a service that does not answer keeps nobody waiting who would decline anyway.
+// facts is what one attempt to plan learnt by asking, for all pipelines: each thing once and only
+// if a decision depends on it, so that a service that does not answer keeps nobody waiting who
+// would decline anyway.
 type facts struct {
 	ask Sources
 	// spec is the event that is asked about.
@@ -36,7 +37,8 @@ type facts struct {
 	asked map[string]error
 }
 
-// cut tells whether a list of changed files that the Git service had cut was read since it was asked last.
+// cut reports whether a list of changed files that the Git service had cut was read since it was
+// asked last.
 func (f *facts) cut() bool {
 	used := f.scope.UsedFiles()
 	return used && f.event.Changed != nil && f.event.Changed.Truncated
@@ -50,12 +52,21 @@ func (p *planner) newFacts(head git.Head) (*facts, error) {
 func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error) {
 	repository := p.Repository
 	scope, err := template.New(template.Facts{
-		Key: p.Event.Name, Variables: resolve.Variables(p.spec, head, repository.Namespace), Headers: p.spec.Headers, Params: params,
+		Key:       p.Event.Name,
+		Variables: resolve.Variables(p.spec, head, repository.Namespace),
+		Headers:   p.spec.Headers,
+		Params:    params,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
-	f := &facts{ask: p.Sources, spec: p.spec, scope: scope, event: match.Of(p.spec, head.Commit.Title), asked: map[string]error{}}
+	f := &facts{
+		ask:   p.Sources,
+		spec:  p.spec,
+		scope: scope,
+		event: match.Of(p.spec, head.Commit.Title),
+		asked: map[string]error{},
+	}
 	f.event.Params = scope.Params()
 	if p.Approval != nil {
 		f.withheld = withheld(repository)
@@ -146,8 +157,8 @@ func (f *facts) learnChanged(ctx context.Context) error {
 	return nil
 }
 
-// ofHead lists the head commit's own files where the Git service refuses what was asked for. More may
-// have changed.
+// ofHead lists the head commit's own files where the Git service refuses what was asked for. More
+// may have changed.
 func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
 	spec := f.spec.DeepCopy()
 	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for
@@ -198,8 +209,12 @@ func (f *facts) learnPulls(ctx context.Context) error {
 
 func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
 	if name := f.withheld[ref]; name != "" {
-		return fault.Invalidf("SecretWithheld", "the param %s holds a secret, and this commit is of somebody who may not start anything: "+
-			"a maintainer can set untrusted: true beside its secret_ref in the Repository", name)
+		return fault.Invalidf(
+			"SecretWithheld",
+			"the param %s holds a secret, and this commit is of somebody who may not start anything: "+
+				"a maintainer can set untrusted: true beside its secret_ref in the Repository",
+			name,
+		)
 	}
 	value, err := f.ask.Secret(ctx, ref)
 	if err != nil {

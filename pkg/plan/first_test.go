@@ -11,16 +11,17 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// past is what is recorded, by the pull request's number, and which subject an event was said to be of.
+// past is what is recorded, by the pull request's number, and which subject an event was said to be
+// of.
 type past struct {
 	*world
-	byNumber map[int64][]records.Record
+	byNumber map[int64][]history.Record
 	about    string
 	err      error
 	first    func() error
@@ -37,7 +38,7 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 			}
 			return p.first()
 		},
-		RecordsOf: func(_ context.Context, subject string) ([]records.Record, error) {
+		RecordsOf: func(_ context.Context, subject string) ([]history.Record, error) {
 			p.ask("records")
 			for number, list := range p.byNumber {
 				spec := in.Event.Spec.DeepCopy()
@@ -55,7 +56,8 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 	return plan.Make(t.Context(), in, sources)
 }
 
-// A check that is pressed twice runs again once: the newest run of its pipeline is left alone until it is over, of that ref alone.
+// A check that is pressed twice runs again once: the newest run of its pipeline is left alone until
+// it is over, of that ref alone.
 func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	runOf := func(event string) string { return resources.RunName(event, ".tekton/b.yaml", 0, "b") }
@@ -67,19 +69,19 @@ func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
 	settled := ran(press("push-1"), "rerun-1", "b=")
 	settled.Event.Status.Phase = v1alpha1.PhaseSettled
 	for name, c := range map[string]struct {
-		records []records.Record
+		records []history.Record
 		want    []string
 	}{
-		"it runs":                     {[]records.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=")}, nil},
-		"it has ended":                {[]records.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=Failed")}, []string{"b"}},
-		"nobody knows how it ended":   {[]records.Record{ran(push(), "push-1", "b=Failed"), settled}, []string{"b"}},
-		"another pipeline runs":       {[]records.Record{ran(push(), "push-1", "b=Failed"), ran(push(), "push-2", "a=")}, []string{"b"}},
-		"it runs of another ref":      {[]records.Record{ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=")}, []string{"b"}},
-		"what is pressed itself runs": {[]records.Record{ran(push(), "push-1", "b=")}, nil},
+		"it runs":                     {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=")}, nil},
+		"it has ended":                {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=Failed")}, []string{"b"}},
+		"nobody knows how it ended":   {[]history.Record{ran(push(), "push-1", "b=Failed"), settled}, []string{"b"}},
+		"another pipeline runs":       {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(push(), "push-2", "a=")}, []string{"b"}},
+		"it runs of another ref":      {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=")}, []string{"b"}},
+		"what is pressed itself runs": {[]history.Record{ran(push(), "push-1", "b=")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a"), pipeline("b")}}, byNumber: map[int64][]records.Record{0: c.records}}
+			w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a"), pipeline("b")}}, byNumber: map[int64][]history.Record{0: c.records}}
 			made, err := w.make(t, press("push-1"))
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +93,8 @@ func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What starts what has failed lets others decide first, after it is known who asks, and reads what has run after that; nothing else waits.
+// What starts what has failed lets others decide first, after it is known who asks, and reads what
+// has run after that; nothing else waits.
 func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string][]string{
@@ -115,7 +118,7 @@ func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 			t.Errorf("%s while another one is first: %v", comment, err)
 		}
 	}
-	p := &past{world: &world{writers: "presser", files: []git.File{pipeline("b")}}, byNumber: map[int64][]records.Record{0: {ran(push(), "push-1", "b=Failed")}}}
+	p := &past{world: &world{writers: "presser", files: []git.File{pipeline("b")}}, byNumber: map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}}}
 	p.first = func() error { p.byNumber[0] = append(p.byNumber[0], ran(push(), "push-2", "b=")); return nil }
 	made, err := p.make(t, pressed(v1alpha1.Rerun{All: true}))
 	if err != nil || len(made.Runs) != 0 {
@@ -126,7 +129,8 @@ func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 	}
 }
 
-// A pull request is opened while nothing can be planned, and somebody approves its commit, which is planned first: the commit runs once.
+// A pull request is opened while nothing can be planned, and somebody approves its commit, which is
+// planned first: the commit runs once.
 func TestWhatAnApprovalHasStartedIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -145,7 +149,7 @@ func TestWhatAnApprovalHasStartedIsNotStartedAgain(t *testing.T) {
 		if c.action == match.LabelEvent {
 			in.Event.Spec.EventType, in.Event.Spec.Actor, in.Event.Spec.PullRequest.Labels = match.LabelEvent, "member", []string{"ready"}
 		}
-		w := &world{files: []git.File{pulled("a"), pulled("b"), pulled("labels", `on-label: "[ready]"`)}, writers: "member", records: []records.Record{approved}}
+		w := &world{files: []git.File{pulled("a"), pulled("b"), pulled("labels", `on-label: "[ready]"`)}, writers: "member", records: []history.Record{approved}}
 		made := w.make(t, in)
 		if diff := cmp.Diff(c.want, created(made)); diff != "" {
 			t.Errorf("%s: %s: %v", name, diff, made.Decisions)

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whatever definitions, references and payload hold, planning one event holds at most its budget, as the collector finds it.
+// Whatever definitions, references and payload hold, planning one event holds at most its budget,
+// as the collector finds it.
 func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
 	task := func(n int, step string) git.File {
 		return git.File{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat(step, n) + "]}\n")}
@@ -54,8 +55,8 @@ func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
 	}
 }
 
-// held is by how much the heap grew at most while f ran, in bytes: what three collections in a row left over, because each may
-// take what is made meanwhile for living.
+// held is by how much the heap grew at most while f ran, in bytes: what three collections in a row
+// left over, because each may take what is made meanwhile for living.
 func held(f func()) uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	live := func() uint64 {

@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Definitions that were read for one event make of the next what they would if they were read again.
+// Definitions that were read for one event make of the next what they would if they were read
+// again.
 func TestKeptDefinitionsMakeTheSamePlans(t *testing.T) {
 	files := []git.File{
 		edited(pipeline("build"), `"true"`, `"echo {{ revision }} {{ sender }}"`), edited(pipeline("block"), `script: "true"`, "script: \"{{ source_branch }}\", workingDir: {{ revision }}"),

@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whom the settings let start runs, and what is asked for that: each thing once, and nothing that the answer does not depend on.
+// Whom the settings let start runs, and what is asked for that: each thing once, and nothing that
+// the answer does not depend on.
 func TestWhatTheSettingsSayOfWhoMay(t *testing.T) {
 	t.Parallel()
 	const runs, pends = v1alpha1.DispositionRuns, v1alpha1.DispositionPending

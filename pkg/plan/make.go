@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/rerun"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Over is the error of an event that turns out to be about nothing any more, because the pull request of a comment was closed,
-// say, or that may not be served.
+// Over is the error of an event that turns out to be about nothing any more, because the pull
+// request of a comment was closed, say, or that may not be served.
 type Over struct{ Why *fault.Error }
 
 // Error returns what the Git service says.
@@ -35,21 +35,26 @@ func ends(err error) error {
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was completed,
-// the HeadSHA if the event may start something, and nothing else.
-// It may be made again until its result is written down: the same answers make the same plan.
+// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was
+// completed, the HeadSHA if the event may start something, and nothing else. It may be made again
+// until its result is written down: the same answers make the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
 	if in.Earlier != nil {
 		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.desk = admission.New(in.Repository, in.Config, admission.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded})
+	p.desk = authz.New(
+		in.Repository,
+		in.Config,
+		authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded},
+	)
 	made, err := p.make(ctx)
 	if made == nil {
 		made = &Plan{}
 	}
 	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
-	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil || p.EndsPending
+	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil ||
+		p.EndsPending
 	return made, err
 }
 
@@ -62,10 +67,10 @@ type planner struct {
 	// definitions is how many bytes they have.
 	definitions int
 	heard
-	desk *admission.Desk
-	admission.Consent
+	desk *authz.Desk
+	authz.Consent
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
-	past *[]records.Record
+	past *[]history.Record
 	// rerun is what is to run again, nil for other events.
 	rerun    *rerun.Found
 	priority priority
@@ -97,8 +102,8 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	return made, nil
 }
 
-// refuses returns the end of an event that may start nothing: a pull request was closed, nobody allowed it, or a command cannot be
-// done. What an attempt before this one has decided stays.
+// refuses returns the end of an event that may start nothing: a pull request was closed, nobody
+// allowed it, or a command cannot be done. What an attempt before this one has decided stays.
 func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	if p.spec.Closes() {
 		return p.closed(), nil
@@ -116,11 +121,13 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	return end, err
 }
 
-// asked tells whether somebody asks for runs, with a command or a button, beside those that the Git service's own events start.
+// asked reports whether somebody asks for runs, with a command or a button, beside those that the
+// Git service's own events start.
 func (p *planner) asked() bool { return p.command != nil || p.rerun != nil }
 
-// complete asks for what the delivery did not say, of a comment, and whether it is true, of a service that does not sign. The
-// head of a comment's pull request may have moved since the plan was begun: what is planned at is what counts.
+// complete asks for what the delivery did not say, of a comment, and whether it is true, of a
+// service that does not sign. The head of a comment's pull request may have moved since the plan
+// was begun: what is planned at is what counts.
 func (p *planner) complete(ctx context.Context) error {
 	if p.History == nil && p.spec.Comment == nil {
 		return nil
@@ -140,10 +147,12 @@ func (p *planner) complete(ctx context.Context) error {
 	if p.Earlier != nil {
 		p.spec.SHA = p.Earlier.HeadSHA
 	}
-	// A service that is asked for the comment must say what its delivery says: one that was edited since may not start what it did
-	// not ask for.
+	// A service that is asked for the comment must say what its delivery says: one that was edited
+	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
-		return &Over{Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does"))}
+		return &Over{
+			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does")),
+		}
 	}
 	p.spec.Comment.Body = heard.Body
 	return p.isHead(sha)
@@ -159,7 +168,11 @@ func (p *planner) serves(ctx context.Context) error {
 
 // end is the plan of an event that starts nothing, whatever is defined.
 func (p *planner) end(disposition v1alpha1.Disposition, sha, reason, message string) *Plan {
-	return &Plan{Ending: Ending{Disposition: disposition, Reason: reason, Message: message}, Commits: Commits{HeadSHA: sha}, Runs: p.earlierRuns()}
+	return &Plan{
+		Ending:  Ending{Disposition: disposition, Reason: reason, Message: message},
+		Commits: Commits{HeadSHA: sha},
+		Runs:    p.earlierRuns(),
+	}
 }
 
 func (p *planner) earlierRuns() []Run {
@@ -190,8 +203,14 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 	d.set = set.Resting(d.rest)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
-			Files: p.Source, Addresses: p.Addresses, Web: p.Web, SHA: made.DefinitionSHA, Remote: p.Config.Remote, Service: p.Config.GitHubURL,
-			Missing: p.Missing, Known: files,
+			Files:     p.Source,
+			Addresses: p.Addresses,
+			Web:       p.Web,
+			SHA:       made.DefinitionSHA,
+			Remote:    p.Config.Remote,
+			Service:   p.Config.GitHubURL,
+			Missing:   p.Missing,
+			Known:     files,
 		})
 	}
 	return made, d.choose(ctx, made)
@@ -209,14 +228,15 @@ func (p *planner) commits(ctx context.Context, head git.Head) (*Plan, error) {
 	return &Plan{Commits: Commits{HeadSHA: head.SHA, DefinitionSHA: from}}, nil
 }
 
-// The values of settings.pipelinerun_provenance: definitions of the default branch, and of the commit itself.
+// The values of settings.pipelinerun_provenance: definitions of the default branch, and of the
+// commit itself.
 const (
 	defaultBranch = "default_branch"
 	ofCommit      = "source"
 )
 
-// provenance returns the one commit of the target repository that definitions and all they refer to in it are read at.
-// The default branch is asked for once: it may move while the plan is made.
+// provenance returns the one commit of the target repository that definitions and all they refer to
+// in it are read at. The default branch is asked for once: it may move while the plan is made.
 func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
 	if !p.fromDefaultBranch() {
 		return p.definitionsOf(head.SHA), nil
@@ -255,7 +275,8 @@ func (p *planner) hold(manifests int) error {
 	return p.Hold(p.definitions, manifests)
 }
 
-// refuse tells the author that the directory as a whole cannot be read: one run that is never created carries it.
+// refuse tells the author that the directory as a whole cannot be read: one run that is never
+// created carries it.
 func (p *planner) refuse(made *Plan, why *fault.Error) *Plan {
 	made.Reason, made.Message = why.Reason, why.Message
 	if p.remark() { // the pull request's own event tells it, once

@@ -14,12 +14,12 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 func down() error { return fault.Transientf("GitUnavailable", "502") }
@@ -198,7 +198,8 @@ func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
 	}
 }
 
-// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the other.
+// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the
+// other.
 func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute
@@ -207,7 +208,7 @@ func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
 		payload: "{}", changedErr: fault.Throttledf("Limited", limit, "later"), payloadErr: fault.Transientf("Down", "down"),
 	}
 	made := w.make(t, push())
-	after, known := retry.KnownWait(retry.Requeue(made.Wait))
+	after, known := backoff.KnownWait(backoff.Requeue(made.Wait))
 	if !known || after != limit || made.Wait.Error() != "reading the payload: down" {
 		t.Errorf("waits %v for %v, want the words of the one that fails and the time of the other", after, made.Wait)
 	}

@@ -5,12 +5,11 @@ package plan
 import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else nil. Those that cannot be
-// decided yet do not count yet.
+// tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else
+// nil. Those that cannot be decided yet do not count yet.
 func (d *draft) tooMany(open []*candidate) *fault.Error {
 	selected := len(d.runs.all)
 	for _, c := range open {
@@ -18,18 +17,26 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 			selected++
 		}
 	}
-	if selected <= statuslimit.MaxRuns {
+	if selected <= v1alpha1.MaxRuns {
 		return nil
 	}
 	none := "none of them is started"
 	if d.Earlier != nil {
 		none = "no more of them are started"
 	}
-	return fault.Invalidf("TooManyPipelines", "%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
-		"Narrow their annotations, or start several from one pipeline", selected, Definitions, statuslimit.MaxRuns, none)
+	return fault.Invalidf(
+		"TooManyPipelines",
+		"%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
+			"Narrow their annotations, or start several from one pipeline",
+		selected,
+		Definitions,
+		v1alpha1.MaxRuns,
+		none,
+	)
 }
 
-// refuseOpen ends the planning with one check that says why. What was created for the event before goes on.
+// refuseOpen ends the planning with one check that says why. What was created for the event before
+// goes on.
 func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 	for _, c := range open {
 		message := why.Message
@@ -44,16 +51,19 @@ func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 	d.runs.all = append(d.runs.all, d.wholeRefused(why))
 }
 
-// wholeRefused is a run that is never created: its check tells what is wrong with the directory as a whole.
+// wholeRefused is a run that is never created: its check tells what is wrong with the directory as
+// a whole.
 func (p *planner) wholeRefused(why *fault.Error) Run {
 	return Run{
-		Pipeline: Definitions, Namespace: p.spec.Repository.Namespace, Name: resources.RunName(p.Event.Name, Definitions, 0, Definitions),
-		Refused: &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message},
+		Pipeline:  Definitions,
+		Namespace: p.spec.Repository.Namespace,
+		Name:      resources.RunName(p.Event.Name, Definitions, 0, Definitions),
+		Refused:   &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message},
 	}
 }
 
-// WaitingRun is the name of the run that stands for the plan of an event while the Git service refuses
-// what decides. It is never created: its check shows what is waited for.
+// WaitingRun is the name of the run that stands for the plan of an event while the Git service
+// refuses what decides. It is never created: its check shows what is waited for.
 func WaitingRun(event string) string {
 	return resources.RunName(event, Definitions, 0, "waiting")
 }

@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // branchPrefix begins the full name of every branch.
@@ -57,19 +57,21 @@ func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
 				c.err = err
 			}
 		}
-	case ownEvent(d.spec) && admission.SameRepository(d.spec) && d.RecordsOf != nil:
+	case ownEvent(d.spec) && authz.SameRepository(d.spec) && d.RecordsOf != nil:
 		d.leaveToPush(ctx, wanted)
 	}
 }
 
 func pushesBranch(spec *v1alpha1.GitEventSpec) bool {
-	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil && strings.HasPrefix(spec.BaseRef, branchPrefix)
+	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil &&
+		strings.HasPrefix(spec.BaseRef, branchPrefix)
 }
 
 // ownEvent reports whether an event is a pull request's own: it was opened, reopened or pushed to,
 // or is ready for review.
 func ownEvent(spec *v1alpha1.GitEventSpec) bool {
-	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent && !spec.Closes()
+	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent &&
+		!spec.Closes()
 }
 
 // leftToPull returns an Ignored fault if the own event of a pull request of the pushed branch runs
@@ -135,9 +137,15 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	case late:
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
-		return false, d.lookAgain("the event of pull request #%d, which may run the same commit, is not planned yet", pull.Number)
+		return false, d.lookAgain(
+			"the event of pull request #%d, which may run the same commit, is not planned yet",
+			pull.Number,
+		)
 	case len(known) == 0 && isHead:
-		return false, d.lookAgain("the event of open pull request #%d, which has the same commit, is not on record yet", pull.Number)
+		return false, d.lookAgain(
+			"the event of open pull request #%d, which has the same commit, is not on record yet",
+			pull.Number,
+		)
 	}
 	return false, nil
 }
@@ -154,9 +162,9 @@ func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
 
 func pullKey(number int64) string { return plumbline.PullAnnotation + strconv.FormatInt(number, 10) }
 
-// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for is
-// none.
-func hasRuns(r records.Record) bool {
+// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for
+// is none.
+func hasRuns(r history.Record) bool {
 	found := r.Event.Status.Runs
 	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
 	return len(found) == 0 && r.Event.Status.Disposition == v1alpha1.DispositionRuns ||
@@ -223,8 +231,8 @@ func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	})
 }
 
-// late reports whether a push, as it was recorded, does not wait for the event of a pull request any
-// more.
+// late reports whether a push, as it was recorded, does not wait for the event of a pull request
+// any more.
 func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
 }
@@ -243,15 +251,17 @@ func (d *draft) findsPush(push *v1alpha1.GitEvent) (outdated bool, note map[stri
 // without the other, one has to see what the other one has decided: what is not decided and
 // outdated cannot record a decision that it made without reading again.
 func (d *draft) others(
-	ctx context.Context, subjects string, picks func(*v1alpha1.GitEventSpec) bool,
+	ctx context.Context,
+	subjects string,
+	picks func(*v1alpha1.GitEventSpec) bool,
 	outdates func(*v1alpha1.GitEvent) (outdated bool, note map[string]string),
-) ([]records.Record, error) {
-	list := func() ([]records.Record, error) {
+) ([]history.Record, error) {
+	list := func() ([]history.Record, error) {
 		all, err := d.RecordsOf(ctx, subjects)
 		if err != nil {
 			return nil, fmt.Errorf("reading what else is on record of commit %s: %w", d.spec.SHA, err)
 		}
-		return slices.DeleteFunc(all, func(r records.Record) bool { return !picks(&r.Event.Spec) }), nil
+		return slices.DeleteFunc(all, func(r history.Record) bool { return !picks(&r.Event.Spec) }), nil
 	}
 	known, err := list()
 	if err != nil {
@@ -275,7 +285,7 @@ func (d *draft) others(
 }
 
 // undecided reports whether an event may still start something that it has no run for.
-func undecided(r records.Record) bool {
+func undecided(r history.Record) bool {
 	return !r.Event.Settled() && !r.Event.Status.Plan.Decided()
 }
 

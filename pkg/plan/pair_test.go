@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // pair is a world with a push and a pull request of one commit. The time is seconds after the push
@@ -22,8 +22,8 @@ import (
 type pair struct {
 	*world
 	// bySubject has what is on record; onOutdate is called with each event that is outdated.
-	bySubject map[string][]records.Record
-	onOutdate func(records.Record)
+	bySubject map[string][]history.Record
+	onOutdate func(history.Record)
 	outdated  []string
 	notes     map[string]string // of the last one
 	now       int
@@ -35,11 +35,11 @@ func (p *pair) make(t *testing.T, in plan.Input) *plan.Plan {
 	sources := p.sources()
 	sources.Past = plan.Past{
 		Now: func() time.Time { return second(p.now).Time },
-		RecordsOf: func(_ context.Context, subject string) ([]records.Record, error) {
+		RecordsOf: func(_ context.Context, subject string) ([]history.Record, error) {
 			p.ask("records of")
 			return slices.Clone(p.bySubject[subject]), p.err
 		},
-		Outdate: func(_ context.Context, r records.Record, notes map[string]string) error {
+		Outdate: func(_ context.Context, r history.Record, notes map[string]string) error {
 			p.outdated, p.notes = append(p.outdated, r.Event.Name), notes
 			if p.onOutdate != nil {
 				p.onOutdate(r)
@@ -55,9 +55,9 @@ func (p *pair) make(t *testing.T, in plan.Input) *plan.Plan {
 }
 
 // knows puts an event on record.
-func (p *pair) knows(all ...records.Record) *pair {
+func (p *pair) knows(all ...history.Record) *pair {
 	if p.bySubject == nil {
-		p.bySubject = map[string][]records.Record{}
+		p.bySubject = map[string][]history.Record{}
 	}
 	for _, r := range all {
 		p.bySubject[r.Event.Spec.Subjects()] = append(p.bySubject[r.Event.Spec.Subjects()], r)
@@ -82,7 +82,7 @@ func ownPull(change func(*git.Pull)) git.Pull {
 }
 
 // pulled4 is an event of pull request 4 as it is on record; "" is not planned yet.
-func pulled4(disposition v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) records.Record {
+func pulled4(disposition v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) history.Record {
 	r := onRecord("pull-4", sha, 0, disposition)
 	r.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 4, Author: "author", HeadProjectID: 5}
 	r.Event.Spec.HeadRef, r.Event.Spec.Action = "staging", "synchronize"
@@ -118,39 +118,39 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		pulls   []git.Pull
-		records []records.Record
+		records []history.Record
 		now     int
 		want    string // the reason for waiting, "" if the push runs, or "left"
 	}{
-		"its own event has runs":            {pulls(nil), []records.Record{runs}, 0, "left"},
-		"its own event has runs, long ago":  {pulls(nil), []records.Record{runs}, 9999, "left"},
-		"the head has moved since":          {pulls(func(p *git.Pull) { p.SHA = laterSHA }), []records.Record{runs}, 0, "left"},
-		"it is closed":                      {pulls(func(p *git.Pull) { p.Open = false }), []records.Record{runs}, 0, ""},
-		"it is of another branch":           {pulls(func(p *git.Pull) { p.HeadRef = "old" }), []records.Record{runs}, 0, ""},
-		"it is of a fork's branch":          {pulls(func(p *git.Pull) { p.HeadProjectID = 99 }), []records.Record{runs}, 0, ""},
-		"its fork was deleted":              {pulls(func(p *git.Pull) { p.HeadProjectID = 0 }), []records.Record{runs}, 0, ""},
+		"its own event has runs":            {pulls(nil), []history.Record{runs}, 0, "left"},
+		"its own event has runs, long ago":  {pulls(nil), []history.Record{runs}, 9999, "left"},
+		"the head has moved since":          {pulls(func(p *git.Pull) { p.SHA = laterSHA }), []history.Record{runs}, 0, "left"},
+		"it is closed":                      {pulls(func(p *git.Pull) { p.Open = false }), []history.Record{runs}, 0, ""},
+		"it is of another branch":           {pulls(func(p *git.Pull) { p.HeadRef = "old" }), []history.Record{runs}, 0, ""},
+		"it is of a fork's branch":          {pulls(func(p *git.Pull) { p.HeadProjectID = 99 }), []history.Record{runs}, 0, ""},
+		"its fork was deleted":              {pulls(func(p *git.Pull) { p.HeadProjectID = 0 }), []history.Record{runs}, 0, ""},
 		"another commit is its head":        {pulls(func(p *git.Pull) { p.SHA = laterSHA }), nil, 0, ""},
-		"it goes to this branch":            {pulls(func(p *git.Pull) { p.HeadRef, p.BaseRef = "main", "staging" }), []records.Record{runs}, 0, ""},
-		"the second of two runs it":         {append(pulls(func(p *git.Pull) { p.Number = 3 }), ownPull(nil)), []records.Record{runs}, 0, "left"},
-		"it waits for approval":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionPending, nil)}, 0, ""},
-		"no pipeline is for it":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, nil)}, 0, ""},
-		"it was refused":                    {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRefused, nil)}, 0, ""},
-		"it was superseded":                 {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionSuperseded, nil)}, 0, ""},
-		"it is not planned":                 {pulls(nil), []records.Record{pulled4("", nil)}, 0, fault.ReasonBusy},
-		"it is not planned for a while":     {pulls(nil), []records.Record{pulled4("", nil)}, 90, fault.ReasonPullRequestEvent},
-		"it is not planned for too long":    {pulls(nil), []records.Record{pulled4("", nil)}, 300, ""},
+		"it goes to this branch":            {pulls(func(p *git.Pull) { p.HeadRef, p.BaseRef = "main", "staging" }), []history.Record{runs}, 0, ""},
+		"the second of two runs it":         {append(pulls(func(p *git.Pull) { p.Number = 3 }), ownPull(nil)), []history.Record{runs}, 0, "left"},
+		"it waits for approval":             {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionPending, nil)}, 0, ""},
+		"no pipeline is for it":             {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, nil)}, 0, ""},
+		"it was refused":                    {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRefused, nil)}, 0, ""},
+		"it was superseded":                 {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionSuperseded, nil)}, 0, ""},
+		"it is not planned":                 {pulls(nil), []history.Record{pulled4("", nil)}, 0, fault.ReasonBusy},
+		"it is not planned for a while":     {pulls(nil), []history.Record{pulled4("", nil)}, 90, fault.ReasonPullRequestEvent},
+		"it is not planned for too long":    {pulls(nil), []history.Record{pulled4("", nil)}, 300, ""},
 		"it has not arrived":                {pulls(nil), nil, 0, fault.ReasonBusy},
 		"it has not arrived for a while":    {pulls(nil), nil, 299, fault.ReasonPullRequestEvent},
 		"it is lost":                        {pulls(nil), nil, 300, ""},
 		"the head is not known yet":         {pulls(func(p *git.Pull) { p.SHA = "" }), nil, 0, fault.ReasonBusy},
-		"only a label was set":              {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.EventType = "pull_request_labeled" })}, 400, ""},
-		"only a comment started something":  {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} })}, 400, ""},
-		"only another commit of it has run": {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.SHA = laterSHA })}, 400, ""},
-		"it shows what it waits for":        {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 130, fault.ReasonPullRequestEvent},
-		"it shows that for too long":        {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 300, ""},
-		"it has shown that and runs none":   {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, waited)}, 130, ""},
-		"it has shown that and was ended":   {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionRuns, waited)}, 130, ""},
-		"it was closed by then":             {pulls(nil), []records.Record{pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Action = "closed" })}, 0, fault.ReasonBusy},
+		"only a label was set":              {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.EventType = "pull_request_labeled" })}, 400, ""},
+		"only a comment started something":  {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} })}, 400, ""},
+		"only another commit of it has run": {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.SHA = laterSHA })}, 400, ""},
+		"it shows what it waits for":        {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 130, fault.ReasonPullRequestEvent},
+		"it shows that for too long":        {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 300, ""},
+		"it has shown that and runs none":   {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, waited)}, 130, ""},
+		"it has shown that and was ended":   {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waited)}, 130, ""},
+		"it was closed by then":             {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Action = "closed" })}, 0, fault.ReasonBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +193,7 @@ func ownEventOf4() plan.Input {
 }
 
 // pushed is the push as it is on record, planned that many seconds after it was received.
-func pushed(planned int, ended string) records.Record {
+func pushed(planned int, ended string) history.Record {
 	r := ran(staging(), "push-1", ended)
 	r.Event.Status.Disposition, r.Event.Status.Plan.At = v1alpha1.DispositionRuns, second(planned)
 	return r
@@ -204,7 +204,7 @@ func pushed(planned int, ended string) records.Record {
 func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		push records.Record
+		push history.Record
 		pull func(*v1alpha1.GitEventSpec)
 		want string // the pipelines that the pull request starts
 	}{
@@ -216,9 +216,9 @@ func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 		"the pull request was opened later": {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Action = second(5), "opened" }, "a b"},
 		"it is of a fork":                   {pushed(300, "a="), func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 99 }, "a b"},
 		"it is of another branch":           {pushed(300, "a="), func(s *v1alpha1.GitEventSpec) { s.HeadRef = "other" }, "a b"},
-		"the time of the plan is not known": {func() records.Record { r := pushed(0, "a="); r.Event.Status.Plan.At = nil; return r }(), nil, "a b"},
-		"what was pushed is a tag":          {func() records.Record { r := pushed(300, "a="); r.Event.Spec.BaseRef = "refs/tags/staging"; return r }(), nil, "a b"},
-		"somebody asked the push to be rerun": {func() records.Record {
+		"the time of the plan is not known": {func() history.Record { r := pushed(0, "a="); r.Event.Status.Plan.At = nil; return r }(), nil, "a b"},
+		"what was pushed is a tag":          {func() history.Record { r := pushed(300, "a="); r.Event.Spec.BaseRef = "refs/tags/staging"; return r }(), nil, "a b"},
+		"somebody asked the push to be rerun": {func() history.Record {
 			r := pushed(300, "a=")
 			r.Event.Spec.Rerun = &v1alpha1.Rerun{}
 			return r

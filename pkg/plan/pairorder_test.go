@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // store has the records of a push and of the event of the pull request that it moved, and what the
@@ -51,16 +51,16 @@ func stored(event *v1alpha1.GitEvent) {
 func (s *store) past(self string, turn func()) plan.Past {
 	return plan.Past{
 		Now: func() time.Time { return second(s.now).Time },
-		RecordsOf: func(_ context.Context, subjects string) (found []records.Record, _ error) {
+		RecordsOf: func(_ context.Context, subjects string) (found []history.Record, _ error) {
 			turn()
 			for _, event := range s.events {
 				if event.Spec.Subjects() == subjects && event.Name != self {
-					found = append(found, records.Record{Event: event.DeepCopy()})
+					found = append(found, history.Record{Event: event.DeepCopy()})
 				}
 			}
 			return found, nil
 		},
-		Outdate: func(_ context.Context, r records.Record, notes map[string]string) error {
+		Outdate: func(_ context.Context, r history.Record, notes map[string]string) error {
 			turn()
 			event := s.named(r.Event.Name)
 			event.Annotations = maps.Clone(notes)

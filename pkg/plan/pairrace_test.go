@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // A push that does not wait any more and a pull request whose event has just arrived are planned by
@@ -26,11 +26,11 @@ func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
 			in := ownEventOf4()
 			in.Event.Spec.Actor = "author"
 			if first == "push" { // the push is written while the pull request reads
-				p.onOutdate = func(r records.Record) { p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pushed(400, "a=")} }
+				p.onOutdate = func(r history.Record) { p.bySubject[r.Event.Spec.Subjects()] = []history.Record{pushed(400, "a=")} }
 			} else {
 				in = staging()
-				p.onOutdate = func(r records.Record) {
-					p.bySubject[r.Event.Spec.Subjects()] = []records.Record{pulled4(v1alpha1.DispositionRuns, nil)}
+				p.onOutdate = func(r history.Record) {
+					p.bySubject[r.Event.Spec.Subjects()] = []history.Record{pulled4(v1alpha1.DispositionRuns, nil)}
 				}
 			}
 			made := p.make(t, in)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what an event starts, and why not. It knows no cluster, no clock and no status, and writes
-// nothing: the same function plans for the controller, for the command line and for tests.
+// Package plan decides what an event starts, and why not. It knows no cluster, no clock and no
+// status, and writes nothing: the same function plans for the controller, for the command line and
+// for tests.
 package plan
 
 import (
@@ -17,11 +18,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
-	"github.com/plumbline-ci/plumbline/pkg/wishes"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
+	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Definitions is the directory that authors keep their pipelines in.
@@ -33,13 +34,15 @@ type Input struct {
 	// Repository is the event's, completed by the global one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
-	// Shared is true when the Git service is called with the token of the global Repository, which is no tenant's.
+	// Shared is true when the Git service is called with the token of the global Repository, which
+	// is no tenant's.
 	Shared bool
 	// Version is Plumbline's, which PipelineRuns carry.
 	Version string
 	// Earlier is what an attempt before this one left open; nil when there was none.
 	Earlier *Earlier
-	// Sets has what was read of .tekton for events before, of the Repository's namespace. nil keeps nothing.
+	// Sets has what was read of .tekton for events before, of the Repository's namespace. nil keeps
+	// nothing.
 	Sets *Sets
 }
 
@@ -56,7 +59,8 @@ type Event struct {
 	Spec        *v1alpha1.GitEventSpec
 }
 
-// Earlier is what was planned before. It stands: only what is open in it is decided now, at the same commits.
+// Earlier is what was planned before. It stands: only what is open in it is decided now, at the
+// same commits.
 type Earlier struct {
 	Commits
 	Decisions []Decision
@@ -67,21 +71,24 @@ type Earlier struct {
 	Priority *int32
 }
 
-// Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing once. An error is never
-// taken for an answer: what depends on it stays open.
+// Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing
+// once. An error is never taken for an answer: what depends on it stays open.
 type Sources struct {
 	Source Source
 	// History may be nil for a push or a pull request that whoever plans it vouches for.
 	History History
 	Access  Access
-	// Serves is nil if the event may start something in its Repository's namespace: an Ignored fault says why not, any other
-	// that it is not known. It is asked before anything is decided, of the event as History completed it; nil is never.
+	// Serves is nil if the event may start something in its Repository's namespace: an Ignored
+	// fault says why not, any other that it is not known. It is asked before anything is decided,
+	// of the event as History completed it; nil is never.
 	Serves func(ctx context.Context, event *v1alpha1.GitEventSpec) error
-	// Addresses and Web read what annotations refer to by address; they may be nil when configuration follows no references.
+	// Addresses and Web read what annotations refer to by address; they may be nil when
+	// configuration follows no references.
 	Addresses references.Addresses
 	Web       references.Web
-	// Missing is asked when the Git service shows nothing at a web address of its own: it returns how soon to look again, 0
-	// when it is to be believed that nothing is there. nil believes at once.
+	// Missing is asked when the Git service shows nothing at a web address of its own: it returns
+	// how soon to look again, 0 when it is to be believed that nothing is there. nil believes at
+	// once.
 	Missing func(address string) (again time.Duration)
 	Delivery
 	Budget
@@ -91,29 +98,31 @@ type Sources struct {
 
 // Budget is what planning may take of the process.
 type Budget struct {
-	// Hold takes the memory for definitions of so many bytes and for the manifests that were made of them, or says that others
-	// have it. nil has enough.
+	// Hold takes the memory for definitions of so many bytes and for the manifests that were made
+	// of them, or says that others have it. nil has enough.
 	Hold func(definitions, manifests int) error
-	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a core: it returns when the work
-	// may be done, or why the plan has to be made later. nil never rests.
+	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a
+	// core: it returns when the work may be done, or why the plan has to be made later. nil never
+	// rests.
 	Rest func(ctx context.Context, work time.Duration) error
-	// Enough reports whether the Git service has refused the same thing for so long that something less
-	// is taken for its answer. nil never does.
+	// Enough reports whether the Git service has refused the same thing for so long that something
+	// less is taken for its answer. nil never does.
 	Enough func(refused error) bool
 }
 
-// Delivery is what the record of an event does not hold of its delivery, and what was recorded of those before it.
+// Delivery is what the record of an event does not hold of its delivery, and what was recorded of
+// those before it.
 type Delivery struct {
 	// Comment returns what the event's comment says. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
-	// Actor returns who caused the event, from its payload. It is called for pull requests whose record does not say. nil is
-	// nobody.
+	// Actor returns who caused the event, from its payload. It is called for pull requests whose
+	// record does not say. nil is nobody.
 	Actor func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
-	// Records returns what was recorded of the event's subject (GitEventSpec.Subject), oldest first and without the event itself. It
-	// is asked for commands only; nil knows of nothing.
-	Records func(ctx context.Context) ([]records.Record, error)
+	// Records returns what was recorded of the event's subject (GitEventSpec.Subject), oldest first
+	// and without the event itself. It is asked for commands only; nil knows of nothing.
+	Records func(ctx context.Context) ([]history.Record, error)
 	Past
 }
 
@@ -125,7 +134,7 @@ type Past struct {
 	First func(ctx context.Context, subject string) error
 	// RecordsOf returns the records of a subject (GitEventSpec.Subjects), the event itself left
 	// out, oldest first.
-	RecordsOf func(ctx context.Context, subject string) ([]records.Record, error)
+	RecordsOf func(ctx context.Context, subject string) ([]history.Record, error)
 	// Cancels reports what a cancellation would end now: something is true if another event may
 	// have something to end, and running is true if it has started a run that has not ended. nil
 	// does not know.
@@ -135,8 +144,9 @@ type Past struct {
 	// reads again what is on record first, and has the notes as annotations then. Both are asked
 	// where RecordsOf is, of a push and a pull request of one commit.
 	Now     func() time.Time
-	Outdate func(ctx context.Context, record records.Record, notes map[string]string) error
-	// About writes down which subject the event is of, before the Git service is asked how that is now: what ends it finds the event then.
+	Outdate func(ctx context.Context, record history.Record, notes map[string]string) error
+	// About writes down which subject the event is of, before the Git service is asked how that is
+	// now: what ends it finds the event then.
 	About func(ctx context.Context, subject string) error
 }
 
@@ -149,7 +159,8 @@ type Source interface {
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
 
-// History answers what a commit belongs to, and what an event is about (provider.History has the contract).
+// History answers what a commit belongs to, and what an event is about (provider.History has the
+// contract).
 type History interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
@@ -157,8 +168,8 @@ type History interface {
 	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
 }
 
-// Access answers who may start a run (provider.Access has the contract). Owner tells whether OWNERS name the user, as they are on the
-// default branch.
+// Access answers who may start a run (provider.Access has the contract). Owner reports whether
+// OWNERS name the user, as they are on the default branch.
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
 	Member(ctx context.Context, user string) (bool, error)
@@ -180,7 +191,8 @@ type Plan struct {
 	Runs []Run
 	// Secrets is what the markers of the manifests stand for.
 	Secrets map[string]string
-	// Priority is what settings.queue_priority of the Repository gives, nil if it is not evaluated (yet).
+	// Priority is what settings.queue_priority of the Repository gives, nil if it is not evaluated
+	// (yet).
 	Priority *int32
 	// Wait says why decisions are open, nil when none is.
 	Wait error
@@ -198,12 +210,14 @@ type Answer struct {
 
 // Commits are what a plan is made at, and why that may run.
 type Commits struct {
-	// HeadSHA is the commit that is run and reported on, DefinitionSHA the one that the definitions are read at: empty
-	// when none were read.
+	// HeadSHA is the commit that is run and reported on, DefinitionSHA the one that the definitions
+	// are read at: empty when none were read.
 	HeadSHA, DefinitionSHA string
-	// Approval is why HeadSHA may run although whoever wrote it may not start anything; nil if it needs none.
+	// Approval is why HeadSHA may run although whoever wrote it may not start anything; nil if it
+	// needs none.
 	Approval *v1alpha1.Approval
-	// EndsPending is true when HeadSHA may show that it waits for approval, which is over with this event.
+	// EndsPending is true when HeadSHA may show that it waits for approval, which is over with this
+	// event.
 	EndsPending bool
 }
 
@@ -238,12 +252,14 @@ type Run struct {
 	Secret string
 	// Refused says what its author has to mend, nil when nothing.
 	Refused *v1alpha1.Refusal
-	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that met it.
+	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that
+	// met it.
 	Unresolved bool
 	Wait       error
-	wishes.Wishes
-	// Manifest is what is created, in JSON and with markers for secret values; nil for what is refused, unresolved or of an
-	// earlier attempt. As an object it may take twelve times as much memory, and a plan may have hundreds.
+	annotations.Wishes
+	// Manifest is what is created, in JSON and with markers for secret values; nil for what is
+	// refused, unresolved or of an earlier attempt. As an object it may take twelve times as much
+	// memory, and a plan may have hundreds.
 	Manifest []byte
 }
 

@@ -9,10 +9,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// underPolicy is a comment on a pull request of a branch of the repository itself, whose Repository has the policy of docs/commands.md.
+// underPolicy is a comment on a pull request of a branch of the repository itself, whose Repository
+// has the policy of docs/commands.md.
 func underPolicy(sender, author string) plan.Input {
 	in := saying(sender)
 	in.Event.Spec.PullRequest.HeadProjectID, in.Event.Spec.PullRequest.Author = in.Event.Spec.Project.ID, author
@@ -21,15 +22,16 @@ func underPolicy(sender, author string) plan.Input {
 }
 
 // ofPolicy is a world with the teams of that policy.
-func ofPolicy(said string, known ...records.Record) *world {
+func ofPolicy(said string, known ...history.Record) *world {
 	for _, r := range known {
 		r.Event.Spec.PullRequest.HeadProjectID = r.Event.Spec.Project.ID
 	}
 	return &world{files: []git.File{pulled("a")}, said: said, moved: sha, records: known, teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
 }
 
-// Where a policy is, a branch of the repository itself may wait for approval as well: somebody who is not listed has pushed to the pull request of
-// somebody who is. Whoever approves that ends the check that waits, and is on record.
+// Where a policy is, a branch of the repository itself may wait for approval as well: somebody who
+// is not listed has pushed to the pull request of somebody who is. Whoever approves that ends the
+// check that waits, and is on record.
 func TestAnApprovalUnderAPolicyEndsTheCheckThatWaits(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"/ok-to-test", "/test"} {

@@ -13,18 +13,17 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
-	"github.com/plumbline-ci/plumbline/pkg/wishes"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
 // maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
 const maxPipelineName = 253
 
-// prepare turns a candidate into its decision and, if it is selected, its run. It returns the run as it was planned, nil when
-// there is none or not yet.
+// prepare turns a candidate into its decision and, if it is selected, its run. It returns the run
+// as it was planned, nil when there is none or not yet.
 func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	run := Run{Pipeline: c.definition.Name, Namespace: d.spec.Repository.Namespace, Name: c.run}
 	if c.selection.Incomplete {
@@ -42,8 +41,11 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		run.Wishes = wishes.Read(made.Annotations, wishes.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
-			Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }})
+		run.Wishes = annotations.Read(
+			made.Annotations,
+			annotations.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
+				Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }},
+		)
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
@@ -82,14 +84,15 @@ func (d *draft) unknownNote(definition resolve.Definition) string {
 	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 
-// nameRefused names the check of a refused pipeline as its run would have been named, so that a required check of that name
-// shows the refusal. A placeholder whose value cannot be learnt now stays: the refusal does not wait for it.
+// nameRefused names the check of a refused pipeline as its run would have been named, so that a
+// required check of that name shows the refusal. A placeholder whose value cannot be learnt now
+// stays: the refusal does not wait for it.
 func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
 	scope := d.facts.scope
 	_ = d.facts.learning(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
 	known := scope.Known(run.Pipeline)
 	_ = d.facts.cut() // what the name read says nothing about the next pipeline
-	if known == run.Pipeline || statuslimit.Length(known) > maxPipelineName {
+	if known == run.Pipeline || v1alpha1.Length(known) > maxPipelineName {
 		return
 	}
 	run.Pipeline = known
@@ -100,10 +103,11 @@ func (c *candidate) decide(reason string) {
 	c.decision.Open, c.decision.Reason, c.decision.Selected = false, reason, ""
 }
 
-// postpone leaves a candidate open. One that is selected already gets its run, so that its author sees a check that says
-// what it waits for, unless not even its name is known.
+// postpone leaves a candidate open. One that is selected already gets its run, so that its author
+// sees a check that says what it waits for, unless not even its name is known.
 func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) {
-	if c.decision.Reason == "" || f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
+	if c.decision.Reason == "" ||
+		f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
 		c.decision.Reason = "waiting: " + f.Message
 	}
 	if selected && !strings.Contains(run.Pipeline, "{{") {
@@ -134,21 +138,41 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		return nil, scope.Conceal(err)
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
-	if statuslimit.Length(run.Pipeline) > maxPipelineName {
+	if v1alpha1.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline
 		run.Pipeline = c.definition.Name
-		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s", c.definition.File, maxPipelineName, name)
+		return nil, fault.Invalidf(
+			"BadName",
+			"%s: with the variables replaced metadata.name is longer than %d bytes: %s",
+			c.definition.File,
+			maxPipelineName,
+			name,
+		)
 	}
 	if err := d.runs.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
 	target, source := match.Branches(d.facts.event, rendered.Annotations)
 	event := &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Event.Namespace, Name: d.Event.Name, Annotations: d.Event.Annotations}, Spec: *d.spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   d.Event.Namespace,
+			Name:        d.Event.Name,
+			Annotations: d.Event.Annotations,
+		},
+		Spec: *d.spec,
 	}
 	made = resources.MakePipelineRun(resources.RunInput{
-		Event: event, Head: d.head, Rendered: rendered, TargetBranch: target, SourceBranch: source, Definition: c.definition, Name: run.Name, Namespace: run.Namespace,
-		Secret: run.Secret, LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
+		Event:        event,
+		Head:         d.head,
+		Rendered:     rendered,
+		TargetBranch: target,
+		SourceBranch: source,
+		Definition:   c.definition,
+		Name:         run.Name,
+		Namespace:    run.Namespace,
+		Secret:       run.Secret,
+		LogURL:       d.Config.Console.Links(run.Namespace, run.Name).Run,
+		Version:      d.Version,
 	})
 	if d.Approval != nil {
 		resources.Confine(made, d.serviceAccount())

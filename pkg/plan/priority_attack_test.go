@@ -12,11 +12,12 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-// A comment sets params for the runs that it starts. It does not set those that say how urgent they are.
+// A comment sets params for the runs that it starts. It does not set those that say how urgent they
+// are.
 func TestACommentDoesNotSayHowUrgentItIs(t *testing.T) {
 	in := commented()
 	in.Repository.Spec = prioritizing("int(urgency)").Repository.Spec
@@ -42,7 +43,8 @@ func TestAPriorityTellsNoSecretNumber(t *testing.T) {
 	}
 }
 
-// What was planned while there was no limit keeps its place when one is set before the rest of the event can be planned.
+// What was planned while there was no limit keeps its place when one is set before the rest of the
+// event can be planned.
 func TestALimitThatIsSetLaterDoesNotMoveWhatIsPlanned(t *testing.T) {
 	in := prioritizing("50")
 	limit := in.Repository.Spec.ConcurrencyLimit
@@ -82,7 +84,8 @@ func (s *slowly) Changed(ctx context.Context, _ *v1alpha1.GitEventSpec) (git.Cha
 	return git.Changes{}, fmt.Errorf("listing: %w", context.DeadlineExceeded)
 }
 
-// A Git service that takes a whole attempt for the changed files keeps no run waiting: else none would ever be planned.
+// A Git service that takes a whole attempt for the changed files keeps no run waiting: else none
+// would ever be planned.
 func TestASlowServiceKeepsNoRunFromItsLine(t *testing.T) {
 	s := &slowly{world: &world{files: []git.File{pipeline("a")}}}
 	sources := s.sources()

@@ -9,11 +9,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
-// prioritizing is a push to a Repository whose runs may have to wait, in an order that its owner says.
+// prioritizing is a push to a Repository whose runs may have to wait, in an order that its owner
+// says.
 func prioritizing(priority string) plan.Input {
 	in, limit := push(), 1
 	in.Repository.Spec.ConcurrencyLimit = &limit
@@ -28,8 +29,8 @@ func shownPriority(made *plan.Plan) string {
 	return fmt.Sprint(*made.Priority)
 }
 
-// The expression is evaluated once for an event, when its first run is decided; whatever is wrong is 0, keeps no run waiting, and the decision
-// says it.
+// The expression is evaluated once for an event, when its first run is decided; whatever is wrong
+// is 0, keeps no run waiting, and the decision says it.
 func TestThePriorityOfAnEvent(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*world, *plan.Input)

@@ -123,7 +123,8 @@ func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 	}
 }
 
-// What a question that fails would decide stays open, and it is not asked again for the next pipeline.
+// What a question that fails would decide stays open, and it is not asked again for the next
+// pipeline.
 func TestAQuestionThatFailsIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{changedErr: down(), pullsErr: down(), files: []git.File{

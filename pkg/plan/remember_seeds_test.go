@@ -12,9 +12,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S22 as a whole, over 1,000 seeds: with remember-ok-to-test no commit of a stranger runs that is neither approved nor pushed by the author of
-// the pull request to the branch that an approval was given for, without a change of definitions since the commit that was approved, while
-// the approver may still write. In each second seed nothing is signed, and deliveries lie, also about who has pushed.
+// S22 as a whole, over 1,000 seeds: with remember-ok-to-test no commit of a stranger runs that is
+// neither approved nor pushed by the author of the pull request to the branch that an approval was
+// given for, without a change of definitions since the commit that was approved, while the approver
+// may still write. In each second seed nothing is signed, and deliveries lie, also about who has
+// pushed.
 func TestNoOrderRunsACommitThatNoApprovalIsRememberedFor(t *testing.T) {
 	t.Parallel()
 	approvals, memories, declined := 0, 0, 0

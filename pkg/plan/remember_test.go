@@ -9,12 +9,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/approval"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Differ tells of commits that they are alike but for what was touched in one of them.
@@ -32,7 +32,8 @@ func (w *world) Differ(_ context.Context, earlier, later string, names ...string
 // forbidden is what a service says that does not let us ask.
 func forbidden() error { return fault.Operatorf(fault.ReasonPermissionMissing, "403") }
 
-// remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one that member has approved.
+// remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one
+// that member has approved.
 func remembering(changes ...func(*plan.Input)) plan.Input {
 	in := forked()
 	config := *in.Config
@@ -47,14 +48,14 @@ func remembering(changes ...func(*plan.Input)) plan.Input {
 }
 
 // rememberedBefore is an event that ran a commit by the approval of another.
-func rememberedBefore(of string) records.Record {
+func rememberedBefore(of string) history.Record {
 	r := onRecord("pull-2", of, 5, v1alpha1.DispositionRuns)
 	r.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: sha, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
 	return r
 }
 
 // forgottenBefore is an event for whose commit the approval was forgotten.
-func forgottenBefore() records.Record {
+func forgottenBefore() history.Record {
 	r := onRecord("pull-4", defaultSHA, 5, v1alpha1.DispositionPending)
 	r.Event.Status.Plan.Reason = approval.ReasonForgotten
 	return r
@@ -70,14 +71,14 @@ func policed(in *plan.Input) {
 	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}}}
 }
 
-// S22: what the author of an approved pull request pushes later runs, compared with what was approved, unless one of the reasons to forget
-// that holds. Whatever waits says why.
+// S22: what the author of an approved pull request pushes later runs, compared with what was
+// approved, unless one of the reasons to forget that holds. Whatever waits says why.
 func TestAnApprovalIsRemembered(t *testing.T) {
 	t.Parallel()
 	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
-	approvedFirst := []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
-	and := func(r ...records.Record) []records.Record {
-		return append(append([]records.Record{}, approvedFirst...), r...)
+	approvedFirst := []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
+	and := func(r ...history.Record) []history.Record {
+		return append(append([]history.Record{}, approvedFirst...), r...)
 	}
 	off := func(in *plan.Input) { config := *in.Config; config.RememberApprovals = false; in.Config = &config }
 	labelled := spec(func(s *v1alpha1.GitEventSpec) {
@@ -88,14 +89,14 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     plan.Input
 		world  world
-		known  []records.Record
+		known  []history.Record
 		reason string // "" when it runs
 		why    string
 	}{
 		"the author pushes":                   {remembering(), world{writers: "member"}, approvedFirst, "", ""},
 		"at a service that calls it update":   {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })), world{writers: "member"}, approvedFirst, "", ""},
 		"on top of what is remembered":        {remembering(), world{writers: "member"}, and(rememberedBefore(defaultSHA)), "", ""},
-		"the comment is not on record":        {remembering(), world{writers: "member"}, []records.Record{rememberedBefore(defaultSHA)}, "", ""},
+		"the comment is not on record":        {remembering(), world{writers: "member"}, []history.Record{rememberedBefore(defaultSHA)}, "", ""},
 		"a member of the team has approved":   {remembering(policed), world{teams: map[string]string{"team": "member"}}, approvedFirst, "", ""},
 		"the key is off":                      {remembering(off), world{writers: "member"}, approvedFirst, pending, "no write access"},
 		"nothing was approved":                {remembering(), world{writers: "member"}, approvedFirst[:1], pending, "no write access"},
@@ -169,7 +170,7 @@ func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
 		if w.teams != nil {
 			policed(&in)
 		}
-		w.files, w.records = []git.File{pulled("a")}, []records.Record{approvedBefore(sha, "main")}
+		w.files, w.records = []git.File{pulled("a")}, []history.Record{approvedBefore(sha, "main")}
 		made, err := plan.Make(t.Context(), in, w.sources())
 		if err == nil || made.Disposition != "" || made.Approval != nil || len(made.Runs) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, made)
@@ -186,7 +187,7 @@ func TestACommandIsNotLetByAMemory(t *testing.T) {
 	in.Config = &config
 	for head, runs := range map[string]bool{sha: true, laterSHA: false} {
 		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "member", said: "/test", moved: head}
-		w.records = []records.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
+		w.records = []history.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
 		if head == sha {
 			w.records = w.records[:2]
 		}
@@ -197,14 +198,15 @@ func TestACommandIsNotLetByAMemory(t *testing.T) {
 	}
 }
 
-// The definitions of a commit that is remembered are the default branch's; if the Repository says that they are the commit's own, those of the
-// commit that was approved: files that .tekton refers to may be anywhere.
+// The definitions of a commit that is remembered are the default branch's; if the Repository says
+// that they are the commit's own, those of the commit that was approved: files that .tekton refers
+// to may be anywhere.
 func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 	t.Parallel()
 	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
 		in := remembering()
 		in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: provenance}
-		w := &world{files: []git.File{pulled("a")}, writers: "member", records: []records.Record{approvedBefore(sha, "main")}}
+		w := &world{files: []git.File{pulled("a")}, writers: "member", records: []history.Record{approvedBefore(sha, "main")}}
 		made := w.make(t, in)
 		if made.DefinitionSHA != want || made.HeadSHA != laterSHA || w.count("files "+want) != 1 {
 			t.Errorf("%q: definitions of %s, want %s; asked %v", provenance, made.DefinitionSHA, want, w.asked)
@@ -212,7 +214,8 @@ func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 	}
 }
 
-// S27: what ran by a remembered approval runs again by a button as long as that is remembered, which is found out again.
+// S27: what ran by a remembered approval runs again by a button as long as that is remembered,
+// which is found out again.
 func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
 	t.Parallel()
 	before := ran(forked(), "pull-1", "a=Failed")
@@ -228,7 +231,7 @@ func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
 		"the approver may not any more": {true, "presser", nil, 0},
 		"definitions are others'":       {true, "presser member", map[string]string{sha: ".tekton"}, 0},
 	} {
-		w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]records.Record{4: {before}}}
+		w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]history.Record{4: {before}}}
 		w.true = described(sha, 99, "author")
 		in := pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}})
 		config := *in.Config

@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/admission"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
-// again finds out what a press of a re-run button is about: the pull request or the push that the check is of, and the pipelines. All
-// that is asked before whoever pressed it is known to have write access is that.
+// again finds out what a press of a re-run button is about: the pull request or the push that the
+// check is of, and the pipelines. All that is asked before whoever pressed it is known to have
+// write access is that.
 func (p *planner) again(ctx context.Context) error {
 	if p.spec.Rerun == nil {
 		return nil
@@ -46,7 +47,8 @@ func (p *planner) again(ctx context.Context) error {
 	return p.look(ctx)
 }
 
-// look finds out once more what is to run again of the subject that was found, when nobody else is about to decide that.
+// look finds out once more what is to run again of the subject that was found, when nobody else is
+// about to decide that.
 func (p *planner) look(ctx context.Context) error {
 	if err := p.first(ctx); err != nil {
 		return err
@@ -63,9 +65,10 @@ func over(reason, message string) error {
 	return &Over{Why: fault.Of(fault.Ignoredf(reason, "%s", message))}
 }
 
-// stands tells whether what was asked for may still run, as the Git service describes the pull request now: sha is the commit, and the
-// spec has the head of this moment. Code of a fork runs again if it ran before, so that somebody has allowed this commit; that
-// author and sender may write is asked as well (admit).
+// stands reports whether what was asked for may still run, as the Git service describes the pull
+// request now: sha is the commit, and the spec has the head of this moment. Code of a fork runs
+// again if it ran before, so that somebody has allowed this commit; that author and sender may
+// write is asked as well (admit).
 func (p *planner) stands(sha string) error {
 	head := p.spec.SHA
 	p.spec.SHA = sha
@@ -73,16 +76,19 @@ func (p *planner) stands(sha string) error {
 	switch {
 	case pr == nil || p.Earlier != nil:
 		return nil
-	case !admission.SameRepository(p.spec) && !p.rerun.Ran:
+	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
 		return over("NotApproved", "No run of this commit, which is a fork's, is on record: nobody has allowed it.")
 	case p.rerun.Unrecorded && head != sha:
-		return over("NotTheHead", fmt.Sprintf("Nothing is on record of commit %s, and the head of pull request #%d is %s now.", sha, pr.Number, head))
+		return over(
+			"NotTheHead",
+			fmt.Sprintf("Nothing is on record of commit %s, and the head of pull request #%d is %s now.", sha, pr.Number, head),
+		)
 	}
 	return nil
 }
 
-// repeats decides about a candidate by its name: it ran before, whatever its annotations say. It tells whether that is how this event
-// chooses.
+// repeats decides about a candidate by its name: it ran before, whatever its annotations say. It
+// reports whether that is how this event chooses.
 func (d *draft) repeats(c *candidate) bool {
 	if d.rerun == nil {
 		return false
@@ -100,7 +106,10 @@ func (d *draft) repeats(c *candidate) bool {
 	case c.definition.Err != nil:
 		c.err = c.definition.Err
 	default:
-		c.selection = match.Decision{Selected: true, Reason: fmt.Sprintf("%s: %s asked for it to run again", match.Selected, d.spec.Sender)}
+		c.selection = match.Decision{
+			Selected: true,
+			Reason:   fmt.Sprintf("%s: %s asked for it to run again", match.Selected, d.spec.Sender),
+		}
 	}
 	return true
 }

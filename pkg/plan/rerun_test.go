@@ -12,9 +12,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // pressed is a press of a re-run button by somebody who may write.
@@ -24,8 +24,9 @@ func pressed(rerun v1alpha1.Rerun) plan.Input {
 	return in
 }
 
-// ran is the record of an event whose pipelines, all of one file each, ended so: "a=Succeeded b=" with nothing for one that runs.
-func ran(in plan.Input, name, ended string) records.Record {
+// ran is the record of an event whose pipelines, all of one file each, ended so: "a=Succeeded b="
+// with nothing for one that runs.
+func ran(in plan.Input, name, ended string) history.Record {
 	event := &v1alpha1.GitEvent{Spec: *in.Event.Spec.DeepCopy()}
 	event.Name, event.Status.Plan = name, &v1alpha1.Plan{HeadSHA: sha}
 	for _, one := range strings.Fields(ended) {
@@ -42,7 +43,7 @@ func ran(in plan.Input, name, ended string) records.Record {
 		event.Status.Plan.Decisions = append(event.Status.Plan.Decisions, v1alpha1.Decision{File: file, Pipeline: pipeline})
 		event.Status.Runs = append(event.Status.Runs, run)
 	}
-	return records.Record{Event: event}
+	return history.Record{Event: event}
 }
 
 // ofPull is a pull request of a branch of this repository.
@@ -61,8 +62,8 @@ func described(head string, project int64, author string) func(*v1alpha1.GitEven
 	}
 }
 
-// One check is one pipeline, whatever its annotations say and whatever else is there: of a push or of a pull request, by a name
-// that has placeholders, refused before, or as the re-run of a re-run.
+// One check is one pipeline, whatever its annotations say and whatever else is there: of a push or
+// of a pull request, by a name that has placeholders, refused before, or as the re-run of a re-run.
 func TestACheckRunsAgain(t *testing.T) {
 	t.Parallel()
 	runOf := func(event, pipeline string) string {
@@ -74,18 +75,18 @@ func TestACheckRunsAgain(t *testing.T) {
 		return pressed(v1alpha1.Rerun{Check: "Pipelines as Code CI / " + pipeline, ExternalID: runOf(event, pipeline)})
 	}
 	for name, c := range map[string]struct {
-		byNumber map[int64][]records.Record
+		byNumber map[int64][]history.Record
 		external string
 		pulls    []int64
 		ref      string
 		number   int64
 	}{
-		"of a push":                        {map[int64][]records.Record{0: {ran(tag, "push-1", "a=Failed b=Failed")}}, runOf("push-1", "b"), nil, "refs/tags/v1", 0},
-		"of a push with a pull request":    {map[int64][]records.Record{0: {ran(push(), "push-1", "b=Failed")}, 4: {ran(ofPull(4), "pull-1", "b=Failed")}}, runOf("push-1", "b"), []int64{4}, "refs/heads/main", 0},
-		"of a pull request":                {map[int64][]records.Record{4: {ran(ofPull(4), "pull-1", "a=Failed b=Refused")}}, runOf("pull-1", "b"), []int64{4}, "main", 4},
-		"of one that the service names":    {map[int64][]records.Record{7: {ran(ofPull(7), "pull-1", "b=Succeeded")}}, runOf("pull-1", "b"), nil, "main", 7},
-		"of a pull request's re-run":       {map[int64][]records.Record{4: {ran(rerunOf("pull-1", "b"), "rerun-1", "b=Failed")}}, runOf("rerun-1", "b"), []int64{4}, "main", 4},
-		"of a tag's re-run, with a branch": {map[int64][]records.Record{0: {ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=Failed"), ran(rerunOf("push-2", "b"), "rerun-1", "b=Failed"), ran(rerunOf("rerun-1", "b"), "rerun-2", "b=Failed")}}, runOf("rerun-2", "b"), nil, "refs/tags/v1", 0},
+		"of a push":                        {map[int64][]history.Record{0: {ran(tag, "push-1", "a=Failed b=Failed")}}, runOf("push-1", "b"), nil, "refs/tags/v1", 0},
+		"of a push with a pull request":    {map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}, 4: {ran(ofPull(4), "pull-1", "b=Failed")}}, runOf("push-1", "b"), []int64{4}, "refs/heads/main", 0},
+		"of a pull request":                {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed b=Refused")}}, runOf("pull-1", "b"), []int64{4}, "main", 4},
+		"of one that the service names":    {map[int64][]history.Record{7: {ran(ofPull(7), "pull-1", "b=Succeeded")}}, runOf("pull-1", "b"), nil, "main", 7},
+		"of a pull request's re-run":       {map[int64][]history.Record{4: {ran(rerunOf("pull-1", "b"), "rerun-1", "b=Failed")}}, runOf("rerun-1", "b"), []int64{4}, "main", 4},
+		"of a tag's re-run, with a branch": {map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=Failed"), ran(rerunOf("push-2", "b"), "rerun-1", "b=Failed"), ran(rerunOf("rerun-1", "b"), "rerun-2", "b=Failed")}}, runOf("rerun-2", "b"), nil, "refs/tags/v1", 0},
 		"of which nothing is on record":    {nil, "b-0123", []int64{4}, "main", 4},
 		"of a push of which nothing is":    {nil, "b-0123", nil, "refs/heads/topic", 0},
 	} {
@@ -120,7 +121,8 @@ func TestACheckRunsAgain(t *testing.T) {
 	}
 }
 
-// All checks are those whose newest run did not succeed; all that ended, if each did; none of those that run now.
+// All checks are those whose newest run did not succeed; all that ended, if each did; none of those
+// that run now.
 func TestAllChecksRunAgain(t *testing.T) {
 	t.Parallel()
 	tag := push()
@@ -131,28 +133,28 @@ func TestAllChecksRunAgain(t *testing.T) {
 	gaveUp.Event.Status.Phase = v1alpha1.PhaseSettled
 	ignored := ran(push(), "push-1", "")
 	ignored.Event.Status.Disposition = v1alpha1.DispositionIgnored
-	all := func(name, ended string) records.Record { return ran(pressed(v1alpha1.Rerun{All: true}), name, ended) }
+	all := func(name, ended string) history.Record { return ran(pressed(v1alpha1.Rerun{All: true}), name, ended) }
 	for name, c := range map[string]struct {
-		byNumber map[int64][]records.Record
+		byNumber map[int64][]history.Record
 		want     []string
 		number   int64
 		ref      string
 	}{
-		"the failed, cancelled, deleted, refused": {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Failed b=Succeeded c=Cancelled d=Refused")}}, []string{"a", "c", "d"}, 0, "refs/heads/main"},
-		"not what succeeded meanwhile":            {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=Succeeded b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
-		"what failed meanwhile":                   {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Failed b=Succeeded"), all("rerun-1", "a=Succeeded b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
-		"not what runs":                           {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=")}}, []string{"b"}, 0, "refs/heads/main"},
-		"not what was received first, runs last":  {map[int64][]records.Record{0: {ran(push(), "push-1", "a= b=Succeeded"), all("rerun-1", "a=Failed")}}, nil, 0, "refs/heads/main"},
-		"nothing while all of it runs":            {map[int64][]records.Record{0: {ran(push(), "push-1", "a= b=")}}, nil, 0, "refs/heads/main"},
-		"all of a green commit":                   {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded")}}, []string{"a", "b"}, 0, "refs/heads/main"},
-		"nothing of one that is no failure yet":   {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded c=")}}, nil, 0, "refs/heads/main"},
-		"what an event that gave up left":         {map[int64][]records.Record{0: {gaveUp}}, []string{"b"}, 0, "refs/heads/main"},
-		"not what runs of an event as a whole":    {map[int64][]records.Record{0: {skipped, all("rerun-1", "a=")}}, nil, 0, "refs/heads/main"},
-		"the pull request before the push":        {map[int64][]records.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}, 0: {ran(push(), "push-1", "b=Failed")}}, []string{"a"}, 4, "main"},
-		"the push, if only it failed":             {map[int64][]records.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ran(push(), "push-1", "b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
-		"the pull request, if the push was none":  {map[int64][]records.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ignored}}, []string{"a"}, 4, "main"},
-		"one ref's":                               {map[int64][]records.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), ran(tag, "push-2", "b=Failed")}}, []string{"b"}, 0, "refs/tags/v1"},
-		"what was skipped":                        {map[int64][]records.Record{0: {skipped}}, []string{"a", "b", "c", "d"}, 0, "refs/heads/main"},
+		"the failed, cancelled, deleted, refused": {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Succeeded c=Cancelled d=Refused")}}, []string{"a", "c", "d"}, 0, "refs/heads/main"},
+		"not what succeeded meanwhile":            {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=Succeeded b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
+		"what failed meanwhile":                   {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Succeeded"), all("rerun-1", "a=Succeeded b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
+		"not what runs":                           {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=")}}, []string{"b"}, 0, "refs/heads/main"},
+		"not what was received first, runs last":  {map[int64][]history.Record{0: {ran(push(), "push-1", "a= b=Succeeded"), all("rerun-1", "a=Failed")}}, nil, 0, "refs/heads/main"},
+		"nothing while all of it runs":            {map[int64][]history.Record{0: {ran(push(), "push-1", "a= b=")}}, nil, 0, "refs/heads/main"},
+		"all of a green commit":                   {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded")}}, []string{"a", "b"}, 0, "refs/heads/main"},
+		"nothing of one that is no failure yet":   {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded c=")}}, nil, 0, "refs/heads/main"},
+		"what an event that gave up left":         {map[int64][]history.Record{0: {gaveUp}}, []string{"b"}, 0, "refs/heads/main"},
+		"not what runs of an event as a whole":    {map[int64][]history.Record{0: {skipped, all("rerun-1", "a=")}}, nil, 0, "refs/heads/main"},
+		"the pull request before the push":        {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}, 0: {ran(push(), "push-1", "b=Failed")}}, []string{"a"}, 4, "main"},
+		"the push, if only it failed":             {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ran(push(), "push-1", "b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
+		"the pull request, if the push was none":  {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ignored}}, []string{"a"}, 4, "main"},
+		"one ref's":                               {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), ran(tag, "push-2", "b=Failed")}}, []string{"b"}, 0, "refs/tags/v1"},
+		"what was skipped":                        {map[int64][]history.Record{0: {skipped}}, []string{"a", "b", "c", "d"}, 0, "refs/heads/main"},
 		"whatever is for it, with no record":      {nil, []string{"a", "b", "c", "d"}, 0, "refs/heads/main"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,17 +180,17 @@ func TestAllChecksRunAgain(t *testing.T) {
 	}
 }
 
-// S27: a button needs write access, read now, before anything else is asked; and a fork's commit runs again only if it ran before
-// and its author may write.
+// S27: a button needs write access, read now, before anything else is asked; and a fork's commit
+// runs again only if it ran before and its author may write.
 func TestWhoMayPress(t *testing.T) {
 	t.Parallel()
-	before := map[int64][]records.Record{4: {ran(forked(), "pull-1", "a=Failed")}}
+	before := map[int64][]history.Record{4: {ran(forked(), "pull-1", "a=Failed")}}
 	waits := ran(forked(), "pull-1", "")
 	waits.Event.Status.Disposition = v1alpha1.DispositionPending
 	approved := ran(forked(), "comment-1", "a=Failed")
 	approved.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
 	for name, c := range map[string]struct {
-		byNumber map[int64][]records.Record
+		byNumber map[int64][]history.Record
 		writers  string
 		head     string
 		reason   string // "" runs
@@ -198,8 +200,8 @@ func TestWhoMayPress(t *testing.T) {
 		"a writer, of a writer's fork":     {before, "presser author", sha, "", 0},
 		"a writer, of an older commit":     {before, "presser author", defaultSHA, "", 0},
 		"a writer, of a stranger's fork":   {before, "presser", sha, "Ignored: NotApproved", 0},
-		"a writer, of an approved commit":  {map[int64][]records.Record{4: {approved}}, "presser", sha, "", 0},
-		"a writer, of what nobody allowed": {map[int64][]records.Record{4: {waits}}, "presser author", sha, "NotApproved", 0},
+		"a writer, of an approved commit":  {map[int64][]history.Record{4: {approved}}, "presser", sha, "", 0},
+		"a writer, of what nobody allowed": {map[int64][]history.Record{4: {waits}}, "presser author", sha, "NotApproved", 0},
 		"a writer, without a record":       {nil, "presser author", sha, "NotApproved", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +244,8 @@ func TestAPressWaits(t *testing.T) {
 	}
 }
 
-// A commit of which nothing is known but a check's name runs at its pull request's head only, and nowhere if GitHub names no place.
+// A commit of which nothing is known but a check's name runs at its pull request's head only, and
+// nowhere if GitHub names no place.
 func TestACheckThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}

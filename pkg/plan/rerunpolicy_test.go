@@ -11,18 +11,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S27 beside a policy: a button always needs write access. On a pull request it starts what /retest does, so who presses has to be listed in
-// ok_to_test as well; a policy says nothing of pushes.
+// S27 beside a policy: a button always needs write access. On a pull request it starts what /retest
+// does, so who presses has to be listed in ok_to_test as well; a policy says nothing of pushes.
 func TestAButtonIsARetestForAPolicy(t *testing.T) {
 	t.Parallel()
-	pull, pushed := map[int64][]records.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}}, map[int64][]records.Record{0: {ran(push(), "push-1", "a=Failed")}}
+	pull, pushed := map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}}, map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed")}}
 	waits := ran(ofPull(4), "pull-1", "")
 	waits.Event.Status.Disposition = v1alpha1.DispositionPending
 	for name, c := range map[string]struct {
-		byNumber map[int64][]records.Record
+		byNumber map[int64][]history.Record
 		writers  string
 		testers  []string
 		why      string // "" runs
@@ -31,7 +31,7 @@ func TestAButtonIsARetestForAPolicy(t *testing.T) {
 		"a writer who is not":                             {pull, "presser", []string{"others"}, "in no team"},
 		"a writer, while nobody is listed":                {pull, "presser", nil, "names no team for such a comment"},
 		"somebody listed who cannot write":                {pull, "", []string{"testers"}, "has no write access"},
-		"a writer who is not, of what waits for approval": {map[int64][]records.Record{4: {waits}}, "presser", []string{"others"}, "in no team"},
+		"a writer who is not, of what waits for approval": {map[int64][]history.Record{4: {waits}}, "presser", []string{"others"}, "in no team"},
 		"a writer who is not, of a push":                  {pushed, "presser", []string{"others"}, ""},
 		"a writer, of a push, while nobody is listed":     {pushed, "presser", nil, ""},
 		"somebody listed who cannot write, of a push":     {pushed, "", []string{"testers"}, "has no write access"},

@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// The rendering of a large plan asks before it goes on, and ends with the error that it is answered.
+// The rendering of a large plan asks before it goes on, and ends with the error that it is
+// answered.
 func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 	files := []git.File{{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n")}}
@@ -39,8 +40,8 @@ func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
 	}
 }
 
-// After more work than is done for one event nothing is rendered any more: each pipeline after it says why, and what it would need is
-// not asked for.
+// After more work than is done for one event nothing is rendered any more: each pipeline after it
+// says why, and what it would need is not asked for.
 func TestNothingIsRenderedAfterTooMuchWork(t *testing.T) {
 	t.Parallel()
 	large := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n"

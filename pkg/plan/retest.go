@@ -8,8 +8,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/rerun"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
 // retest is what /retest goes by.
@@ -21,8 +21,8 @@ type retest struct {
 	left int
 }
 
-// leave declines a selected pipeline that /retest without names, or an approval, does not start again. What was recorded is asked for
-// once, and only if something is selected.
+// leave declines a selected pipeline that /retest without names, or an approval, does not start
+// again. What was recorded is asked for once, and only if something is selected.
 func (d *draft) leave(ctx context.Context, c *candidate) error {
 	if !d.startsFailed() {
 		return d.leaveToApproval(ctx, c)
@@ -44,9 +44,10 @@ func (d *draft) leave(ctx context.Context, c *candidate) error {
 	return fault.Ignoredf("NotSelected", "%s", why)
 }
 
-// leaveToApproval declines what the comment that has approved the commit has started, of an event that happened before it and is planned
-// after it: a pull request that was opened during an outage, say. What happened in the comment's second came after it: a comment approves only
-// what was the head in a second before.
+// leaveToApproval declines what the comment that has approved the commit has started, of an event
+// that happened before it and is planned after it: a pull request that was opened during an outage,
+// say. What happened in the comment's second came after it: a comment approves only what was the
+// head in a second before.
 func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 	if d.Approval == nil || d.asked() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
 		return nil
@@ -59,8 +60,16 @@ func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 		if r.Event.Name != d.Approval.Event || !d.spec.Happened().Before(r.Event.Happened()) {
 			continue
 		}
-		if slices.ContainsFunc(r.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) }) {
-			return fault.Ignoredf("NotSelected", "%s has approved the commit since then, and the event of that, %s, has started it", d.Approval.By, r.Event.Name)
+		if slices.ContainsFunc(
+			r.Event.Status.Runs,
+			func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) },
+		) {
+			return fault.Ignoredf(
+				"NotSelected",
+				"%s has approved the commit since then, and the event of that, %s, has started it",
+				d.Approval.By,
+				r.Event.Name,
+			)
 		}
 	}
 	return nil

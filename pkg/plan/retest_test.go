@@ -12,11 +12,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// recorded is an event on a commit with runs ("name outcome"; "running" has none yet, "refused" will have none).
-func recorded(sha string, settled bool, runs ...string) records.Record {
+// recorded is an event on a commit with runs ("name outcome"; "running" has none yet, "refused"
+// will have none).
+func recorded(sha string, settled bool, runs ...string) history.Record {
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "earlier"}}
 	event.Spec.SHA, event.Spec.EventType, event.Status.Plan = sha, "pull_request", &v1alpha1.Plan{HeadSHA: sha}
 	for _, text := range runs {
@@ -34,7 +35,7 @@ func recorded(sha string, settled bool, runs ...string) records.Record {
 	if settled {
 		event.Status.Phase = v1alpha1.PhaseSettled
 	}
-	return records.Record{Event: event}
+	return history.Record{Event: event}
 }
 
 func TestRetestStartsWhatDidNotSucceedLast(t *testing.T) {
@@ -44,21 +45,21 @@ func TestRetestStartsWhatDidNotSucceedLast(t *testing.T) {
 	labelled := recorded(sha, false)
 	labelled.Event.Status.Plan, labelled.Event.Spec.EventType = nil, "pull_request_labeled"
 	for name, test := range map[string]struct {
-		records []records.Record
+		records []history.Record
 		want    []string
 	}{
 		"nothing ever ran":                         {nil, []string{"a", "b", "c"}},
-		"another commit's runs do not count":       {[]records.Record{recorded(defaultSHA, true, "a Succeeded", "b Succeeded")}, []string{"a", "b", "c"}},
-		"what failed, was cancelled or deleted":    {[]records.Record{recorded(sha, true, "a Failed", "b Cancelled", "c Deleted")}, []string{"a", "b", "c"}},
-		"what succeeded is left":                   {[]records.Record{recorded(sha, true, "a Failed", "b Succeeded")}, []string{"a", "c"}},
-		"what was refused":                         {[]records.Record{recorded(sha, true, "a refused", "b Succeeded", "c Succeeded")}, []string{"a"}},
-		"what runs is left":                        {[]records.Record{recorded(sha, false, "a running", "b Failed", "c Succeeded")}, []string{"b"}},
-		"what was received first and runs last":    {[]records.Record{recorded(sha, false, "a running", "b Succeeded", "c Succeeded"), recorded(sha, true, "a Failed")}, nil},
-		"what an event that gave up left behind":   {[]records.Record{recorded(sha, true, "a running", "b Succeeded", "c Succeeded")}, []string{"a"}},
-		"a later failure hides an older success":   {[]records.Record{recorded(sha, true, "a Succeeded", "b Succeeded", "c Succeeded"), recorded(sha, true, "b Failed")}, []string{"b"}},
-		"a later success hides an older failure":   {[]records.Record{recorded(sha, true, "a Failed", "b Failed", "c Failed"), recorded(sha, true, "b Succeeded")}, []string{"a", "c"}},
-		"the commit's own event is about to begin": {[]records.Record{recorded(sha, true, "a Failed"), unplanned}, []string{"a"}},
-		"a label's event does not begin the rest":  {[]records.Record{recorded(sha, true, "a Succeeded"), labelled}, []string{"b", "c"}},
+		"another commit's runs do not count":       {[]history.Record{recorded(defaultSHA, true, "a Succeeded", "b Succeeded")}, []string{"a", "b", "c"}},
+		"what failed, was cancelled or deleted":    {[]history.Record{recorded(sha, true, "a Failed", "b Cancelled", "c Deleted")}, []string{"a", "b", "c"}},
+		"what succeeded is left":                   {[]history.Record{recorded(sha, true, "a Failed", "b Succeeded")}, []string{"a", "c"}},
+		"what was refused":                         {[]history.Record{recorded(sha, true, "a refused", "b Succeeded", "c Succeeded")}, []string{"a"}},
+		"what runs is left":                        {[]history.Record{recorded(sha, false, "a running", "b Failed", "c Succeeded")}, []string{"b"}},
+		"what was received first and runs last":    {[]history.Record{recorded(sha, false, "a running", "b Succeeded", "c Succeeded"), recorded(sha, true, "a Failed")}, nil},
+		"what an event that gave up left behind":   {[]history.Record{recorded(sha, true, "a running", "b Succeeded", "c Succeeded")}, []string{"a"}},
+		"a later failure hides an older success":   {[]history.Record{recorded(sha, true, "a Succeeded", "b Succeeded", "c Succeeded"), recorded(sha, true, "b Failed")}, []string{"b"}},
+		"a later success hides an older failure":   {[]history.Record{recorded(sha, true, "a Failed", "b Failed", "c Failed"), recorded(sha, true, "b Succeeded")}, []string{"a", "c"}},
+		"the commit's own event is about to begin": {[]history.Record{recorded(sha, true, "a Failed"), unplanned}, []string{"a"}},
+		"a label's event does not begin the rest":  {[]history.Record{recorded(sha, true, "a Succeeded"), labelled}, []string{"b", "c"}},
 	} {
 		w := written("/retest")
 		w.files, w.records = []git.File{pulled("a"), pulled("b"), pulled("c"), pipeline("pushed")}, test.records
@@ -78,7 +79,7 @@ func commentedHere() plan.Input {
 
 func TestRetestOfWhatSucceeded(t *testing.T) {
 	t.Parallel()
-	done := []records.Record{recorded(sha, true, "a Succeeded")}
+	done := []history.Record{recorded(sha, true, "a Succeeded")}
 	w := written("/retest")
 	w.files, w.records = []git.File{pulled("a")}, done
 	made := w.make(t, commentedHere())
@@ -104,8 +105,8 @@ func TestRetestOfWhatSucceeded(t *testing.T) {
 	}
 }
 
-// A comment that approves a commit starts what events before it would have started, however late those are planned. What happens in its
-// second or later comes after it.
+// A comment that approves a commit starts what events before it would have started, however late
+// those are planned. What happens in its second or later comes after it.
 func TestWhatTheApprovalHasStartedIsNotStartedByAnOlderEvent(t *testing.T) {
 	t.Parallel()
 	approval := approvedBefore(sha, "main") // in the third second
@@ -113,7 +114,7 @@ func TestWhatTheApprovalHasStartedIsNotStartedByAnOlderEvent(t *testing.T) {
 	for happened, runs := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1} {
 		in := forked()
 		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = "reopened", second(happened), *second(4)
-		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []records.Record{approval}}
+		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval}}
 		if made := w.make(t, in); len(made.Runs) != runs {
 			t.Errorf("of second %d: %d runs, want %d: %+v", happened, len(made.Runs), runs, made.Decisions)
 		}

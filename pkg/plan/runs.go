@@ -17,8 +17,9 @@ func (r *runs) named(name string) *Run {
 	return nil
 }
 
-// put adds a run, or completes the one that was unresolved. That may have been called without the dash of its generateName,
-// by the release before: its check keeps the name, because a GitLab would show another one, and the first would stay pending.
+// put adds a run, or completes the one that was unresolved. That may have been called without the
+// dash of its generateName, by the release before: its check keeps the name, because a GitLab would
+// show another one, and the first would stay pending.
 func (r *runs) put(run Run) {
 	before := r.named(run.Name)
 	if before == nil {
@@ -31,14 +32,20 @@ func (r *runs) put(run Run) {
 	*before = run
 }
 
-// distinct refuses a name that is another run's once its placeholders are replaced: one check would have to show both, and
-// GitLab's would show whichever reported last. The refusal has a check of its own.
+// distinct refuses a name that is another run's once its placeholders are replaced: one check would
+// have to show both, and GitLab's would show whichever reported last. The refusal has a check of
+// its own.
 func (r *runs) distinct(run *Run, file string) error {
 	for i := range r.all {
 		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline {
 			name := run.Pipeline
 			run.Pipeline = file
-			return fault.Invalidf("DuplicateName", "%s: with the variables replaced another PipelineRun is called %s, too: give each its own name", file, name)
+			return fault.Invalidf(
+				"DuplicateName",
+				"%s: with the variables replaced another PipelineRun is called %s, too: give each its own name",
+				file,
+				name,
+			)
 		}
 	}
 	return nil

@@ -8,18 +8,23 @@ import (
 	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // incompleteFiles is said wherever a decision was made from a list that the Git service had cut.
 const incompleteFiles = "the Git service did not list all changed files"
 
-// selects matches a definition against the event. One that was selected before stays so: only what it refers to is open.
+// selects matches a definition against the event. One that was selected before stays so: only what
+// it refers to is open.
 func (d *draft) selects(ctx context.Context, c *candidate) {
 	if run := d.runs.named(c.run); run != nil {
-		c.selection = match.Decision{Selected: true, Reason: cmp.Or(c.decision.Selected, match.Selected), Incomplete: run.Note != ""}
+		c.selection = match.Decision{
+			Selected:   true,
+			Reason:     cmp.Or(c.decision.Selected, match.Selected),
+			Incomplete: run.Note != "",
+		}
 		return
 	}
 	if d.repeats(c) {

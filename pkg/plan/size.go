@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// MaxBytes is the most that the manifests of one event may take in JSON, whichever attempt has made them: what one blob keeps.
+	// MaxBytes is the most that the manifests of one event may take in JSON, whichever attempt has
+	// made them: what one blob keeps.
 	MaxBytes = 32 << 20
 	// reasonTooLarge refuses PipelineRuns that cannot be kept together.
 	reasonTooLarge = "PlanTooLarge"
@@ -51,9 +52,15 @@ func (s *size) told() string {
 	if s.earlier > 0 {
 		started = fmt.Sprintf(" beside the %.1f MiB of those that were started before", float64(s.earlier)/(1<<20))
 	}
-	return fmt.Sprintf("the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are kept for one event: "+
-		"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
-		len(s.of), float64(s.total)/(1<<20), started, MaxBytes>>20, strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are kept for one event: "+
+			"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
+		len(s.of),
+		float64(s.total)/(1<<20),
+		started,
+		MaxBytes>>20,
+		strings.Join(names, ", "),
+	)
 }
 
 func (d *draft) forgetManifests() {
@@ -62,8 +69,8 @@ func (d *draft) forgetManifests() {
 	}
 }
 
-// refuseLarge makes refusals of the runs: each has a check of its own, so that the one that is required shows it. What was
-// planned and created for the event before is not touched.
+// refuseLarge makes refusals of the runs: each has a check of its own, so that the one that is
+// required shows it. What was planned and created for the event before is not touched.
 func (d *draft) refuseLarge(all *size, open []*candidate) {
 	message := all.told()
 	for _, c := range open {

@@ -12,9 +12,10 @@ import (
 // gitAuthVariable is the placeholder of the git-auth secret's name.
 const gitAuthVariable = "git_auth_secret"
 
-// hasToken tells whether runs get a git-auth secret. The token of the global Repository is in none: whoever writes to a
-// tenant's namespace could read every project that it reaches.
-// For an approved commit there is one only if it is the run's own, which reads this repository and nothing else.
+// hasToken reports whether runs get a git-auth secret. The token of the global Repository is in
+// none: whoever writes to a tenant's namespace could read every project that it reaches. For an
+// approved commit there is one only if it is the run's own, which reads this repository and nothing
+// else.
 func (d *draft) hasToken() bool {
 	if d.Approval != nil && d.spec.InstallationID == 0 {
 		return false
@@ -42,10 +43,13 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if len(denied) == 0 {
 		return ""
 	}
-	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(denied, ", ") + "."
+	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(
+		denied,
+		", ",
+	) + "."
 }
 
-// mentions tells whether a word is anywhere in a PipelineRun.
+// mentions reports whether a word is anywhere in a PipelineRun.
 func mentions(made *pipelinev1.PipelineRun, word string) bool {
 	text, err := json.Marshal(made)
 	return err == nil && strings.Contains(string(text), word)

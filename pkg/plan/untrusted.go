@@ -4,14 +4,14 @@ package plan
 
 import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// What a commit may do that runs because somebody has approved it (S23): an approval is of what people have read, and what they overlook
-// must not cost more than a run.
+// What a commit may do that runs because somebody has approved it (S23): an approval is of what
+// people have read, and what they overlook must not cost more than a run.
 
-// fromDefaultBranch tells whether definitions are taken from the default branch. Those of an approved commit are, unless the Repository says
-// that they are the commit's.
+// fromDefaultBranch reports whether definitions are taken from the default branch. Those of an
+// approved commit are, unless the Repository says that they are the commit's.
 func (p *planner) fromDefaultBranch() bool {
 	set := ""
 	if settings := p.Repository.Spec.Settings; settings != nil {
@@ -28,8 +28,8 @@ func (p *planner) serviceAccount() string {
 	return ""
 }
 
-// withheld are the secrets that runs of an approved commit do not get, with the name of a param that refers to each. One that another param
-// gives to them is not withheld.
+// withheld are the secrets that runs of an approved commit do not get, with the name of a param
+// that refers to each. One that another param gives to them is not withheld.
 func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string {
 	if repository.Spec.Params == nil {
 		return nil
@@ -48,8 +48,9 @@ func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string 
 	return names
 }
 
-// definitionsOf is the commit whose definitions a commit has that brings its own. One that runs by an approval of another has that one's: they are
-// the same in .tekton, and files elsewhere that .tekton refers to are as they were approved.
+// definitionsOf is the commit whose definitions a commit has that brings its own. One that runs by
+// an approval of another has that one's: they are the same in .tekton, and files elsewhere that
+// .tekton refers to are as they were approved.
 func (p *planner) definitionsOf(head string) string {
 	if p.Approval == nil {
 		return head

@@ -13,13 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S23: the runs of an approved commit are labelled, and get neither the definitions of its author, nor secrets, nor a token that may do more
-// than read, nor a ServiceAccount that a definition chooses.
+// S23: the runs of an approved commit are labelled, and get neither the definitions of its author,
+// nor secrets, nor a token that may do more than read, nor a ServiceAccount that a definition
+// chooses.
 func TestS23AnApprovedCommitRunsConfined(t *testing.T) {
 	t.Parallel()
 	accounts := func(run *pipelinev1.PipelineRun) string {
@@ -64,8 +65,8 @@ func TestS23AnApprovedCommitRunsConfined(t *testing.T) {
 			}
 			in.Repository.Spec, in.Event.Spec.InstallationID = c.spec, c.app
 			sources := w.sources()
-			sources.Records = func(context.Context) ([]records.Record, error) {
-				return []records.Record{onRecord("pull-1", sha, 1, map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionPending, false: v1alpha1.DispositionRuns}[c.approved])}, nil
+			sources.Records = func(context.Context) ([]history.Record, error) {
+				return []history.Record{onRecord("pull-1", sha, 1, map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionPending, false: v1alpha1.DispositionRuns}[c.approved])}, nil
 			}
 			made, err := plan.Make(t.Context(), in, sources)
 			if err != nil || len(made.Runs) != 1 || made.DefinitionSHA != c.from || (made.Approval != nil) != c.approved {

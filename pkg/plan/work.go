@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values each take as much.
+	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values
+	// each take as much.
 	ordinaryWork = 200 * time.Millisecond
 	// maxWork is the most that is rendered for an event.
 	maxWork = 2 * time.Second
@@ -41,6 +42,9 @@ func (w *work) tooMuch() error {
 	if w.done <= maxWork {
 		return nil
 	}
-	return fault.Invalidf("TooMuchWork", "the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
-		"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver")
+	return fault.Invalidf(
+		"TooMuchWork",
+		"the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
+			"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver",
+	)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// What nearly every event takes is planned at once, what is beyond that rests, and at last it is the author's to mend.
+// What nearly every event takes is planned at once, what is beyond that rests, and at last it is
+// the author's to mend.
 func TestLargePlansRest(t *testing.T) {
 	t.Parallel()
 	var rested time.Duration

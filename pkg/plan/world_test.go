@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 const (
@@ -47,7 +47,7 @@ type world struct {
 	moved    string                       // the head of a comment's pull request
 	noted    string                       // what the comment says at the Git service, which not every one is asked for
 	true     func(*v1alpha1.GitEventSpec) // what the Git service says of other events, if it is asked
-	records  []records.Record             // what was recorded of the same pull request; nil is its opening
+	records  []history.Record             // what was recorded of the same pull request; nil is its opening
 	touched  map[string]string            // what a commit has that no other has alike
 	versions []git.Version                // the heads of the pull request, if the Git service is asked for them
 	actor    *string                      // who the Git service says has acted, if it signs nothing
@@ -189,7 +189,7 @@ func (w *world) sources() plan.Sources {
 		Delivery: plan.Delivery{
 			Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
 			Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },
-			Records: func(context.Context) ([]records.Record, error) { w.ask("records"); return w.onRecord(), w.recordsErr },
+			Records: func(context.Context) ([]history.Record, error) { w.ask("records"); return w.onRecord(), w.recordsErr },
 			Payload: func(context.Context) ([]byte, error) { w.ask("payload"); return []byte(w.payload), w.payloadErr },
 		},
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
@@ -235,12 +235,13 @@ func forked() plan.Input {
 	return in
 }
 
-// onRecord is what was recorded of the pull request: that it was opened, unless the test says something else.
-func (w *world) onRecord() []records.Record {
+// onRecord is what was recorded of the pull request: that it was opened, unless the test says
+// something else.
+func (w *world) onRecord() []history.Record {
 	if w.records != nil {
 		return w.records
 	}
-	return []records.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns)}
+	return []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns)}
 }
 
 // again is the same event with what is left of a plan.

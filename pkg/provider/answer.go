@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Failed names what a call was for. Its text is the classified error's: client libraries and net/http put the URL, and
-// some the time, in front of it. nil stays nil.
+// Failed names what a call was for. Its text is the classified error's: client libraries and
+// net/http put the URL, and some the time, in front of it. nil stays nil.
 func Failed(what string, err error) error {
 	if err == nil {
 		return nil

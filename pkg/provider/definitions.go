@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/panics"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
 // Our own limits on a definition directory: they bound the memory and the calls of one event.
@@ -27,19 +27,26 @@ const (
 	parallel = 4       // files read at once; G2 bounds what all events of a credential do at once
 )
 
-// MaxCompared is how many files GitHub lists of a comparison (https://docs.github.com/rest/commits/commits). What a push
-// changed is read off the trees from there on, which know no renames; so does whoever answers in GitHub's place.
+// MaxCompared is how many files GitHub lists of a comparison
+// (https://docs.github.com/rest/commits/commits). What a push changed is read off the trees from
+// there on, which know no renames; so does whoever answers in GitHub's place.
 const MaxCompared = 300
 
-// IsDefinition tells whether a file in a definition directory is read.
+// IsDefinition reports whether a file in a definition directory is read.
 func IsDefinition(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the first error. What is
-// more or larger than Plumbline reads is an Invalid fault that names the directory.
-func ReadFiles(ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error)) ([]git.File, error) {
+// ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the
+// first error. What is more or larger than Plumbline reads is an Invalid fault that names the
+// directory.
+func ReadFiles(
+	ctx context.Context,
+	dir string,
+	names []string,
+	read func(context.Context, string) ([]byte, error),
+) ([]git.File, error) {
 	if len(names) > MaxFiles {
 		return nil, fault.Invalidf("TooManyFiles", "%s holds %d YAML files: at most %d are read", dir, len(names), MaxFiles)
 	}
@@ -83,7 +90,12 @@ func ReadFiles(ctx context.Context, dir string, names []string, read func(contex
 // CheckTotal refuses a directory whose files are too large together, in bytes.
 func CheckTotal(dir string, total int) error {
 	if total > maxTotal {
-		return fault.Invalidf("FilesTooLarge", "the YAML files in %s have more than %d bytes together: no more are read", dir, maxTotal)
+		return fault.Invalidf(
+			"FilesTooLarge",
+			"the YAML files in %s have more than %d bytes together: no more are read",
+			dir,
+			maxTotal,
+		)
 	}
 	return nil
 }

@@ -15,15 +15,19 @@ const (
 	ReasonNotComparable = "NotComparable"
 )
 
-// Differ compares what two commits have in their root directories under some names, as History.Differ has it. root lists the root
-// directory of a commit; that the service does not know it is a fault with reason CommitUnknown.
+// Differ compares what two commits have in their root directories under some names, as
+// History.Differ has it. root lists the root directory of a commit; that the service does not know
+// it is a fault with reason CommitUnknown.
 func Differ(earlier, later string, names []string, root func(sha string) ([]Entry, error)) ([]string, error) {
 	now, err := listed(root, later)
 	if err != nil {
 		return nil, notComparable(err)
 	}
 	before, err := listed(root, earlier)
-	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonCommitUnknown { // it was there: it has been replaced and thrown away
+	if f := fault.Of(
+		err,
+	); f != nil &&
+		f.Reason == fault.ReasonCommitUnknown { // it was there: it has been replaced and thrown away
 		return nil, fault.Invalidf(ReasonNotComparable, "%s", f.Message)
 	}
 	if err != nil {
@@ -51,7 +55,8 @@ func listed(root func(sha string) ([]Entry, error), sha string) (map[string]Entr
 	return byName, err
 }
 
-// notComparable is an Invalid fault for what no later attempt will be told either; every other error is waited for.
+// notComparable is an Invalid fault for what no later attempt will be told either; every other
+// error is waited for.
 func notComparable(err error) error {
 	f := fault.Of(err)
 	switch {

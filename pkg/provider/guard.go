@@ -12,18 +12,19 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// Within returns the transport for calls of what the policy lets through. A tenant may name a Git service, so each request
-// is judged by the name it goes to, redirects included, and each connection by the address that the name has at that moment.
-func (t *Transport) Within(policy hosts.Policy) http.RoundTripper {
+// Within returns the transport for calls of what the policy lets through. A tenant may name a Git
+// service, so each request is judged by the name it goes to, redirects included, and each
+// connection by the address that the name has at that moment.
+func (t *Transport) Within(policy egress.Policy) http.RoundTripper {
 	return &guarded{Transport: t, policy: policy}
 }
 
 type guarded struct {
 	*Transport
-	policy hosts.Policy
+	policy egress.Policy
 }
 
 // RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
@@ -53,13 +54,13 @@ func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
 	return g.direct(g.policy), nil
 }
 
-// maxPolicies is how many policies have connections at once: those of tenants and of whoever uses the global Repository's
-// token take turns all the time, and a changed configuration makes others.
+// maxPolicies is how many policies have connections at once: those of tenants and of whoever uses
+// the global Repository's token take turns all the time, and a changed configuration makes others.
 const maxPolicies = 4
 
-// direct returns the connections that were made under the policy. Those of another one are never used: it may have allowed
-// what this one does not.
-func (t *Transport) direct(policy hosts.Policy) *http.Transport {
+// direct returns the connections that were made under the policy. Those of another one are never
+// used: it may have allowed what this one does not.
+func (t *Transport) direct(policy egress.Policy) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := policy.Key()
@@ -78,7 +79,7 @@ func (t *Transport) direct(policy hosts.Policy) *http.Transport {
 	return pool
 }
 
-func (t *Transport) dialer(policy hosts.Policy) func(context.Context, string, string) (net.Conn, error) {
+func (t *Transport) dialer(policy egress.Policy) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, to string) (net.Conn, error) {
 		allowed, err := policy.Name(&url.URL{Scheme: "https", Host: to}, false)
 		if err != nil {
@@ -94,10 +95,11 @@ func (t *Transport) dialer(policy hosts.Policy) func(context.Context, string, st
 	}
 }
 
-// addressRefused is nil unless err is the policy's. Its text does not say what a name inside resolves to: who names a Git
-// service may be a tenant, and the installation's network is none of theirs.
+// addressRefused is nil unless err is the policy's. Its text does not say what a name inside
+// resolves to: who names a Git service may be a tenant, and the installation's network is none of
+// theirs.
 func addressRefused(req *http.Request, err error) error {
-	var refused *hosts.RefusedError
+	var refused *egress.RefusedError
 	if !errors.As(err, &refused) {
 		return nil
 	}
@@ -106,10 +108,16 @@ func addressRefused(req *http.Request, err error) error {
 		why = "it resolves to an address that is not public"
 	}
 	host := req.URL.Hostname()
-	return fault.Operatorf(ReasonAddressRefused, "%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
-		"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there", host, why, host)
+	return fault.Operatorf(
+		ReasonAddressRefused,
+		"%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
+			"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there",
+		host,
+		why,
+		host,
+	)
 }
 
-// ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation does not call, unless
-// the administrator lists it.
+// ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation
+// does not call, unless the administrator lists it.
 const ReasonAddressRefused = "AddressRefused"

@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/test/dns"
 )
 
 // local lets tests reach the servers they start.
-func local() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}} }
+func local() egress.Policy { return egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}} }
 
 // inside is a server of the installation's own network, which tells secrets to whoever asks.
 func inside(t *testing.T) (port string, called *atomic.Int32) {
@@ -36,11 +36,12 @@ func inside(t *testing.T) (port string, called *atomic.Int32) {
 	return port, called
 }
 
-// S30: what is inside is not called unless it is listed, however it is written, and the refusal says what to set.
+// S30: what is inside is not called unless it is listed, however it is written, and the refusal
+// says what to set.
 func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})
-	get := func(host string, policy hosts.Policy) *fault.Error {
+	get := func(host string, policy egress.Policy) *fault.Error {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/api/v4/projects", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +53,7 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 		"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, "2130706433:" + port, "127.1:" + port, "0.0.0.0:" + port,
 		"10.0.0.1", "192.168.1.1", "169.254.169.254", "[fd00::1]", "kubernetes.default.svc", "gitlab.gitlab.svc.cluster.local", "metadata.google.internal",
 	} {
-		f := get(host, hosts.Policy{})
+		f := get(host, egress.Policy{})
 		if f == nil || f.Class != fault.Operator || f.Reason != ReasonAddressRefused || !strings.Contains(f.Message, "git-allowed-hosts") {
 			t.Errorf("%s: %+v, want an Operator fault that names git-allowed-hosts", host, f)
 		}
@@ -60,8 +61,8 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 	if got := called.Load(); got != 0 {
 		t.Errorf("the server inside was called %d times", got)
 	}
-	for sentence, policy := range map[string]hosts.Policy{
-		"listed": local(), "listed as a network": {Allowed: hosts.Hosts{"127.0.0.0/8"}}, "the administrator's": {Trusted: "127.0.0.1:" + port},
+	for sentence, policy := range map[string]egress.Policy{
+		"listed": local(), "listed as a network": {Allowed: egress.Hosts{"127.0.0.0/8"}}, "the administrator's": {Trusted: "127.0.0.1:" + port},
 	} {
 		if f := get("127.0.0.1:"+port, policy); f == nil || f.Reason == ReasonAddressRefused {
 			t.Errorf("%s: %+v, want its answer", sentence, f)
@@ -69,12 +70,13 @@ func TestAGitServiceInsideIsNotCalled(t *testing.T) {
 	}
 	before := called.Load()
 	// A connection that another policy allowed is not used again.
-	if f := get("127.0.0.1:"+port, hosts.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused || called.Load() != before {
+	if f := get("127.0.0.1:"+port, egress.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused || called.Load() != before {
 		t.Errorf("after it was taken from the list: %+v, %d calls", f, called.Load()-before)
 	}
 }
 
-// Tenants and the global Repository's users take turns: neither's calls end the connections of the others.
+// Tenants and the global Repository's users take turns: neither's calls end the connections of the
+// others.
 func TestEachPolicyKeepsItsConnections(t *testing.T) {
 	var made atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -87,7 +89,7 @@ func TestEachPolicyKeepsItsConnections(t *testing.T) {
 	t.Cleanup(srv.Close)
 	tr := NewTransport(Limits{})
 	for i := range 10 {
-		policy := hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}, Trusted: []string{"", "git.example:443"}[i%2]}
+		policy := egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}, Trusted: []string{"", "git.example:443"}[i%2]}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -100,14 +102,15 @@ func TestEachPolicyKeepsItsConnections(t *testing.T) {
 		t.Errorf("%d connections were made, want one for each policy", got)
 	}
 	for i := range 3 * maxPolicies {
-		tr.direct(hosts.Policy{Trusted: fmt.Sprint(i)})
+		tr.direct(egress.Policy{Trusted: fmt.Sprint(i)})
 	}
 	if len(tr.guarded) > maxPolicies {
 		t.Errorf("%d policies are kept, want %d at most", len(tr.guarded), maxPolicies)
 	}
 }
 
-// A name is judged by what it resolves to when the connection is made: whoever owns the name may change that at any time.
+// A name is judged by what it resolves to when the connection is made: whoever owns the name may
+// change that at any time.
 func TestANameThatIsReboundIsNotCalled(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})

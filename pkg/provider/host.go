@@ -12,12 +12,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// BaseURL reads a service's web URL from the setting of that name: https, or plain HTTP to this machine for tests and
-// the demo. Where credentials are sent is configured; no payload chooses it.
+// BaseURL reads a service's web URL from the setting of that name: https, or plain HTTP to this
+// machine for tests and the demo. Where credentials are sent is configured; no payload chooses it.
 func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
 	if strings.Contains(raw, "@") { // and is not repeated: it may be a password
-		return nil, fault.Operatorf("BadConfiguration", "%s has an @: set it to https://<host>, without a user or password", setting)
+		return nil, fault.Operatorf(
+			"BadConfiguration",
+			"%s has an @: set it to https://<host>, without a user or password",
+			setting,
+		)
 	}
 	if err != nil || base.Host == "" {
 		return nil, fault.Operatorf("BadConfiguration", "%s %q is not a URL: set it to https://<host>", setting, raw)
@@ -33,7 +37,8 @@ func loopback(host string) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// Host is a web URL's host in lower case, with its port unless that is the scheme's own; empty for other URLs.
+// Host is a web URL's host in lower case, with its port unless that is the scheme's own; empty for
+// other URLs.
 func Host(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	for scheme, port := range map[string]string{"https": ":443", "http": ":80"} {
@@ -44,12 +49,17 @@ func Host(u *url.URL) string {
 	return ""
 }
 
-// CheckRedirect follows a renamed repository only where the method survives: a write that became a GET would look
-// accepted. Nor does it leave encryption: a service behind a proxy that does not know its own scheme redirects to the
-// same host without, and the token would go there.
+// CheckRedirect follows a renamed repository only where the method survives: a write that became a
+// GET would look accepted. Nor does it leave encryption: a service behind a proxy that does not
+// know its own scheme redirects to the same host without, and the token would go there.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme != via[0].URL.Scheme {
-		return fault.Operatorf("ForeignHost", "the Git service redirects to %s://%s; credentials are not sent there", req.URL.Scheme, req.URL.Host)
+		return fault.Operatorf(
+			"ForeignHost",
+			"the Git service redirects to %s://%s; credentials are not sent there",
+			req.URL.Scheme,
+			req.URL.Host,
+		)
 	}
 	if len(via) > 5 || req.Method != via[0].Method {
 		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")
@@ -59,10 +69,11 @@ func CheckRedirect(req *http.Request, via []*http.Request) error {
 
 var shaPattern = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// IsSHA tells whether text is a full commit id.
+// IsSHA reports whether text is a full commit id.
 func IsSHA(text string) bool { return shaPattern.MatchString(text) }
 
-// CheckSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it is by then.
+// CheckSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it
+// is by then.
 func CheckSHA(sha string) error {
 	if !IsSHA(sha) {
 		return fault.Operatorf("BadRevision", "%q is not a full commit id", sha)
@@ -70,5 +81,5 @@ func CheckSHA(sha string) error {
 	return nil
 }
 
-// IsZero tells whether a SHA stands for "nothing".
+// IsZero reports whether a SHA stands for "nothing".
 func IsZero(sha string) bool { return strings.Trim(sha, "0") == "" }

@@ -23,9 +23,14 @@ type callMetrics struct {
 
 func newCallMetrics() callMetrics {
 	meter := otel.Meter("github.com/plumbline-ci/plumbline/pkg/provider")
-	duration, err := meter.Float64Histogram("plumbline.git.call.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of calls to Git services, by provider and outcome (ok, or the class of the failure)"),
-		metric.WithExplicitBucketBoundaries(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30))
+	duration, err := meter.Float64Histogram(
+		"plumbline.git.call.duration",
+		metric.WithUnit("s"),
+		metric.WithDescription(
+			"Duration of calls to Git services, by provider and outcome (ok, or the class of the failure)",
+		),
+		metric.WithExplicitBucketBoundaries(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30),
+	)
 	if err != nil {
 		otel.Handle(err) // what is returned with an error measures nothing and is safe to use
 	}
@@ -48,5 +53,9 @@ func (m callMetrics) observe(ctx context.Context, provider string, err error, to
 		m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider),
 			attribute.String("class", outcome), attribute.String("reason", f.Reason)))
 	}
-	m.duration.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("provider", provider), attribute.String("outcome", outcome)))
+	m.duration.Record(
+		ctx,
+		took.Seconds(),
+		metric.WithAttributes(attribute.String("provider", provider), attribute.String("outcome", outcome)),
+	)
 }

@@ -12,7 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Each call to a Git service is counted by what became of it; that something does not exist is an answer.
+// Each call to a Git service is counted by what became of it; that something does not exist is an
+// answer.
 func TestTransportCounts(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })

@@ -16,25 +16,27 @@ import (
 )
 
 const (
-	// patience is how long a call waits for its turn before it gives its worker back. Turns are as long as calls: well
-	// under a second, but 30 s at a service that hangs.
+	// patience is how long a call waits for its turn before it gives its worker back. Turns are as
+	// long as calls: well under a second, but 30 s at a service that hangs.
 	patience = 5 * time.Second
 	// turnWait is when one that gave up comes back.
 	turnWait = 2 * time.Second
 	// maxBlock bounds what a service may make us wait: GitHub's windows are one hour.
 	maxBlock = 65 * time.Minute
-	// writePace is 60 writes a minute, kept for paceFor after a secondary limit and halved for each paceFor since.
+	// writePace is 60 writes a minute, kept for paceFor after a secondary limit and halved for each
+	// paceFor since.
 	writePace = time.Second
 	paceFor   = 5 * time.Minute
 	paceSteps = 4
 )
 
-// ReasonPaced is the reason of a Throttled fault: a call was not made, because a limit has no room for it yet.
+// ReasonPaced is the reason of a Throttled fault: a call was not made, because a limit has no room
+// for it yet.
 const ReasonPaced = "Paced"
 
-// Pace is what one process remembers of a service's limits for one credential: until when nothing may be called
-// (G1), how fast to write (G2), what is left of published budgets, and whose turn it is. It is advisory: losing it costs
-// time, never truth. Safe for concurrent use.
+// Pace is what one process remembers of a service's limits for one credential: until when nothing
+// may be called (G1), how fast to write (G2), what is left of published budgets, and whose turn it
+// is. It is advisory: losing it costs time, never truth. Safe for concurrent use.
 type Pace struct {
 	now      func() time.Time
 	patience time.Duration
@@ -64,8 +66,8 @@ func NewPace(now func() time.Time, rules Rules) *Pace {
 	return p
 }
 
-// Enter waits briefly for the call's turn. The caller calls leave when the call has ended. A Throttled fault says when to
-// come back.
+// Enter waits briefly for the call's turn. The caller calls leave when the call has ended. A
+// Throttled fault says when to come back.
 func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 	if err := p.allowed(call, false); err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 	return leave, nil
 }
 
-// allowed tells whether a call may be made now, and notes a write that is made.
+// allowed reports whether a call may be made now, and notes a write that is made.
 func (p *Pace) allowed(call Call, made bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +141,8 @@ func (p *Pace) Learn(header http.Header, err error) {
 		return
 	}
 	f := fault.Of(err)
-	if f.Class != fault.Throttled || f.RetryAfter <= 0 || f.Reason == fault.ReasonBusy { // of our own making: the service was called
+	if f.Class != fault.Throttled || f.RetryAfter <= 0 ||
+		f.Reason == fault.ReasonBusy { // of our own making: the service was called
 		return
 	}
 	p.mu.Lock()

@@ -122,8 +122,8 @@ func TestPaceReadsTheServicesClock(t *testing.T) {
 	}
 }
 
-// Where a service has no rules any number of calls are made at once. Where it wants one write after the other it gets that, and
-// what must not be done at the same time is not.
+// Where a service has no rules any number of calls are made at once. Where it wants one write after
+// the other it gets that, and what must not be done at the same time is not.
 func TestPaceOfCallsAtOnce(t *testing.T) {
 	write, read := Call{Method: http.MethodPatch}, Call{Method: http.MethodGet}
 	status := Call{Method: http.MethodPost, Alone: "statuses of a commit"}
@@ -167,7 +167,8 @@ func TestPaceOfCallsAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, no minute holds more calls than are published, and whoever is refused is told when there is room.
+// Whatever is asked for, no minute holds more calls than are published, and whoever is refused is
+// told when there is room.
 func TestPaceKeepsABudget(t *testing.T) {
 	const most = 80
 	start := time.Unix(1_800_000_000, 0)

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
 // maxPages bounds the bytes of all pages of one list.
@@ -14,7 +14,8 @@ const maxPages = 32 << 20
 
 type pagesKey struct{}
 
-// unheld is what an answer, or all pages of a list, may take without asking for memory: most take a tenth.
+// unheld is what an answer, or all pages of a list, may take without asking for memory: most take a
+// tenth.
 const unheld = 1 << 20
 
 // pages is what the answers to the calls of one list hold.
@@ -24,8 +25,8 @@ type pages struct {
 	held   int // that were asked for
 }
 
-// Pages returns a context whose calls share the budget of one list: each page may be small, and there may be many. The calls
-// must not overlap.
+// Pages returns a context whose calls share the budget of one list: each page may be small, and
+// there may be many. The calls must not overlap.
 func Pages(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pagesKey{}, &pages{})
 }
@@ -38,8 +39,8 @@ func pagesOf(ctx context.Context) *pages {
 	return &pages{}
 }
 
-// answer counts one answer among the pages of its list, and holds memory for it as it comes by: whoever sends it may do so slowly,
-// in many calls at once.
+// answer counts one answer among the pages of its list, and holds memory for it as it comes by:
+// whoever sends it may do so slowly, in many calls at once.
 type answer struct {
 	*pages
 	hold func(bytes int) error
@@ -63,7 +64,11 @@ func (a answer) Write(part []byte) (int, error) {
 func (p *pages) Write(part []byte) (int, error) {
 	p.bytes += len(part)
 	if _, _ = p.weight.Write(part); p.weight.Total() > memory.MaxAnswer || p.bytes > maxPages {
-		return 0, fmt.Errorf("%w than what is read of one list: more than %d bytes, or too many values", ErrTooLarge, maxPages)
+		return 0, fmt.Errorf(
+			"%w than what is read of one list: more than %d bytes, or too many values",
+			ErrTooLarge,
+			maxPages,
+		)
 	}
 	return len(part), nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
 func TestAListIsBoundedOverAllItsPages(t *testing.T) {
@@ -34,7 +34,8 @@ func TestAListIsBoundedOverAllItsPages(t *testing.T) {
 	}
 }
 
-// Memory is asked for as a list comes by, before much more than that is there, and never for an ordinary answer.
+// Memory is asked for as a list comes by, before much more than that is there, and never for an
+// ordinary answer.
 func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
 	full := errors.New("no memory")
 	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A panic while one file of a directory is read is met by the caller, who may catch it: it does not end the process.
+// A panic while one file of a directory is read is met by the caller, who may catch it: it does not
+// end the process.
 func TestAPanicWhileReadingFilesReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	defer func() {

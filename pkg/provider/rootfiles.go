@@ -7,7 +7,8 @@ import "github.com/plumbline-ci/plumbline/pkg/fault"
 // Entry is what a directory has under a name, as Git has it.
 type Entry struct{ Name, Type, Mode, ID string }
 
-// RootFiles reads those of the named files that a listed directory has, nothing if the first is not there.
+// RootFiles reads those of the named files that a listed directory has, nothing if the first is not
+// there.
 func RootFiles(entries []Entry, names []string, read func(Entry) ([]byte, error)) (map[string][]byte, error) {
 	byName, files := map[string]Entry{}, map[string][]byte{}
 	for _, e := range entries {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Rules are the limits that a service publishes. The zero value is a service that has none: what it says in its answers counts
-// all the same.
+// Rules are the limits that a service publishes. The zero value is a service that has none: what it
+// says in its answers counts all the same.
 type Rules struct {
 	// AtOnce bounds the calls in flight; 0 does not.
 	AtOnce int
@@ -52,7 +52,7 @@ type Call struct {
 	Alone string
 }
 
-// Writes tells whether the call changes something.
+// Writes reports whether the call changes something.
 func (c Call) Writes() bool { return c.Method != http.MethodGet && c.Method != http.MethodHead }
 
 // spend takes what the call costs of each budget, and waits until it is there if that is soon.

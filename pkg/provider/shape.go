@@ -15,11 +15,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// ReasonBadAnswer is the reason of a Transient fault: what answered did not give what was asked for. It is a proxy's page, a
-// log-in form or half of an answer, and says nothing of the repository.
+// ReasonBadAnswer is the reason of a Transient fault: what answered did not give what was asked
+// for. It is a proxy's page, a log-in form or half of an answer, and says nothing of the
+// repository.
 const ReasonBadAnswer = "BadAnswer"
 
-// ModeLink is Git's mode of a symbolic link. Its text is a path, not a definition, and no link is followed.
+// ModeLink is Git's mode of a symbolic link. Its text is a path, not a definition, and no link is
+// followed.
 const ModeLink = "120000"
 
 // ModeSubmodule is Git's mode of a submodule, which is a commit of another repository.
@@ -28,8 +30,8 @@ const ModeSubmodule = "160000"
 // mediaType is what is repeated of a Content-Type: whoever answers may write anything there.
 var mediaType = regexp.MustCompile(`^[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,40}$`)
 
-// expected refuses an answer with a body of another media type than JSON where JSON was asked for. Raw files have the id of
-// their blob to be held against (IsBlob).
+// expected refuses an answer with a body of another media type than JSON where JSON was asked for.
+// Raw files have the id of their blob to be held against (IsBlob).
 func expected(req *http.Request, resp *http.Response, body []byte) error {
 	accept := req.Header.Get("Accept")
 	if len(body) == 0 || !strings.Contains(accept, "json") || strings.Contains(accept, ".raw") {
@@ -42,14 +44,18 @@ func expected(req *http.Request, resp *http.Response, body []byte) error {
 	if !mediaType.MatchString(kind) {
 		kind = "something else"
 	}
-	f := fault.Transientf(ReasonBadAnswer, "%s answers %s where JSON was asked for: a proxy or a log-in page stands in front of the Git service",
-		req.URL.Host, kind)
+	f := fault.Transientf(
+		ReasonBadAnswer,
+		"%s answers %s where JSON was asked for: a proxy or a log-in page stands in front of the Git service",
+		req.URL.Host,
+		kind,
+	)
 	f.Unknown = writes(req)
 	return f
 }
 
-// IsBlob tells whether data is the file whose id Git has computed: a page, a JSON object, a part of the file and nothing at
-// all have another one.
+// IsBlob reports whether data is the file whose id Git has computed: a page, a JSON object, a part
+// of the file and nothing at all have another one.
 func IsBlob(id string, data []byte) bool {
 	sum := sha1.New() //nolint:gosec // as above
 	if len(id) == hex.EncodedLen(sha256.Size) {

@@ -18,16 +18,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The time limits of one call to a Git service (X1 of docs/errors.md), and the most of an answer that is read. Whoever
-// answers later or more is treated like one that does not answer.
+// The time limits of one call to a Git service (X1 of docs/errors.md), and the most of an answer
+// that is read. Whoever answers later or more is treated like one that does not answer.
 const (
 	ConnectTimeout = 5 * time.Second
 	HeaderTimeout  = 15 * time.Second
 	CallTimeout    = 30 * time.Second
 	MaxAnswer      = 8 << 20 // GitHub cuts its largest list, a tree, at 7 MB
-	// A connection on which nothing has come for SilenceTimeout is asked for a sign of life, and given up PingTimeout later:
-	// all calls share one, and without that each would wait for its own time limit, for as long as the kernel sends again
-	// what nobody receives.
+	// A connection on which nothing has come for SilenceTimeout is asked for a sign of life, and
+	// given up PingTimeout later: all calls share one, and without that each would wait for its own
+	// time limit, for as long as the kernel sends again what nobody receives.
 	SilenceTimeout = 10 * time.Second
 	PingTimeout    = 5 * time.Second
 )
@@ -42,9 +42,9 @@ type Limits struct {
 	Answer int64
 }
 
-// Transport is the HTTP transport of every provider; Within gives a round tripper of it. It repeats nothing, reads each
-// answer whole, and turns whatever is not a 2xx or a redirect into an error whose class is set: a *StatusError for an answer,
-// a *fault.Error for none.
+// Transport is the HTTP transport of every provider; Within gives a round tripper of it. It repeats
+// nothing, reads each answer whole, and turns whatever is not a 2xx or a redirect into an error
+// whose class is set: a *StatusError for an answer, a *fault.Error for none.
 type Transport struct {
 	// Provider names the Git service in metrics.
 	Provider string
@@ -62,7 +62,8 @@ type Transport struct {
 // keepAlive is the time between two signs of life on an idle connection.
 const keepAlive = 30 * time.Second
 
-// NewTransport returns a Transport with its own connection pool. A proxy is taken from the environment.
+// NewTransport returns a Transport with its own connection pool. A proxy is taken from the
+// environment.
 func NewTransport(limits Limits) *Transport {
 	limits = Limits{
 		Connect: orDefault(limits.Connect, ConnectTimeout),
@@ -102,7 +103,8 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 	if err != nil {
 		return nil, unanswered(req, err)
 	}
-	// The whole answer is here, so that a caller can neither leak a connection nor meet the time limit later.
+	// The whole answer is here, so that a caller can neither leak a connection nor meet the time
+	// limit later.
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
 	switch {
@@ -133,8 +135,8 @@ func (t *Transport) read(ctx context.Context, resp *http.Response) ([]byte, erro
 	return body, nil
 }
 
-// StatusError is an answer with a status of 400 or more. It unwraps to the *fault.Error that classifies it; callers
-// for whom a 404, 409 or 422 means something read Code first.
+// StatusError is an answer with a status of 400 or more. It unwraps to the *fault.Error that
+// classifies it; callers for whom a 404, 409 or 422 means something read Code first.
 type StatusError struct {
 	Code   int
 	Header http.Header
@@ -170,10 +172,16 @@ func refused(req *http.Request, resp *http.Response, body []byte) error {
 	}
 	// An answer that is not JSON (a proxy's page) has no message.
 	_ = json.Unmarshal(body, &said)
-	return &StatusError{Code: resp.StatusCode, Header: resp.Header, Message: cmp.Or(said.Message, said.Description), fault: f}
+	return &StatusError{
+		Code:    resp.StatusCode,
+		Header:  resp.Header,
+		Message: cmp.Or(said.Message, said.Description),
+		fault:   f,
+	}
 }
 
-// unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is the same each time.
+// unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is
+// the same each time.
 func unanswered(req *http.Request, err error) error {
 	if refused := addressRefused(req, err); refused != nil {
 		return refused

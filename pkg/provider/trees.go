@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	// maxTreeBytes is what is kept of definitions in memory, of all repositories: the files of some thousand small ones.
+	// maxTreeBytes is what is kept of definitions in memory, of all repositories: the files of some
+	// thousand small ones.
 	maxTreeBytes = 16 << 20
-	// maxTreeObject is the bytes of an object that is kept: a larger one would cost many others their place.
+	// maxTreeObject is the bytes of an object that is kept: a larger one would cost many others
+	// their place.
 	maxTreeObject = 256 << 10
 	// treeOverhead is about what an object takes besides its own bytes.
 	treeOverhead = 300
@@ -27,16 +29,19 @@ type Definition struct {
 	Path, ID string
 }
 
-// TreeID names a directory as Git does: by the digest of all that is below it, so that it never changes.
+// TreeID names a directory as Git does: by the digest of all that is below it, so that it never
+// changes.
 type TreeID struct {
-	// Reader is who reads which repository, with which credentials: any comparable value. Nobody else is given what was read.
+	// Reader is who reads which repository, with which credentials: any comparable value. Nobody
+	// else is given what was read.
 	Reader any
 	// ID is Git's, of the directory Dir.
 	ID, Dir string
 }
 
-// Trees keeps the definitions that were read last, so that a directory that has not changed costs no call, and one that has only its
-// changed files. That the commit may be read, and which directory it has, is asked each time. The zero value is ready.
+// Trees keeps the definitions that were read last, so that a directory that has not changed costs
+// no call, and one that has only its changed files. That the commit may be read, and which
+// directory it has, is asked each time. The zero value is ready.
 type Trees struct {
 	mu    sync.Mutex
 	kept  *lru.Cache
@@ -58,7 +63,12 @@ func (o object) size() int {
 }
 
 // Files returns the files of a directory. list and read are called for what is not kept.
-func (t *Trees) Files(ctx context.Context, tree TreeID, list func() ([]Definition, error), read func(context.Context, Definition) ([]byte, error)) ([]git.File, error) {
+func (t *Trees) Files(
+	ctx context.Context,
+	tree TreeID,
+	list func() ([]Definition, error),
+	read func(context.Context, Definition) ([]byte, error),
+) ([]git.File, error) {
 	found, ok := t.get(tree)
 	if !ok {
 		listed, err := list()
@@ -74,12 +84,16 @@ func (t *Trees) Files(ctx context.Context, tree TreeID, list func() ([]Definitio
 		ids[f.Path], names = f.ID, append(names, f.Path)
 	}
 	return ReadFiles(ctx, tree.Dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		return t.File(tree.Reader, ids[name], func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) })
+		return t.File(
+			tree.Reader,
+			ids[name],
+			func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) },
+		)
 	})
 }
 
-// File returns a file by what Git calls its content. read is called for what is not kept. Whoever asks has just been shown the id by the
-// service.
+// File returns a file by what Git calls its content. read is called for what is not kept. Whoever
+// asks has just been shown the id by the service.
 func (t *Trees) File(reader any, id string, read func() ([]byte, error)) ([]byte, error) {
 	key := TreeID{Reader: reader, ID: id} // a file has no directory
 	if blob, ok := t.get(key); ok {
@@ -113,7 +127,10 @@ func (t *Trees) keep(key TreeID, o object) {
 	defer t.mu.Unlock()
 	if t.kept == nil {
 		// Without a bound of its own: it is the bytes that are bounded.
-		t.kept = lru.NewWithEvictionFunc(0, func(_ lru.Key, o any) { t.bytes -= o.(object).size() }) //nolint:forcetypeassert // as above
+		t.kept = lru.NewWithEvictionFunc(
+			0,
+			func(_ lru.Key, o any) { t.bytes -= o.(object).size() },
+		) //nolint:forcetypeassert // as above
 	}
 	if _, there := t.kept.Get(key); there {
 		return

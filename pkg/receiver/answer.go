@@ -38,11 +38,21 @@ type answer struct {
 }
 
 func recorded(name string) answer {
-	return answer{status: http.StatusAccepted, outcome: outcomeRecorded, reason: "Recorded", message: "recorded as " + name}
+	return answer{
+		status:  http.StatusAccepted,
+		outcome: outcomeRecorded,
+		reason:  "Recorded",
+		message: "recorded as " + name,
+	}
 }
 
 func duplicate(name string) answer {
-	return answer{status: http.StatusAccepted, outcome: outcomeDuplicate, reason: "AlreadyRecorded", message: "already recorded as " + name}
+	return answer{
+		status:  http.StatusAccepted,
+		outcome: outcomeDuplicate,
+		reason:  "AlreadyRecorded",
+		message: "already recorded as " + name,
+	}
 }
 
 // ignored answers 200: the service must not see an error for what is never acted on (A12).
@@ -54,19 +64,29 @@ func rejected(status int, reason, message string) answer {
 	return answer{status: status, outcome: outcomeRejected, reason: reason, message: cut(message)}
 }
 
-// unbelieved answers everybody who proves nothing with the same bytes, whether there is a Repository or not (S34). The reason
-// and the detail are for the operator.
+// unbelieved answers everybody who proves nothing with the same bytes, whether there is a
+// Repository or not (S34). The reason and the detail are for the operator.
 func unbelieved(reason, detail string) answer {
-	a := rejected(http.StatusUnauthorized, reason, "nobody vouches for this delivery: its secret token is not the one of a Repository with the project's URL, "+
-		"or there is no such Repository, or it names no webhook secret; the log of Plumbline's receiver tells which")
+	a := rejected(
+		http.StatusUnauthorized,
+		reason,
+		"nobody vouches for this delivery: its secret token is not the one of a Repository with the project's URL, "+
+			"or there is no such Repository, or it names no webhook secret; the log of Plumbline's receiver tells which",
+	)
 	a.detail, a.late = detail, true
 	return a
 }
 
-// unavailable answers 503: the delivery is not recorded and has to come again. What the cause says is logged and not
-// answered, because it names objects of the cluster.
+// unavailable answers 503: the delivery is not recorded and has to come again. What the cause says
+// is logged and not answered, because it names objects of the cluster.
 func unavailable(message string, cause error) answer {
-	a := answer{status: http.StatusServiceUnavailable, outcome: outcomeUnavailable, reason: "Overloaded", message: message, retryAfter: retryAfter}
+	a := answer{
+		status:     http.StatusServiceUnavailable,
+		outcome:    outcomeUnavailable,
+		reason:     "Overloaded",
+		message:    message,
+		retryAfter: retryAfter,
+	}
 	if f := fault.Of(cause); f != nil {
 		a.reason, a.cause = f.Reason, cause
 		if f.RetryAfter > 0 {

@@ -11,16 +11,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
 // slots is a semaphore that is waited for until a context ends.
 type slots chan struct{}
 
-// take waits for at most share.PlaceWait. Until it is done it calls waiting every contendedEvery.
+// take waits for at most fairness.PlaceWait. Until it is done it calls waiting every
+// contendedEvery.
 func (s slots) take(ctx context.Context, waiting func()) bool {
-	ctx, cancel := context.WithTimeout(ctx, share.PlaceWait)
+	ctx, cancel := context.WithTimeout(ctx, fairness.PlaceWait)
 	defer cancel()
 	tick := time.NewTicker(contendedEvery)
 	defer tick.Stop()
@@ -44,9 +45,14 @@ var (
 	errNoSlot   = errors.New("too many deliveries at once")
 )
 
-// read returns the whole body, with a slot that is held until release is called. Who sends a body has no slot before it is
-// there, but for one over smallBodyBytes: it takes a slot for large ones when it has sent that much.
-func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+// read returns the whole body, with a slot that is held until release is called. Who sends a body
+// has no slot before it is there, but for one over smallBodyBytes: it takes a slot for large ones
+// when it has sent that much.
+func (h *Handler) read(
+	ctx context.Context,
+	w http.ResponseWriter,
+	r *http.Request,
+) (body []byte, release func(), err error) {
 	none := func() {}
 	if r.ContentLength > MaxBodyBytes {
 		return nil, none, errTooLarge
@@ -68,7 +74,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		release = func() { h.large.free(); h.inFlight.free() }
 	}
 	if !in.connection.Handled() {
-		err = connections.ErrDisplaced
+		err = connlimit.ErrDisplaced
 	} else if !h.inFlight.take(ctx, none) {
 		err = errNoSlot
 	}
@@ -87,17 +93,18 @@ type incoming struct {
 	from       io.Reader
 	length     int // as declared; -1 when it is not
 	body       []byte
-	connection *connections.Connection
+	connection *connlimit.Connection
 	deadline   func(time.Time) error
-	// began is when the headers were waited for, piece when the current piece of the body was, and has what came of it.
+	// began is when the headers were waited for, piece when the current piece of the body was, and
+	// has what came of it.
 	began, piece time.Time
 	has          int
-	// slotted tells whether the body has a slot for large ones.
+	// slotted reports whether the body has a slot for large ones.
 	slotted bool
 }
 
 func newIncoming(w http.ResponseWriter, r *http.Request) *incoming {
-	connection := connections.Of(r.Context())
+	connection := connlimit.Of(r.Context())
 	began := connection.Begin()
 	return &incoming{
 		from: http.MaxBytesReader(w, r.Body, MaxBodyBytes), length: int(r.ContentLength), connection: connection,
@@ -185,7 +192,7 @@ func (in *incoming) failed(err error) error {
 	case errors.As(err, &tooLarge):
 		return errTooLarge
 	case in.connection.Displaced():
-		return connections.ErrDisplaced
+		return connlimit.ErrDisplaced
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errTooSlow
 	}
@@ -198,7 +205,7 @@ func unread(err error) answer {
 		return rejected(http.StatusRequestEntityTooLarge, "TooLarge", err.Error())
 	case errors.Is(err, errTooSlow):
 		return rejected(http.StatusRequestTimeout, "TooSlow", err.Error())
-	case errors.Is(err, errNoSlot), errors.Is(err, connections.ErrDisplaced):
+	case errors.Is(err, errNoSlot), errors.Is(err, connlimit.ErrDisplaced):
 		return unavailable(err.Error(), nil)
 	}
 	return rejected(http.StatusBadRequest, "BodyIncomplete", "the body could not be read to its end")

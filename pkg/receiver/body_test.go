@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 func TestTooLarge(t *testing.T) { // A10

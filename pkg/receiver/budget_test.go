@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 func (w *world) payloads() int {
@@ -29,19 +29,20 @@ func (w *world) payloads() int {
 	return len(list.Items)
 }
 
-// S5: past a budget a delivery is answered 503, writes nothing and is counted. A copy of a recorded one is answered as before.
+// S5: past a budget a delivery is answered 503, writes nothing and is counted. A copy of a recorded
+// one is answered as before.
 func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 	for reason, c := range map[string]struct{ scope, says string }{
-		budget.ReasonRepository: {"repository", "the open events of this Repository have used up their budget"},
-		budget.ReasonNamespace:  {"namespace", "the open events of the Repository's namespace have"},
-		budget.ReasonTotal:      {"total", "the open events of this installation have"},
+		quota.ReasonRepository: {"repository", "the open events of this Repository have used up their budget"},
+		quota.ReasonNamespace:  {"namespace", "the open events of the Repository's namespace have"},
+		quota.ReasonTotal:      {"total", "the open events of this installation have"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)
 			w.limits.Events = 20 // 2 for the Repository, 5 for its namespace
 			w.expect(http.StatusAccepted, large("k1"))
-			for i := range map[string]int{budget.ReasonRepository: 1, budget.ReasonNamespace: 4, budget.ReasonTotal: 19}[reason] {
-				repository := map[string]string{budget.ReasonRepository: "ci/app", budget.ReasonNamespace: "ci/other", budget.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
+			for i := range map[string]int{quota.ReasonRepository: 1, quota.ReasonNamespace: 4, quota.ReasonTotal: 19}[reason] {
+				repository := map[string]string{quota.ReasonRepository: "ci/app", quota.ReasonNamespace: "ci/other", quota.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
 				seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i),
 					Annotations: map[string]string{"plumbline.dev/repository": repository, "plumbline.dev/stored-bytes": "1"}}}
 				w.budget.Handler().OnAdd(seen, true)
@@ -82,7 +83,7 @@ func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
 		t.Errorf("answered %s", answer.Body)
 	}
 	over := w.sum("plumbline.receiver.over_budget", map[string]string{"scope": "pull_request"})
-	if w.counted("unavailable", budget.ReasonPull) != 1 || over != 1 {
+	if w.counted("unavailable", quota.ReasonPull) != 1 || over != 1 {
 		t.Error("not counted")
 	}
 	w.expect(http.StatusAccepted, of("another", 2))
@@ -113,7 +114,8 @@ func TestAnEventSaysWhatItUses(t *testing.T) {
 	}
 }
 
-// While events cannot be created their payloads are, and stay for an hour: they fill no more than the budget.
+// While events cannot be created their payloads are, and stay for an hour: they fill no more than
+// the budget.
 func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Bytes = 5_000_000 // a tenth for the Repository; a payload takes some 70,000
@@ -124,12 +126,13 @@ func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 	if n := w.payloads(); n < 2 || n > 15 {
 		t.Errorf("%d payloads without an event, want what 500,000 bytes hold", n)
 	}
-	if w.counted("unavailable", "QuotaExceeded") == 0 || w.counted("unavailable", budget.ReasonRepository) == 0 {
+	if w.counted("unavailable", "QuotaExceeded") == 0 || w.counted("unavailable", quota.ReasonRepository) == 0 {
 		t.Error("both reasons should be counted")
 	}
 }
 
-// Of a payload of several objects some may be there when another is refused. They count as long as they are there.
+// Of a payload of several objects some may be there when another is refused. They count as long as
+// they are there.
 func TestPartsOfPayloadsKeepToTheBudget(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Bytes = 20 << 20 // 2 MiB for the Repository
@@ -147,7 +150,7 @@ func TestPartsOfPayloadsKeepToTheBudget(t *testing.T) {
 	if n := w.payloads(); n < 4 || n > 10 { // two of some 350 KB each for a delivery
 		t.Errorf("%d parts of payloads, want what 2 MiB hold", n)
 	}
-	if w.counted("unavailable", budget.ReasonRepository) == 0 {
+	if w.counted("unavailable", quota.ReasonRepository) == 0 {
 		t.Error("the budget is never used up")
 	}
 }

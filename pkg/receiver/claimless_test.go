@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A delivery for a Repository whose URL no controller has claimed yet has to come again. Once there is a claim it is
-// decided whose the URL is, and what is for nobody is no error.
+// A delivery for a Repository whose URL no controller has claimed yet has to come again. Once there
+// is a claim it is decided whose the URL is, and what is for nobody is no error.
 func TestAURLThatNobodyHasClaimedYet(t *testing.T) {
 	const unclaimed, ignored, stranger, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository", "rejected/NoRepository", "recorded/Recorded"
 	for _, c := range []ownCase{

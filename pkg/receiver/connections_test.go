@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
 // until polls.
@@ -32,12 +32,13 @@ func (f *front) cut(bound string) int64 {
 	return f.sum("plumbline.receiver.cut", map[string]string{"bound": bound})
 }
 
-// When there is no room for one more connection, the one that has sent nothing for the longest gives way; so it does when its
-// source has its share. The answer of a delivery does not depend on it.
+// When there is no room for one more connection, the one that has sent nothing for the longest
+// gives way; so it does when its source has its share. The answer of a delivery does not depend on
+// it.
 func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
 	for bound, of := range map[string][2]int{"total": {3, 100}, "source": {100, 3}} {
 		t.Run(bound, func(t *testing.T) {
-			f := newFront(t, &connections.Limits{Total: of[0], Unverified: of[1], Bytes: 1 << 20})
+			f := newFront(t, &connlimit.Limits{Total: of[0], Unverified: of[1], Bytes: 1 << 20})
 			first := f.dial("POST /")
 			until(t, "the first is there", func() bool { open, _, _ := f.server.Open(); return open >= 1 })
 			for range 2 {
@@ -55,7 +56,7 @@ func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
 
 // A connection that waits for its next delivery goes only when all of them do, the longest first.
 func TestIdleConnectionsGiveWayLast(t *testing.T) {
-	f := newFront(t, &connections.Limits{Total: 2, Unverified: 100, Bytes: 1 << 20})
+	f := newFront(t, &connlimit.Limits{Total: 2, Unverified: 100, Bytes: 1 << 20})
 	idle := f.dial(whole(push("k1")))
 	if status, _ := answered(t, idle); status != http.StatusAccepted {
 		t.Fatalf("answered %d", status)
@@ -81,9 +82,10 @@ func TestIdleConnectionsGiveWayLast(t *testing.T) {
 	}
 }
 
-// The bodies that have no slot have a budget together. Past it the source that takes the most gives way, with an answer.
+// The bodies that have no slot have a budget together. Past it the source that takes the most gives
+// way, with an answer.
 func TestBodiesWithoutASlotHaveABudget(t *testing.T) {
-	f := newFront(t, &connections.Limits{Total: 100, Unverified: 100, Bytes: 64 << 10})
+	f := newFront(t, &connlimit.Limits{Total: 100, Unverified: 100, Bytes: 64 << 10})
 	begun := headers(push("k"), length(1<<20)) + strings.Repeat("x", 10<<10)
 	first := f.dial(begun)
 	until(t, "the first holds its bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 16<<10 })

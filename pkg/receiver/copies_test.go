@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 // asked is the ConfigMap that receivers ask through.
@@ -48,14 +48,15 @@ func (a *asked) Patch(_ context.Context, name string, kind types.PatchType, data
 // asking runs the asks of a world against an API server that may fail.
 func (w *world) asking(fails error) *asked {
 	a := &asked{fails: fails, came: make(chan struct{}, 1000)}
-	w.asks = copies.NewAsks(a, w.clock, w.logger())
+	w.asks = secrets.NewAsks(a, w.clock, w.logger())
 	stop := make(chan struct{})
 	w.t.Cleanup(func() { close(stop) })
 	go w.asks.Run(stop)
 	return a
 }
 
-// A delivery that was signed with a secret which is not copied yet waits for the copy, and asks for it.
+// A delivery that was signed with a secret which is not copied yet waits for the copy, and asks for
+// it.
 func TestADeliveryWaitsForANewerCopy(t *testing.T) {
 	const fresh = "the-secret-of-a-minute-ago"
 	for name, before := range map[string]map[string]map[string]string{
@@ -69,7 +70,7 @@ func TestADeliveryWaitsForANewerCopy(t *testing.T) {
 			c := w.copies()
 			c.Wait = time.Minute
 			h := w.replica()
-			h.Secret = copies.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+			h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 			go func() {
 				<-a.came // the controller answers the ask
 				for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
@@ -96,7 +97,7 @@ func TestGuessesWaitOnce(t *testing.T) {
 	a := w.asking(nil)
 	c := w.copies()
 	h := w.replica()
-	h.Secret = copies.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	guess := push("k1")
 	guess.signature = sign(mustBody(guess), []byte("guessed"))
 	w.check(http.StatusUnauthorized, w.send(h, guess.request()))
@@ -112,7 +113,8 @@ func TestGuessesWaitOnce(t *testing.T) {
 	}
 }
 
-// A9: while nobody can be asked whether the secret has changed, a delivery that does not fit is answered 503, not 401.
+// A9: while nobody can be asked whether the secret has changed, a delivery that does not fit is
+// answered 503, not 401.
 func TestAMismatchWhileNobodyCanBeAsked(t *testing.T) {
 	w := newWorld(t)
 	a := w.asking(errors.New("connection refused"))
@@ -133,7 +135,7 @@ func TestAMismatchWhileNobodyCanBeAsked(t *testing.T) {
 func TestCompleteCopies(t *testing.T) {
 	w := newWorld(t)
 	all := shards(nil)
-	c := copies.New(w.asks, w.clock)
+	c := secrets.New(w.asks, w.clock)
 	for n, shard := range all {
 		if c.Complete() {
 			t.Fatalf("complete with %d of %d shards", n, len(all))

@@ -10,13 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
-// copies are those of a receiver that has seen what the controllers have copied; nil is that they have not yet.
-func (w *world) copies() *copies.Copies {
-	c := copies.New(w.asks, w.clock)
+// copies are those of a receiver that has seen what the controllers have copied; nil is that they
+// have not yet.
+func (w *world) copies() *secrets.Copies {
+	c := secrets.New(w.asks, w.clock)
 	c.Wait = time.Millisecond // nothing comes
 	if w.copied != nil {
 		for _, shard := range shards(w.copied) {

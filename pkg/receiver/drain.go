@@ -14,41 +14,51 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
-// Server serves deliveries, GET /, GET /live and GET /ready on one listener, and ends without losing a delivery.
+// Server serves deliveries, GET /, GET /live and GET /ready on one listener, and ends without
+// losing a delivery.
 type Server struct {
 	// DrainWait is how long it goes on serving after it was told to end.
 	DrainWait time.Duration
-	// StuckAfter is how long a delivery may take before GET /live says that this process makes no progress.
+	// StuckAfter is how long a delivery may take before GET /live says that this process makes no
+	// progress.
 	StuckAfter time.Duration
 	// Wait is how long each call of a delivery to the API server may take.
 	Wait APIWait
-	// Synced tells whether the caches have been filled once. An outage afterwards does not make it false.
+	// Synced reports whether the caches have been filled once. An outage afterwards does not make
+	// it false.
 	Synced func() bool
 	Logger *zap.SugaredLogger
 
 	deliveries  http.Handler
-	connections *connections.Set
+	connections *connlimit.Set
 	probe       *probe
 	progress    progress
 	draining    atomic.Bool
 }
 
-// NewServer returns a server that passes everything but its own paths to deliveries. The metrics may be nil.
+// NewServer returns a server that passes everything but its own paths to deliveries. The metrics
+// may be nil.
 func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	return &Server{
 		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe(),
-		connections: connections.New(connections.Limits{
-			Total: maxConnections, Unverified: maxUnverified, Bytes: maxUnslottedBytes, Patience: patience, Headers: headerTimeout, Rate: contendedRate,
+		connections: connlimit.New(connlimit.Limits{
+			Total:      maxConnections,
+			Unverified: maxUnverified,
+			Bytes:      maxUnslottedBytes,
+			Patience:   patience,
+			Headers:    headerTimeout,
+			Rate:       contendedRate,
 		}, metrics),
 	}
 }
 
-// Serve serves on the listener until ctx ends. Then it is not ready at once, goes on serving for DrainWait and tells
-// each client to close its connection, closes the listener, and waits at most ShutdownWait for deliveries in flight.
-// It returns an error when the listener fails or deliveries had to be cut off.
+// Serve serves on the listener until ctx ends. Then it is not ready at once, goes on serving for
+// DrainWait and tells each client to close its connection, closes the listener, and waits at most
+// ShutdownWait for deliveries in flight. It returns an error when the listener fails or deliveries
+// had to be cut off.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := s.httpServer()
 	failed := make(chan error, 1)
@@ -94,16 +104,17 @@ func (s *Server) httpServer() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
-		ConnContext:       connections.Remembered,
+		ConnContext:       connlimit.Remembered,
 		ConnState:         s.connections.Changed,
 	}
 }
 
-// route passes everything but a GET of our own paths on. While we drain it makes clients open their next connection
-// elsewhere; idle connections are left alone until the end, because closing one in the instant its client uses it
-// would be a connection error. Who asked for one of our own paths has proved nothing and keeps no connection.
+// route passes everything but a GET of our own paths on. While we drain it makes clients open their
+// next connection elsewhere; idle connections are left alone until the end, because closing one in
+// the instant its client uses it would be a connection error. Who asked for one of our own paths
+// has proved nothing and keeps no connection.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	connections.Of(r.Context()).Begin()
+	connlimit.Of(r.Context()).Begin()
 	own := r.Method == http.MethodGet && slices.Contains([]string{"/", "/live", "/ready"}, r.URL.Path)
 	if own || s.draining.Load() {
 		w.Header().Set("Connection", "close")
@@ -121,8 +132,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ready answers a readiness probe. It never asks the API server: an outage would take every endpoint away, where a 503
-// with Retry-After is the better answer.
+// ready answers a readiness probe. It never asks the API server: an outage would take every
+// endpoint away, where a 503 with Retry-After is the better answer.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Load():

@@ -96,8 +96,8 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// A load balancer that knows no path but / finds somebody, before the caches are filled, too. Deliveries go on to whom they are for, and
-// what is no GET of that path is none of ours.
+// A load balancer that knows no path but / finds somebody, before the caches are filled, too.
+// Deliveries go on to whom they are for, and what is no GET of that path is none of ours.
 func TestTheRootSaysWhatIsHere(t *testing.T) {
 	var asked atomic.Int64
 	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -187,7 +187,8 @@ func TestListenerFailureEndsServe(t *testing.T) {
 	}
 }
 
-// Live is who makes progress: a delivery that never ends makes the process not live, and leaves it ready for others.
+// Live is who makes progress: a delivery that never ends makes the process not live, and leaves it
+// ready for others.
 func TestLivenessByProgress(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

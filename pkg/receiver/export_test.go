@@ -5,7 +5,7 @@ package receiver
 import (
 	"time"
 
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
 // Hasten makes a handler answer strangers after a time that a test can wait for often.
@@ -15,8 +15,8 @@ func (h *Handler) Hasten(late time.Duration) *Handler {
 }
 
 // Bound makes the bounds of a server that does not serve yet so small that a test can meet them.
-func (s *Server) Bound(limits connections.Limits, metrics *Metrics) {
-	s.connections = connections.New(limits, metrics)
+func (s *Server) Bound(limits connlimit.Limits, metrics *Metrics) {
+	s.connections = connlimit.New(limits, metrics)
 }
 
 // Open is what the server's connections say.

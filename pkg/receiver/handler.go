@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receiver is the HTTP edge: it verifies a delivery of a Git service, makes it a GitEvent and answers when
-// that is durable. It holds nothing in memory that correctness needs, so any number of replicas may run.
+// Package receiver is the HTTP edge: it verifies a delivery of a Git service, makes it a GitEvent
+// and answers when that is durable. It holds nothing in memory that correctness needs, so any
+// number of replicas may run.
 package receiver
 
 import (
@@ -19,26 +20,27 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 type secretReader interface {
-	Read(ctx context.Context) (copies.Secret, error)
+	Read(ctx context.Context) (secrets.Secret, error)
 }
 
 type serviceFinder interface {
 	// GlobalRepository returns the one whose settings complete all others, nil when there is none.
 	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
-	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (copies.Secret, error)
+	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secrets.Secret, error)
 	// Copy is as Secret, and neither waits nor asks for a copy.
-	Copy(key pacv1alpha1.SecretKey) (copies.Secret, error)
+	Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error)
 }
 
 type recorder interface {
-	// Affords returns a Throttled fault if a push's body of that size would not be recorded for a namespace now, or another event's.
+	// Affords returns a Throttled fault if a push's body of that size would not be recorded for a
+	// namespace now, or another event's.
 	Affords(namespace string, push bool, size int) error
 	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
 }
@@ -69,8 +71,8 @@ type Handler struct {
 	Options
 
 	inFlight, large slots
-	places          share.Places
-	lanes           share.Lanes
+	places          fairness.Places
+	lanes           fairness.Lanes
 	groups          groups
 	// strangers are the deliveries that nobody vouches for.
 	strangers flowcontrol.PassiveRateLimiter
@@ -84,7 +86,7 @@ func NewHandler(o Options) *Handler {
 		o.Metrics.begin(p.Name)
 	}
 	return &Handler{
-		Options: o, inFlight: make(slots, share.MaxInFlight), large: make(slots, maxLargeBodies),
+		Options: o, inFlight: make(slots, fairness.MaxInFlight), large: make(slots, maxLargeBodies),
 		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst), late: unverifiedAnswer,
 	}
 }
@@ -97,11 +99,12 @@ type delivery struct {
 	body     []byte
 	provider *provider.Provider
 	origin   provider.Origin
-	// previousKey is where the previous webhook secret is, if the delivery was verified with that one.
+	// previousKey is where the previous webhook secret is, if the delivery was verified with that
+	// one.
 	previousKey string
-	// admitted tells whether it was taken off the budget of strangers.
+	// admitted reports whether it was taken off the budget of strangers.
 	admitted bool
-	// verified tells whether the sender knows a webhook secret.
+	// verified reports whether the sender knows a webhook secret.
 	verified bool
 	// release gives back the place that the body has; only the first call does.
 	release func()
@@ -140,7 +143,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.log(d, a, took)
 }
 
-// guarded turns a panic into 503: one poisonous delivery is no reason to drop a connection without an answer.
+// guarded turns a panic into 503: one poisonous delivery is no reason to drop a connection without
+// an answer.
 func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) (a answer) {
 	defer func() {
 		if recover() == nil { // the value may quote the payload, so only the place is logged
@@ -152,13 +156,14 @@ func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWrite
 	return h.receive(ctx, d, w, r)
 }
 
-// wait ends so long after the body has arrived that nothing can be told by it, or when there is nobody to be answered. The body and its slot are given back by now.
+// wait ends so long after the body has arrived that nothing can be told by it, or when there is
+// nobody to be answered. The body and its slot are given back by now.
 func (h *Handler) wait(r *http.Request, arrived time.Time) {
 	timer := time.NewTimer(h.late - h.Clock.Since(arrived))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-connections.Of(r.Context()).Distrusted():
+	case <-connlimit.Of(r.Context()).Distrusted():
 	case <-r.Context().Done():
 	}
 }
@@ -169,7 +174,11 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return rejected(http.StatusMethodNotAllowed, "MethodNotAllowed", "deliveries are sent by POST")
 	}
 	if d.provider = h.claimant(r.Header); d.provider == nil {
-		return rejected(http.StatusBadRequest, "UnknownService", "no Git service recognises this request: its headers are not those of a webhook delivery")
+		return rejected(
+			http.StatusBadRequest,
+			"UnknownService",
+			"no Git service recognises this request: its headers are not those of a webhook delivery",
+		)
 	}
 	body, release, err := h.read(ctx, w, r)
 	d.release = sync.OnceFunc(release)
@@ -178,14 +187,17 @@ func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWrite
 		return unread(err)
 	}
 	d.body, d.arrived = body, h.Clock.Now()
-	if share.Worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
+	if fairness.Worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
 		return undecoded(err)
 	}
 	switch {
 	case !d.origin.App && d.provider.BaseURL != nil:
 		return h.acceptOwn(ctx, d)
 	case !d.origin.App:
-		return ignored("NotTheApp", "only deliveries of the GitHub App are served: install the App on the repository and remove this webhook")
+		return ignored(
+			"NotTheApp",
+			"only deliveries of the GitHub App are served: install the App on the repository and remove this webhook",
+		)
 	}
 	return h.accept(ctx, d)
 }
@@ -199,8 +211,9 @@ func (h *Handler) claimant(header http.Header) *provider.Provider {
 	return nil
 }
 
-// accept verifies a delivery of the App, finds whose it is and records it. It decodes before the lookup: most
-// deliveries of an App are events that are never acted on, and those must not cost a read of the API server each.
+// accept verifies a delivery of the App, finds whose it is and records it. It decodes before the
+// lookup: most deliveries of an App are events that are never acted on, and those must not cost a
+// read of the API server each.
 func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	secret, err := h.Secret.Read(ctx)
 	if err != nil {
@@ -233,13 +246,18 @@ func (h *Handler) accept(ctx context.Context, d *delivery) answer {
 	return h.record(ctx, d, repository, spec)
 }
 
-func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alpha1.Repository, spec *v1alpha1.GitEventSpec) answer {
+func (h *Handler) record(
+	ctx context.Context,
+	d *delivery,
+	repository *pacv1alpha1.Repository,
+	spec *v1alpha1.GitEventSpec,
+) answer {
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
 	small, waited := len(d.body) <= smallBodyBytes, false
 	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
-		defer h.lanes.Enter(ctx, share.LaneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
+		defer h.lanes.Enter(ctx, fairness.LaneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
 	}
 	leave, err := h.places.Enter(repository.Namespace)
 	if err != nil && small {
@@ -260,7 +278,8 @@ func (h *Handler) record(ctx context.Context, d *delivery, repository *pacv1alph
 	return recorded(name)
 }
 
-// log writes the one line of a delivery: nothing of its body but its repository's URL, and no secret.
+// log writes the one line of a delivery: nothing of its body but its repository's URL, and no
+// secret.
 func (h *Handler) log(d *delivery, a answer, took time.Duration) {
 	fields := []any{
 		"provider", d.providerName(), "event", cut(d.origin.Event), "delivery", cut(d.origin.DeliveryKey),

@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 func TestAcceptedDeliveryIsDurable(t *testing.T) {
@@ -172,7 +172,7 @@ func TestRefusedRequests(t *testing.T) {
 	w.wantEvents(0)
 }
 
-// live records nothing and tells whether its context still was.
+// live records nothing and reports whether its context still was.
 type live struct{ err error }
 
 func (l *live) Affords(string, bool, int) error { return nil }

@@ -9,12 +9,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// otherHost refuses what is not about the configured service, before anything of the cluster but the webhook secret
-// is read: a payload must not choose which service Plumbline talks to.
+// otherHost refuses what is not about the configured service, before anything of the cluster but
+// the webhook secret is read: a payload must not choose which service Plumbline talks to.
 func otherHost(d *delivery, baseURL, canonical string, spec *v1alpha1.GitEventSpec) *answer {
 	configured := hostOf(baseURL)
 	if configured == "" {
-		a := unavailable("the configuration cannot be read at the moment", fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name))
+		a := unavailable(
+			"the configuration cannot be read at the moment",
+			fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name),
+		)
 		return &a
 	}
 	if hostOf(canonical) == configured && hostOf("https://"+spec.Host+"/x") == configured {

@@ -35,8 +35,9 @@ func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, 
 	return nil, h.wait(ctx)
 }
 
-// A delivery that an API server lets hang is answered 503 within the 8 s of A1, or the time that -api-wait makes of them: where its own create
-// hangs, and where the look-ups before have taken nearly as long as they may.
+// A delivery that an API server lets hang is answered 503 within the 8 s of A1, or the time that
+// -api-wait makes of them: where its own create hangs, and where the look-ups before have taken
+// nearly as long as they may.
 func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
 	for _, tc := range []struct {
 		wait         receiver.APIWait

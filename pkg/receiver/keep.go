@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
 // keepApart is the least time between two notes of a redelivery in one record. The retention is at
@@ -27,14 +27,19 @@ const keepApart = time.Hour
 // was deleted since it was read.
 func (r *Recorder) keep(ctx context.Context, event *v1alpha1.GitEvent) (there bool, err error) {
 	now, last := r.Clock.Now(), event.CreationTimestamp.Time
-	if at, err := time.Parse(time.RFC3339, event.Annotations[plumbline.DeliveredAgainAnnotation]); err == nil && at.After(last) {
+	if at, err := time.Parse(
+		time.RFC3339,
+		event.Annotations[plumbline.DeliveredAgainAnnotation],
+	); err == nil &&
+		at.After(last) {
 		last = at
 	}
 	if now.Sub(last) < keepApart {
 		return true, nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": event.UID, "annotations": map[string]string{plumbline.DeliveredAgainAnnotation: now.UTC().Format(time.RFC3339)},
+		"uid":         event.UID,
+		"annotations": map[string]string{plumbline.DeliveredAgainAnnotation: now.UTC().Format(time.RFC3339)},
 	}})
 	if err != nil {
 		return false, fmt.Errorf("encoding the patch of GitEvent %s: %w", event.Name, err)
@@ -44,14 +49,22 @@ func (r *Recorder) keep(ctx context.Context, event *v1alpha1.GitEvent) (there bo
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("noting in GitEvent %s that its delivery came again: %w", event.Name, fault.FromKube(fault.VerbUpdate, err))
+		return false, fmt.Errorf(
+			"noting in GitEvent %s that its delivery came again: %w",
+			event.Name,
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
 	return true, nil
 }
 
 // keepBuried is keep for what is left of an event that was deleted. changed is that the page is not
 // as it was read.
-func (r *Recorder) keepBuried(ctx context.Context, page *v1alpha1.TombstonePage, entry tombstone.Entry) (changed bool, err error) {
+func (r *Recorder) keepBuried(
+	ctx context.Context,
+	page *v1alpha1.TombstonePage,
+	entry tombstone.Entry,
+) (changed bool, err error) {
 	if r.Retention == nil {
 		return false, nil
 	}
@@ -68,7 +81,11 @@ func (r *Recorder) keepBuried(ctx context.Context, page *v1alpha1.TombstonePage,
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("noting in TombstonePage %s that a delivery came again: %w", page.Name, fault.FromKube(fault.VerbUpdate, err))
+		return false, fmt.Errorf(
+			"noting in TombstonePage %s that a delivery came again: %w",
+			page.Name,
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
 	return false, nil
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
 const day = 24 * time.Hour

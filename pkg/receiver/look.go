@@ -12,17 +12,19 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// sight is what is known of a name: the verdict of its record or tombstone, or that there is none, or an error.
+// sight is what is known of a name: the verdict of its record or tombstone, or that there is none,
+// or an error.
 type sight struct {
 	verdict verdict
 	known   bool
 	err     error
 }
 
-// before is what is known of a name before anything is created. That a record is there, the create of another one tells. But
+// before is what is known of a name before anything is created. That a record is there, the create
+// of another one tells. But
 //   - the record of an event that is not recent is looked for, and its tombstone after it: see look;
 //   - a payload of its own is written before the event. That of a settled event, whose payload is deleted already, would be left
 //     behind, and nothing would delete it.
@@ -33,8 +35,9 @@ func (r *Recorder) before(ctx context.Context, name string, p *parcel) sight {
 	return r.look(ctx, name, p.spec)
 }
 
-// look reads the record and, unless the event is recent, the tombstone. The sweep writes the tombstone before it deletes the
-// record. So when there is no record, the tombstone is read after that was seen: an earlier read may have been too early.
+// look reads the record and, unless the event is recent, the tombstone. The sweep writes the
+// tombstone before it deletes the record. So when there is no record, the tombstone is read after
+// that was seen: an earlier read may have been too early.
 func (r *Recorder) look(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
 	seen := r.recorded(ctx, name, spec)
 	if seen.known || seen.err != nil || r.recent(spec) {
@@ -43,16 +46,18 @@ func (r *Recorder) look(ctx context.Context, name string, spec *v1alpha1.GitEven
 	return r.remembered(ctx, name, spec)
 }
 
-// recent tells whether the signed body of a delivery says that its event happened a moment ago, so that no record of it is
-// deleted yet and there is no tombstone: the sweep lets each stub stay for half an hour (docs/adr/0028). Nothing counts as
-// recent unless the API server has shown lately that its clock and ours agree.
+// recent reports whether the signed body of a delivery says that its event happened a moment ago,
+// so that no record of it is deleted yet and there is no tombstone: the sweep lets each stub stay
+// for half an hour (docs/adr/0028). Nothing counts as recent unless the API server has shown lately
+// that its clock and ours agree.
 func (r *Recorder) recent(spec *v1alpha1.GitEventSpec) bool {
 	now := r.Clock.Now()
 	return spec.Body != nil && r.knowsTime(now) && now.Sub(spec.Body.At.Time).Abs() < recentTime
 }
 
-// knowsTime tells whether our clock has gone on evenly since it was compared. The two ways to subtract differ if it was set: one is of
-// what it says, the other of the time that has passed. The API server's may be set as well, so that it is compared now and then.
+// knowsTime reports whether our clock has gone on evenly since it was compared. The two ways to
+// subtract differ if it was set: one is of what it says, the other of the time that has passed. The
+// API server's may be set as well, so that it is compared now and then.
 func (r *Recorder) knowsTime(now time.Time) bool {
 	at := r.clocksAgree.Load()
 	if at == nil {
@@ -92,8 +97,8 @@ func (r *Recorder) recorded(ctx context.Context, name string, spec *v1alpha1.Git
 	return sight{verdict: found, known: true}
 }
 
-// remembered looks for what is left of an event that was deleted while its delivery may be sent again. That there is
-// nothing must be certain: otherwise the delivery could be processed twice.
+// remembered looks for what is left of an event that was deleted while its delivery may be sent
+// again. That there is nothing must be certain: otherwise the delivery could be processed twice.
 func (r *Recorder) remembered(ctx context.Context, name string, spec *v1alpha1.GitEventSpec) sight {
 	ctx, cancel := r.Wait.call(ctx)
 	defer cancel()
@@ -114,7 +119,9 @@ func (r *Recorder) buried(ctx context.Context, name string, spec *v1alpha1.GitEv
 		return sight{}, false
 	}
 	if err != nil {
-		return sight{err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err))}, false
+		return sight{
+			err: fmt.Errorf("reading TombstonePage %s: %w", tombstone.PageOf(name), fault.FromKube(fault.VerbRead, err)),
+		}, false
 	}
 	entry, buried := tombstone.Find(page, name, r.Clock.Now())
 	switch {

@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 // What a delivery costs: the calls that write, and those that read.
@@ -69,8 +69,9 @@ func TestCallsOfADelivery(t *testing.T) {
 	}
 }
 
-// The sweep writes a tombstone and then deletes the event. Whoever looks for the tombstone before that and creates the event
-// after it runs the delivery twice: so of an event that the sweep may delete the record is read first.
+// The sweep writes a tombstone and then deletes the event. Whoever looks for the tombstone before
+// that and creates the event after it runs the delivery twice: so of an event that the sweep may
+// delete the record is read first.
 func TestAnEventThatIsBuriedMeanwhileDoesNotRunAgain(t *testing.T) {
 	for name, d := range map[string]delivery{"whose body tells no time": push("k1"), "that happened an hour ago": happened("k1", time.Date(2026, 1, 2, 2, 0, 0, 0, time.UTC))} {
 		t.Run(name, func(t *testing.T) {
@@ -100,13 +101,13 @@ func TestACopyNeedsNoRoom(t *testing.T) {
 	w.settle(0, settled(v1alpha1.DispositionRuns))
 	for i := range 200 {
 		seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i)}}
-		budget.Annotate(seen, types.NamespacedName{Namespace: "ci", Name: "app"}, 1)
+		quota.Annotate(seen, types.NamespacedName{Namespace: "ci", Name: "app"}, 1)
 		w.budget.Handler().OnAdd(seen, true)
 	}
 	w.expect(http.StatusAccepted, d)
 	w.expect(http.StatusServiceUnavailable, happened("k2", w.clock.Now().Add(time.Second)))
 	w.wantEvents(1)
-	if w.counted("duplicate", "AlreadyRecorded") != 1 || w.counted("unavailable", budget.ReasonRepository) != 1 {
+	if w.counted("duplicate", "AlreadyRecorded") != 1 || w.counted("unavailable", quota.ReasonRepository) != 1 {
 		t.Errorf("want a duplicate and a refusal:\n%s", w.log())
 	}
 }

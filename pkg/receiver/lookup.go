@@ -26,7 +26,10 @@ type View struct {
 }
 
 // CachedView reads what informers have seen; claims are those of one namespace.
-func CachedView(claim func(name string) (*v1alpha1.RepositoryClaim, error), repository func(namespace, name string) (*pacv1alpha1.Repository, error)) View {
+func CachedView(
+	claim func(name string) (*v1alpha1.RepositoryClaim, error),
+	repository func(namespace, name string) (*pacv1alpha1.Repository, error),
+) View {
 	return View{
 		Claim: func(_ context.Context, name string) (*v1alpha1.RepositoryClaim, error) { return claim(name) },
 		Repository: func(_ context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
@@ -35,7 +38,8 @@ func CachedView(claim func(name string) (*v1alpha1.RepositoryClaim, error), repo
 	}
 }
 
-// LiveView asks the API server; claims are those of one namespace. Each call may take as long as wait.
+// LiveView asks the API server; claims are those of one namespace. Each call may take as long as
+// wait.
 func LiveView(client versioned.Interface, claimNamespace string, wait APIWait) View {
 	return View{
 		Claim: func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
@@ -51,7 +55,8 @@ func LiveView(client versioned.Interface, claimNamespace string, wait APIWait) V
 	}
 }
 
-// byURL finds the Repositories that name a URL, by its canonical form, and byGroup those of the same host and group.
+// byURL finds the Repositories that name a URL, by its canonical form, and byGroup those of the
+// same host and group.
 const (
 	byURL   = "receiver.plumbline.dev/url"
 	byGroup = "receiver.plumbline.dev/group"
@@ -93,10 +98,12 @@ func NamedBy(repositories cache.Indexer) func(canonical string) bool {
 	}
 }
 
-// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name the URL, in the order of their
-// names, then all of its group, of each namespace one before any has its second: nobody displaces others by the Repositories of
-// one namespace.
-func BesideBy(repositories cache.Indexer) func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
+// BesideBy returns Lookup.Beside of a cache that has the RepositoryIndexers: first those that name
+// the URL, in the order of their names, then all of its group, of each namespace one before any has
+// its second: nobody displaces others by the Repositories of one namespace.
+func BesideBy(
+	repositories cache.Indexer,
+) func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
 	by := func(index, value string) []*pacv1alpha1.Repository {
 		objects, err := repositories.ByIndex(index, value)
 		if err != nil { // only for an index that there is not
@@ -134,11 +141,13 @@ type Lookup struct {
 	Cached, Live View
 	// Unverified is as Live, with a client that no delivery of a known sender needs.
 	Unverified View
-	// Named tells whether any Repository names a canonical URL, as far as a cache knows.
+	// Named reports whether any Repository names a canonical URL, as far as a cache knows.
 	Named func(canonical string) bool
-	// Beside are the Repositories that name the URL, and what returns all of the same group, as far as a cache knows.
+	// Beside are the Repositories that name the URL, and what returns all of the same group, as far
+	// as a cache knows.
 	Beside func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository)
-	// Barred reports whether a namespace cannot claim a canonical URL whoever else wants it: nobody waits for that.
+	// Barred reports whether a namespace cannot claim a canonical URL whoever else wants it: nobody
+	// waits for that.
 	Barred func(canonical, namespace string) bool
 }
 
@@ -151,10 +160,11 @@ func (l Lookup) Known(ctx context.Context, canonical string) *pacv1alpha1.Reposi
 	return repository
 }
 
-// Find returns the Repository of a canonical URL: the one its claim names, if it still has that URL. What the cache
-// does not know is asked live, because a cache lies for seconds. Nothing owns the URL: an Ignored fault that says why.
-// Any other error means that it is not known; so it is while a Repository names the URL and nobody has claimed it,
-// e.g. because the controllers are down. Once there is a claim, who owns the URL is decided.
+// Find returns the Repository of a canonical URL: the one its claim names, if it still has that
+// URL. What the cache does not know is asked live, because a cache lies for seconds. Nothing owns
+// the URL: an Ignored fault that says why. Any other error means that it is not known; so it is
+// while a Repository names the URL and nobody has claimed it, e.g. because the controllers are
+// down. Once there is a claim, who owns the URL is decided.
 func (l Lookup) Find(ctx context.Context, canonical string) (*pacv1alpha1.Repository, error) {
 	if repository := l.Known(ctx, canonical); repository != nil {
 		return repository, nil
@@ -177,7 +187,11 @@ func (l Lookup) ask(ctx context.Context, live View, canonical string) (*pacv1alp
 		return repository, err
 	}
 	if l.Named(canonical) && l.claimable(canonical) {
-		return nil, fault.Transientf(fault.ReasonNotClaimedYet, "a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?", canonical)
+		return nil, fault.Transientf(
+			fault.ReasonNotClaimedYet,
+			"a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?",
+			canonical,
+		)
 	}
 	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
 }
@@ -198,7 +212,10 @@ func (l Lookup) claimable(canonical string) bool {
 
 // find returns nil when nobody has claimed the URL. The namespace is that of the claim, if there is
 // one.
-func (v View) find(ctx context.Context, canonical string) (repository *pacv1alpha1.Repository, namespace string, err error) {
+func (v View) find(
+	ctx context.Context,
+	canonical string,
+) (repository *pacv1alpha1.Repository, namespace string, err error) {
 	claim, err := v.Claim(ctx, v1alpha1.ClaimName(canonical))
 	if fault.Gone(err) {
 		return nil, "", nil
@@ -209,13 +226,28 @@ func (v View) find(ctx context.Context, canonical string) (repository *pacv1alph
 	owner := claim.Spec.Repository
 	repository, err = v.Repository(ctx, owner.Namespace, owner.Name)
 	if fault.Gone(err) {
-		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s is gone, or this installation does not serve its namespace (serve-namespaces)", canonical)
+		return nil, owner.Namespace, fault.Ignoredf(
+			"NoRepository",
+			"the Repository that had the URL %s is gone, or this installation does not serve its namespace (serve-namespaces)",
+			canonical,
+		)
 	}
 	if err != nil {
-		return nil, owner.Namespace, fmt.Errorf("reading the Repository of %s: %w", canonical, fault.FromKube(fault.VerbRead, err))
+		return nil, owner.Namespace, fmt.Errorf(
+			"reading the Repository of %s: %w",
+			canonical,
+			fault.FromKube(fault.VerbRead, err),
+		)
 	}
-	if has, err := v1alpha1.CanonicalURL(repository.Spec.URL); err != nil || has != canonical || claim.Spec.URL != canonical {
-		return nil, owner.Namespace, fault.Ignoredf("NoRepository", "the Repository that had the URL %s has another URL now", canonical)
+	if has, err := v1alpha1.CanonicalURL(
+		repository.Spec.URL,
+	); err != nil || has != canonical ||
+		claim.Spec.URL != canonical {
+		return nil, owner.Namespace, fault.Ignoredf(
+			"NoRepository",
+			"the Repository that had the URL %s has another URL now",
+			canonical,
+		)
 	}
 	return repository, owner.Namespace, nil
 }

@@ -10,14 +10,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/plumbline-ci/plumbline/pkg/budget"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/receiver"
 
-// Metrics count deliveries. Labels have few values whatever is sent: the event's name is the sender's text and is
-// counted as "other" unless it is known; reasons are words of this code base.
+// Metrics count deliveries. Labels have few values whatever is sent: the event's name is the
+// sender's text and is counted as "other" unless it is known; reasons are words of this code base.
 type Metrics struct {
 	deliveries metric.Int64Counter
 	duration   metric.Float64Histogram
@@ -28,13 +28,14 @@ type Metrics struct {
 	overBudget metric.Int64Counter
 }
 
-// NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome, reason),
-// plumbline.receiver.duration (seconds from the headers to the answer; outcome), plumbline.receiver.refused (no
-// labels: deliveries answered 503, so that each is lost unless it comes again),
-// plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the secret that is being replaced),
-// plumbline.receiver.over_budget (scope: deliveries answered 503 because open events have used up a budget),
-// plumbline.receiver.connections (no labels: those that are open) and plumbline.receiver.cut (bound: connections and
-// deliveries that were ended for the sake of others).
+// NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome,
+// reason), plumbline.receiver.duration (seconds from the headers to the answer; outcome),
+// plumbline.receiver.refused (no labels: deliveries answered 503, so that each is lost unless it
+// comes again), plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the
+// secret that is being replaced), plumbline.receiver.over_budget (scope: deliveries answered 503
+// because open events have used up a budget), plumbline.receiver.connections (no labels: those that
+// are open) and plumbline.receiver.cut (bound: connections and deliveries that were ended for the
+// sake of others).
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter(meterName)
 	deliveries, errA := meter.Int64Counter("plumbline.receiver.deliveries", metric.WithUnit("{delivery}"),
@@ -58,12 +59,18 @@ func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	}
 	refused.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
 	for _, reason := range []string{
-		budget.ReasonPull, budget.ReasonRepository, budget.ReasonNamespace, budget.ReasonTotal, share.ReasonRate,
+		quota.ReasonPull, quota.ReasonRepository, quota.ReasonNamespace, quota.ReasonTotal, fairness.ReasonRate,
 	} {
 		overBudget.Add(context.Background(), 0, metric.WithAttributes(attribute.String("scope", budgetScope(reason))))
 	}
 	return &Metrics{
-		deliveries: deliveries, duration: duration, refused: refused, previous: previous, overBudget: overBudget, open: open, cut: cut,
+		deliveries: deliveries,
+		duration:   duration,
+		refused:    refused,
+		previous:   previous,
+		overBudget: overBudget,
+		open:       open,
+		cut:        cut,
 	}, nil
 }
 
@@ -103,8 +110,8 @@ func (m *Metrics) observe(ctx context.Context, d *delivery, a answer, took time.
 	}
 }
 
-// eventLabel bounds the values of the label: these are the events that Git services send to who follows our installation
-// steps.
+// eventLabel bounds the values of the label: these are the events that Git services send to who
+// follows our installation steps.
 func eventLabel(event string) string {
 	switch event {
 	case "push", "pull_request", "ping", "issue_comment", "commit_comment", "check_run", "check_suite",

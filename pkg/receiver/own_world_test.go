@@ -23,7 +23,8 @@ const (
 	globalSecret = "the-secret-of-all-repositories"
 )
 
-// ownWorld is a world with a second service, whose Repositories name their own secrets: "own" has its Secret of that name.
+// ownWorld is a world with a second service, whose Repositories name their own secrets: "own" has
+// its Secret of that name.
 func ownWorld(t *testing.T) *world {
 	w := newWorld(t)
 	w.store("ci", "own", map[string]string{"webhook.secret": ownSecret + "\n"})

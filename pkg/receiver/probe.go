@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// probe makes round trips through our own listener. The answer has to carry the text that this process made up, so
-// another process on the same port does not pass for us.
+// probe makes round trips through our own listener. The answer has to carry the text that this
+// process made up, so another process on the same port does not pass for us.
 type probe struct {
 	identity string
 	good     atomic.Bool
@@ -24,15 +24,16 @@ type probe struct {
 func newProbe() *probe {
 	return &probe{
 		identity: rand.Text(),
-		// A connection each time: that the listener accepts is what is to be seen. No proxy stands in between.
+		// A connection each time: that the listener accepts is what is to be seen. No proxy stands
+		// in between.
 		client: &http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
 func (p *probe) passed() bool { return p.good.Load() }
 
-// answer is GET /live: 503 when the process makes no progress. Its own round trips do not mind: a process that is stuck
-// with one delivery serves the others until it is restarted.
+// answer is GET /live: 503 when the process makes no progress. Its own round trips do not mind: a
+// process that is stuck with one delivery serves the others until it is restarted.
 func (p *probe) answer(w http.ResponseWriter, progress bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !progress {
@@ -41,8 +42,9 @@ func (p *probe) answer(w http.ResponseWriter, progress bool) {
 	_, _ = io.WriteString(w, p.identity)
 }
 
-// run probes until ctx ends, at once and then every probeEvery. One success is enough to pass; it takes probeFailures
-// in a row to fail, so that a busy moment does not take every replica out of service.
+// run probes until ctx ends, at once and then every probeEvery. One success is enough to pass; it
+// takes probeFailures in a row to fail, so that a busy moment does not take every replica out of
+// service.
 func (p *probe) run(ctx context.Context, addr net.Addr) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()

@@ -18,8 +18,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A namespace that has had many large bodies written is refused the next one before it is decoded; small ones are
-// taken.
+// A namespace that has had many large bodies written is refused the next one before it is decoded;
+// small ones are taken.
 func TestLargeBodiesBeyondARateAreNotDecoded(t *testing.T) {
 	w := ownWorld(t)
 	h := w.both()
@@ -46,8 +46,8 @@ func TestLargeBodiesBeyondARateAreNotDecoded(t *testing.T) {
 	w.check(http.StatusAccepted, w.send(h, sent(n, sha).request()))
 }
 
-// Large bodies that take little when they are compressed are not refused because many of them come together: only those count at
-// once that are worked on.
+// Large bodies that take little when they are compressed are not refused because many of them come
+// together: only those count at once that are worked on.
 func TestLargeBodiesThatTakeLittleAreTakenTogether(t *testing.T) {
 	if raced {
 		t.Skip("how many are worked on at once depends on how fast they are decoded")
@@ -79,8 +79,9 @@ func inline(key string, bytes int) delivery {
 	return d
 }
 
-// A body in its GitEvent is written with each status: what a namespace has written so has the rate that EventPayloads have. Bodies as they
-// usually are do not count, and are taken however many there are.
+// A body in its GitEvent is written with each status: what a namespace has written so has the rate
+// that EventPayloads have. Bodies as they usually are do not count, and are taken however many
+// there are.
 func TestBodiesInEventsHaveARate(t *testing.T) {
 	for _, size := range []int{12 << 10, 22 << 10, 31 << 10} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -108,8 +109,9 @@ func TestBodiesInEventsHaveARate(t *testing.T) {
 	}
 }
 
-// A bot that opens ten merge requests, or a push of some hundred files to ten repositories: what a team does at
-// once is recorded, and a body that is hardly larger than usual counts hardly anything.
+// A bot that opens ten merge requests, or a push of some hundred files to ten repositories: what a
+// team does at once is recorded, and a body that is hardly larger than usual counts hardly
+// anything.
 func TestWhatATeamDoesAtOnceIsRecorded(t *testing.T) {
 	for size, n := range map[int]int{8 << 10: 100, 9 << 10: 40, 15 << 10: 10} { // 11, 12 and 20 KiB in JSON
 		w := newWorld(t)

@@ -15,17 +15,24 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
-	"github.com/plumbline-ci/plumbline/pkg/tracecontext"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 type gitEvents interface {
 	Create(ctx context.Context, event *v1alpha1.GitEvent, opts metav1.CreateOptions) (*v1alpha1.GitEvent, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.GitEvent, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.GitEvent, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
 }
 
 type eventPayloads interface {
@@ -35,7 +42,14 @@ type eventPayloads interface {
 
 type tombstonePages interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.TombstonePage, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1alpha1.TombstonePage, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.TombstonePage, error)
 }
 
 // Recorder makes deliveries durable.
@@ -47,30 +61,32 @@ type Recorder struct {
 	Tombstones tombstonePages
 	Clock      clock.PassiveClock
 	// Budget is what open events use; deliveries beyond it are not recorded.
-	Budget *budget.Ledger
+	Budget *quota.Ledger
 	// Retention is how long what was delivered is remembered (settled-retention-days); nil leaves
 	// tombstones as they are.
 	Retention func() time.Duration
 	// Wait is how long each call may take.
 	Wait APIWait
 
-	// clocksAgree is our time of the last create, if that showed that the API server's clock is ours.
+	// clocksAgree is our time of the last create, if that showed that the API server's clock is
+	// ours.
 	clocksAgree atomic.Pointer[time.Time]
 	// rates are what the payloads of namespaces have taken.
-	rates share.Rates
+	rates fairness.Rates
 }
 
 // parcel is a delivery that is being recorded.
 type parcel struct {
 	spec *v1alpha1.GitEventSpec
 	body []byte
-	// packed is nil until the body is: that of a large one is packed once it is known that it is stored.
+	// packed is nil until the body is: that of a large one is packed once it is known that it is
+	// stored.
 	packed *blob.Packed
 	// taken is what counts for the rate of its namespace, and made what was written of it.
 	taken, made int64
 }
 
-// whole tells whether the body fits into its event.
+// whole reports whether the body fits into its event.
 func (p *parcel) whole() bool {
 	return p.packed != nil && len(p.packed.Stream) < v1alpha1.MaxPayloadBytes
 }
@@ -81,7 +97,7 @@ func (p *parcel) compress() (err error) {
 		return nil
 	}
 	var packed blob.Packed
-	if share.Worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
+	if fairness.Worked(p.body, func() { packed, err = blob.Pack(p.body) }); err == nil {
 		p.packed = &packed
 	}
 	return err
@@ -98,25 +114,32 @@ func (r *Recorder) pack(spec *v1alpha1.GitEventSpec, body []byte) (*parcel, erro
 	return p, p.compress()
 }
 
-// Affords returns a Throttled fault if a push's body of that size, or another event's, would not be recorded for a namespace now,
-// because of what was written for it before.
+// Affords returns a Throttled fault if a push's body of that size, or another event's, would not be
+// recorded for a namespace now, because of what was written for it before.
 func (r *Recorder) Affords(namespace string, push bool, size int) error {
-	if size <= share.SurelyLarge {
+	if size <= fairness.SurelyLarge {
 		return nil
 	}
-	return r.rates.Over(share.Rate{Namespace: namespace, Push: push}, r.Clock.Now())
+	return r.rates.Over(fairness.Rate{Namespace: namespace, Push: push}, r.Clock.Now())
 }
 
-// Record returns the name of the GitEvent that records the delivery, and whether this call created it. It returns
-// without error only when that GitEvent is in the API server, or its tombstone. Every error means that the delivery must come
-// again; it is safe to repeat at any time and on any number of replicas at once.
-func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error) {
-	rate, taken := share.RateOf(spec), int64(0)
+// Record returns the name of the GitEvent that records the delivery, and whether this call created
+// it. It returns without error only when that GitEvent is in the API server, or its tombstone.
+// Every error means that the delivery must come again; it is safe to repeat at any time and on any
+// number of replicas at once.
+func (r *Recorder) Record(
+	ctx context.Context,
+	spec *v1alpha1.GitEventSpec,
+	body []byte,
+) (name string, created bool, err error) {
+	rate, taken := fairness.RateOf(spec), int64(0)
 	if err := r.Affords(rate.Namespace, rate.Push, len(body)); err != nil {
 		return "", false, err
 	}
-	if len(body) > share.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
-		taken = int64(len(body)) / share.UsuallyPacked
+	if len(
+		body,
+	) > fairness.SurelyLarge { // it counts before it is packed, so that of many at once the others need not be; not while it only waits
+		taken = int64(len(body)) / fairness.UsuallyPacked
 		if err := r.rates.Take(rate, taken, r.Clock.Now()); err != nil {
 			return "", false, err
 		}
@@ -144,10 +167,16 @@ func (r *Recorder) Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body
 			return name, created, nil
 		}
 	}
-	return "", false, fault.Operatorf("RedeliveryLimit", "GitEvent %s and %d later ones of the same delivery all ended without runs", base, maxReopened)
+	return "", false, fault.Operatorf(
+		"RedeliveryLimit",
+		"GitEvent %s and %d later ones of the same delivery all ended without runs",
+		base,
+		maxReopened,
+	)
 }
 
-// settleOn finds out what the name means for the delivery, and creates the record if the name is free as far as was seen.
+// settleOn finds out what the name means for the delivery, and creates the record if the name is
+// free as far as was seen.
 func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *parcel) (verdict, bool, error) {
 	for range maxNameRaces {
 		if seen.known || seen.err != nil {
@@ -169,18 +198,22 @@ func (r *Recorder) settleOn(ctx context.Context, name string, seen sight, p *par
 	return foreign, false, fault.Transientf("NameRace", "GitEvent %s appears and disappears", name)
 }
 
-// create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget is used up.
+// create writes the record; AlreadyExists stays visible to apierrors. It writes nothing if a budget
+// is used up.
 func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 	event := &v1alpha1.GitEvent{Spec: *p.spec.DeepCopy(),
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.Namespace, Name: name, Annotations: tracecontext.Annotations(ctx), Labels: map[string]string{plumbline.SubjectLabel: p.spec.Subject()},
+			Namespace:   r.Namespace,
+			Name:        name,
+			Annotations: tracecontext.Annotations(ctx),
+			Labels:      map[string]string{plumbline.SubjectLabel: p.spec.Subject()},
 		}}
 	if !p.whole() {
 		return r.createWithPayloads(ctx, event, p)
 	}
 	event.Spec.Payload, event.Payload = p.packed.Whole(), p.packed.Stream
 	stored := blob.InJSON(event.Payload)
-	cost := share.InEvent(stored)
+	cost := fairness.InEvent(stored)
 	if err := r.take(p, cost); err != nil {
 		return err
 	}
@@ -227,12 +260,13 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	return err
 }
 
-// take counts bytes that are about to be written for the rate of the parcel's namespace, unless something was counted for it before.
+// take counts bytes that are about to be written for the rate of the parcel's namespace, unless
+// something was counted for it before.
 func (r *Recorder) take(p *parcel, bytes int64) error {
 	if p.taken > 0 || bytes == 0 {
 		return nil
 	}
-	if err := r.rates.Take(share.RateOf(p.spec), bytes, r.Clock.Now()); err != nil {
+	if err := r.rates.Take(fairness.RateOf(p.spec), bytes, r.Clock.Now()); err != nil {
 		return err
 	}
 	p.taken = bytes
@@ -256,7 +290,8 @@ func (r *Recorder) createEvent(ctx context.Context, event *v1alpha1.GitEvent) er
 	return r.confirm(ctx, event, err)
 }
 
-// confirm resolves a create that failed: if its outcome is unknown and the record is there, it succeeded.
+// confirm resolves a create that failed: if its outcome is unknown and the record is there, it
+// succeeded.
 func (r *Recorder) confirm(ctx context.Context, event *v1alpha1.GitEvent, err error) error {
 	f := fault.FromKube(fault.VerbUpdate, err) // as an update: what is denied here is never the author's text
 	failed := fmt.Errorf("creating GitEvent %s: %w", event.Name, f)

@@ -10,7 +10,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/share"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
 // delivered is a delivery of a Repository.
@@ -32,8 +32,9 @@ func (slowRecorder) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []by
 	}
 }
 
-// While the API server is slow, more pull requests of a Repository than its namespace has places for wait for each other, and nothing
-// is refused for that: neither one of them nor a push to another Repository of the namespace.
+// While the API server is slow, more pull requests of a Repository than its namespace has places
+// for wait for each other, and nothing is refused for that: neither one of them nor a push to
+// another Repository of the namespace.
 func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +49,7 @@ func TestNothingIsRefusedBecauseOthersWaitForALane(t *testing.T) {
 				answers <- h.record(ctx, &delivery{body: make([]byte, 20_000), release: func() {}}, whose, delivered(repository, trigger))
 			}()
 		}
-		const pulls = share.MaxInFlight/2 + 60
+		const pulls = fairness.MaxInFlight/2 + 60
 		for range pulls {
 			send("app", v1alpha1.TriggerPullRequest)
 		}
@@ -78,8 +79,8 @@ func (brisk) Record(context.Context, *v1alpha1.GitEventSpec, []byte) (string, bo
 	return "event", true, nil
 }
 
-// Of a burst that is too large for its lanes those that are left go on together after laneWait. They are more than maxQueued, and
-// recorded in time all the same.
+// Of a burst that is too large for its lanes those that are left go on together after laneWait.
+// They are more than maxQueued, and recorded in time all the same.
 func TestABurstThatIsTooLargeForItsLanesIsRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +114,8 @@ func TestABurstThatIsTooLargeForItsLanesIsRecorded(t *testing.T) {
 	})
 }
 
-// A large body that waits for a lane would keep one of the few slots for large ones meanwhile, which other tenants need: it does not wait.
+// A large body that waits for a lane would keep one of the few slots for large ones meanwhile,
+// which other tenants need: it does not wait.
 func TestALargeBodyDoesNotWaitForALane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

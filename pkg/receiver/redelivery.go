@@ -10,7 +10,8 @@ type verdict int
 const (
 	// alreadyRecorded: it is the record of this delivery.
 	alreadyRecorded verdict = iota
-	// processAgain: it is the record of this delivery, ended without runs, and may end otherwise now.
+	// processAgain: it is the record of this delivery, ended without runs, and may end otherwise
+	// now.
 	processAgain
 	// foreign: it is the record of something else.
 	foreign
@@ -18,9 +19,10 @@ const (
 
 // judge compares an existing GitEvent with a delivery (architecture, "Redelivery").
 //
-// The delivery is the same when service, body and, unless the body alone tells, delivery key are: what differs between honest
-// copies (ReceivedAt, and the Repository when its URL was claimed anew in between) does not count. What GitLab sends again under a
-// key has no e-mail addresses in its body any more, so there it is the key and what happened.
+// The delivery is the same when service, body and, unless the body alone tells, delivery key are:
+// what differs between honest copies (ReceivedAt, and the Repository when its URL was claimed anew
+// in between) does not count. What GitLab sends again under a key has no e-mail addresses in its
+// body any more, so there it is the key and what happened.
 func judge(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 	have := &existing.Spec
 	if have.Provider != spec.Provider || have.Host != spec.Host {

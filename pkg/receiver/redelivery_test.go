@@ -15,11 +15,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// The stub of a settled event is deleted when there are too many: its tombstone says the same of a redelivery.
+// The stub of a settled event is deleted when there are too many: its tombstone says the same of a
+// redelivery.
 func TestRedeliveryAfterTheEventWasEvicted(t *testing.T) {
 	for name, c := range map[string]struct {
 		status v1alpha1.GitEventStatus
@@ -49,7 +50,8 @@ func TestRedeliveryAfterTheEventWasEvicted(t *testing.T) {
 	}
 }
 
-// GitLab's log has no e-mail addresses, and what it sends again is from there: the same delivery has another body.
+// GitLab's log has no e-mail addresses, and what it sends again is from there: the same delivery
+// has another body.
 func TestWhatIsSentAgainWithoutAddressesIsRecordedAlready(t *testing.T) {
 	w := newWorld(t)
 	first, again := push("k1"), push("k1")
@@ -84,7 +86,8 @@ func TestATombstoneThatCannotBeReadIsNotAbsent(t *testing.T) {
 	}
 }
 
-// evict does what the sweep does with an event above the cap, right now: also while the fake answers a call.
+// evict does what the sweep does with an event above the cap, right now: also while the fake
+// answers a call.
 func (w *world) evict(name string) {
 	w.t.Helper()
 	tracker, events := w.client.Tracker(), v1alpha1.SchemeGroupVersion.WithResource("gitevents")
@@ -102,8 +105,9 @@ func (w *world) evict(name string) {
 	}
 }
 
-// An attempt that got no further than the payload is repeated after more than an hour. The sweep has seen the old payload
-// without an event by then, and deletes it after the event was created: the event's own payload must be another one.
+// An attempt that got no further than the payload is repeated after more than an hour. The sweep
+// has seen the old payload without an event by then, and deletes it after the event was created:
+// the event's own payload must be another one.
 func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.T) {
 	w := newWorld(t)
 	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
@@ -123,7 +127,8 @@ func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.
 	}
 }
 
-// Attempts that follow each other closely share their payload: a service that retries leaves no heap of them.
+// Attempts that follow each other closely share their payload: a service that retries leaves no
+// heap of them.
 func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
 	w := newWorld(t)
 	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
@@ -136,8 +141,8 @@ func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
 	}
 }
 
-// Receivers whose clocks differ write different payloads at once. Each copy is answered, one event is recorded, and it has
-// its payload whatever else is deleted.
+// Receivers whose clocks differ write different payloads at once. Each copy is answered, one event
+// is recorded, and it has its payload whatever else is deleted.
 func TestCopiesAcrossTheHalfHourOnReceiversWhoseClocksDiffer(t *testing.T) {
 	w := newWorld(t)
 	var wait sync.WaitGroup

@@ -16,7 +16,8 @@ func happened(key string, at time.Time) delivery {
 	return d
 }
 
-// S35: who has seen a delivery can send its body again under an id of their own, for the signature does not cover that.
+// S35: who has seen a delivery can send its body again under an id of their own, for the signature
+// does not cover that.
 func TestABodyUnderAnotherIDIsTheSameDelivery(t *testing.T) {
 	w := newWorld(t)
 	at := w.clock.Now()

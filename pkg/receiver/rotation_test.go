@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
-// While a webhook's secret is being replaced both values are valid; before and after that one is. What the previous one
-// lets in is counted and logged, so that somebody knows when it can go.
+// While a webhook's secret is being replaced both values are valid; before and after that one is.
+// What the previous one lets in is counted and logged, so that somebody knows when it can go.
 func TestTheWebhookSecretIsRotatedWithoutALostDelivery(t *testing.T) {
 	const before, now = "the-secret-before", webhookSecret
 	for name, test := range map[string]struct {

@@ -22,8 +22,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// service is a Git service whose deliveries are easy to make: the body is a message. Its headers begin with X-Test, or
-// X-<name>.
+// service is a Git service whose deliveries are easy to make: the body is a message. Its headers
+// begin with X-Test, or X-<name>.
 type service struct{ name string }
 
 func (s service) header(of string) string { return "X-" + cmp.Or(s.name, "Test") + "-" + of }
@@ -31,7 +31,8 @@ func (s service) header(of string) string { return "X-" + cmp.Or(s.name, "Test")
 type message struct {
 	URL, SHA, Host, Padding string
 	App                     bool
-	// At is when the event happened, in Unix seconds: with it the body alone tells the event from others.
+	// At is when the event happened, in Unix seconds: with it the body alone tells the event from
+	// others.
 	At int64 `json:",omitempty"`
 	// Pull is the number of the pull request that the event is of, 0 for a push.
 	Pull int64 `json:",omitempty"`

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/connections"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
 // patient is far longer than anything here takes, and nothing is told by it but that it never came.
@@ -31,7 +31,7 @@ type front struct {
 	server *receiver.Server
 }
 
-func newFront(t *testing.T, limits *connections.Limits) *front {
+func newFront(t *testing.T, limits *connlimit.Limits) *front {
 	w := newWorld(t)
 	server := receiver.NewServer(w.replica(), w.metrics)
 	server.Synced, server.DrainWait = func() bool { return true }, 0
@@ -182,8 +182,9 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// S3: connections that send one byte a second keep no signed delivery waiting, however many there are, even from the address
-// that the delivery comes from, e.g. a proxy's. A delivery is answered at once, long before the time of any of them is over.
+// S3: connections that send one byte a second keep no signed delivery waiting, however many there
+// are, even from the address that the delivery comes from, e.g. a proxy's. A delivery is answered
+// at once, long before the time of any of them is over.
 func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	for _, attackers := range []int{128, 2000} {
 		t.Run(fmt.Sprint(attackers), func(t *testing.T) {
@@ -242,7 +243,8 @@ func (f *front) post(client *http.Client, d delivery) error {
 	return nil
 }
 
-// A body that takes its time and keeps the rate is no slow one, however long the first bytes are past.
+// A body that takes its time and keeps the rate is no slow one, however long the first bytes are
+// past.
 func TestABodyThatKeepsTheRate(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, nil)

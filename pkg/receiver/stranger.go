@@ -10,12 +10,13 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
-// ownerOf returns the Repository of a URL, or the answer when there is none. The caches suffice for a true delivery. What they
-// do not know is asked live for a sender that somebody vouches for, and for a stranger as far as the strangers' budget goes:
-// a Repository that was made a moment ago may be its own.
+// ownerOf returns the Repository of a URL, or the answer when there is none. The caches suffice for
+// a true delivery. What they do not know is asked live for a sender that somebody vouches for, and
+// for a stranger as far as the strangers' budget goes: a Repository that was made a moment ago may
+// be its own.
 func (h *Handler) ownerOf(ctx context.Context, d *delivery, canonical string) (*pacv1alpha1.Repository, *answer) {
 	if repository := h.Lookup.Known(ctx, canonical); repository != nil {
 		return repository, nil
@@ -46,9 +47,10 @@ func (h *Handler) ownerOf(ctx context.Context, d *delivery, canonical string) (*
 	return nil, &a
 }
 
-// vouch tells whether a delivery for a URL that is not Known has the webhook secret of a Repository that names the URL, of one
-// of its group, or of the global one. A group's webhook delivers for all its projects, and GitLab disables it when those that
-// nobody has onboarded are answered with errors (L8, A12). A secret that is missing vouches for nobody; it is an error when
+// vouch reports whether a delivery for a URL that is not Known has the webhook secret of a
+// Repository that names the URL, of one of its group, or of the global one. A group's webhook
+// delivers for all its projects, and GitLab disables it when those that nobody has onboarded are
+// answered with errors (L8, A12). A secret that is missing vouches for nobody; it is an error when
 // one cannot be read, or is missing for the URL itself.
 func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (bool, error) {
 	vouchers, err := h.vouchers(ctx, canonical)
@@ -70,23 +72,25 @@ func (h *Handler) vouch(ctx context.Context, d *delivery, canonical string) (boo
 	return false, nil
 }
 
-// voucherSecret waits only for the copy that the URL's own Repository names: a neighbour's that is missing must neither keep a
-// true delivery waiting nor tell a stranger by the time that there is one.
-func (h *Handler) voucherSecret(ctx context.Context, v voucher) (copies.Secret, error) {
+// voucherSecret waits only for the copy that the URL's own Repository names: a neighbour's that is
+// missing must neither keep a true delivery waiting nor tell a stranger by the time that there is
+// one.
+func (h *Handler) voucherSecret(ctx context.Context, v voucher) (secrets.Secret, error) {
 	if v.named {
 		return h.Services.Secret(ctx, v.key)
 	}
 	return h.Services.Copy(v.key)
 }
 
-// voucher is where a webhook secret is kept; named tells whether a Repository that names the delivery's URL does.
+// voucher is where a webhook secret is kept; named reports whether a Repository that names the
+// delivery's URL does.
 type voucher struct {
 	key   pacv1alpha1.SecretKey
 	named bool
 }
 
-// vouchers are at most maxVouchers places, each once: that of the global Repository, of those that name the URL, and of the others
-// of its group.
+// vouchers are at most maxVouchers places, each once: that of the global Repository, of those that
+// name the URL, and of the others of its group.
 func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, error) {
 	global, err := h.Services.GlobalRepository(ctx)
 	if err != nil {
@@ -111,9 +115,12 @@ func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, er
 	return vouchers, nil
 }
 
-// webhookKeys are at most maxVouchers places where Repositories keep their webhook secrets, each once; nil when there are no
-// Repositories.
-func webhookKeys(repositories []*pacv1alpha1.Repository, global *pacv1alpha1.Repository) (keys []pacv1alpha1.SecretKey) {
+// webhookKeys are at most maxVouchers places where Repositories keep their webhook secrets, each
+// once; nil when there are no Repositories.
+func webhookKeys(
+	repositories []*pacv1alpha1.Repository,
+	global *pacv1alpha1.Repository,
+) (keys []pacv1alpha1.SecretKey) {
 	if len(repositories) > 0 {
 		keys = []pacv1alpha1.SecretKey{}
 	}
@@ -132,8 +139,8 @@ func webhookKeys(repositories []*pacv1alpha1.Repository, global *pacv1alpha1.Rep
 	return keys
 }
 
-// groups remember for groupReuse where the Repositories of a group keep their webhook secrets: a group may have thousands of them,
-// and anybody may ask. The zero value is ready.
+// groups remember for groupReuse where the Repositories of a group keep their webhook secrets: a
+// group may have thousands of them, and anybody may ask. The zero value is ready.
 type groups struct {
 	mu sync.Mutex
 	of map[string]groupKeys
@@ -169,8 +176,8 @@ func (h *Handler) admits(d *delivery) bool {
 	return d.admitted
 }
 
-// stranger answers a delivery that nobody vouches for. Past the budget it is 503 whatever was looked up, so that this does not
-// tell either.
+// stranger answers a delivery that nobody vouches for. Past the budget it is 503 whatever was
+// looked up, so that this does not tell either.
 func (h *Handler) stranger(d *delivery, reason, detail string) answer {
 	if !h.admits(d) {
 		return overrun()
@@ -178,7 +185,8 @@ func (h *Handler) stranger(d *delivery, reason, detail string) answer {
 	return unbelieved(reason, detail)
 }
 
-// unverified answers what verify refused: with 503 when the secret that would fit may be one that could not be read.
+// unverified answers what verify refused: with 503 when the secret that would fit may be one that
+// could not be read.
 func unverified(err error, refused func() answer) answer {
 	if fault.Of(err).Class == fault.Transient {
 		return unavailable("the webhook secret cannot be read at the moment", err)
@@ -187,7 +195,11 @@ func unverified(err error, refused func() answer) answer {
 }
 
 func overrun() answer {
-	a := rejected(http.StatusServiceUnavailable, "TooManyStrangers", "too many deliveries that nobody vouches for at once: send it again in a moment")
+	a := rejected(
+		http.StatusServiceUnavailable,
+		"TooManyStrangers",
+		"too many deliveries that nobody vouches for at once: send it again in a moment",
+	)
 	a.retryAfter, a.late = retryAfter, true
 	return a
 }

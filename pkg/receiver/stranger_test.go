@@ -20,7 +20,8 @@ import (
 
 const unknownURL = "https://lab.example/acme/unknown"
 
-// S34: who proves nothing is answered with the same bytes, whether the repository is onboarded or not; the log tells which.
+// S34: who proves nothing is answered with the same bytes, whether the repository is onboarded or
+// not; the log tells which.
 func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 	guess := signedBy("guessed", func(*delivery) {})
 	unknown := func(url string) func(*delivery) {
@@ -72,7 +73,8 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 	}
 }
 
-// A secret that would vouch and cannot be read refuses nobody for good; one of a neighbour that is missing refuses nobody else.
+// A secret that would vouch and cannot be read refuses nobody for good; one of a neighbour that is
+// missing refuses nobody else.
 func TestVouchersThatCannotBeRead(t *testing.T) {
 	stranger := func(d *delivery) { d.message.URL, d.signature = unknownURL, "none" }
 	for _, c := range []ownCase{
@@ -84,8 +86,8 @@ func TestVouchersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// S4: strangers have a budget of their own. Past it they are told to come again whatever they ask for, read nothing, and take
-// nothing from those that somebody vouches for.
+// S4: strangers have a budget of their own. Past it they are told to come again whatever they ask
+// for, read nothing, and take nothing from those that somebody vouches for.
 func TestS4StrangersHaveABudget(t *testing.T) {
 	const more = 150
 	for name, url := range map[string]string{"not onboarded": unknownURL, "onboarded": ownURL} {
@@ -149,7 +151,8 @@ func n(counters *sync.Map, key int) int {
 	return c.(*counter).n
 }
 
-// S34: nor does the time tell anything: who is not believed is answered late, whatever was looked up.
+// S34: nor does the time tell anything: who is not believed is answered late, whatever was looked
+// up.
 func TestS34StrangersAreAnsweredLate(t *testing.T) {
 	const late = 300 * time.Millisecond
 	for _, url := range []string{ownURL, unknownURL} {

@@ -13,7 +13,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 // slowBody takes an hour to arrive.
@@ -27,7 +27,8 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// S34: a stranger who lets the body arrive slowly does not get the answer sooner after it, which would tell what was looked up.
+// S34: a stranger who lets the body arrive slowly does not get the answer sooner after it, which
+// would tell what was looked up.
 func TestS34ASlowBodyIsAnsweredAsLate(t *testing.T) {
 	const late = 300 * time.Millisecond
 	w := ownWorld(t)
@@ -52,8 +53,9 @@ func (w *world) neighbour(namespace, name, value string) {
 	}
 }
 
-// A group's webhook goes on being answered 200 for projects that nobody has onboarded, however many Repositories one tenant says
-// are of that group, and from however many namespaces the group's own are.
+// A group's webhook goes on being answered 200 for projects that nobody has onboarded, however many
+// Repositories one tenant says are of that group, and from however many namespaces the group's own
+// are.
 func TestNobodyDisplacesAVoucher(t *testing.T) {
 	w := ownWorld(t)
 	for n := range 100 {
@@ -67,8 +69,8 @@ func TestNobodyDisplacesAVoucher(t *testing.T) {
 	w.check(http.StatusOK, w.send(w.both(), d.signed(ownSecret).request()))
 }
 
-// Nobody waits for a neighbour's secret that is missing: it would keep a group's true delivery waiting, 2 s for each, and tell a
-// stranger that somebody of the group is onboarded.
+// Nobody waits for a neighbour's secret that is missing: it would keep a group's true delivery
+// waiting, 2 s for each, and tell a stranger that somebody of the group is onboarded.
 func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
 	w := ownWorld(t)
 	a := w.asking(nil)
@@ -87,13 +89,14 @@ func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
 	}
 }
 
-// A shard that somebody deleted and a controller fills again takes no secret away that is known, until it is complete.
+// A shard that somebody deleted and a controller fills again takes no secret away that is known,
+// until it is complete.
 func TestAShardThatIsFilledAgain(t *testing.T) {
 	const name = "plumbline/plumbline-github-app"
 	w := newWorld(t)
 	c := w.copies()
 	h := w.replica()
-	h.Secret = copies.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	w.check(http.StatusAccepted, w.send(h, push("k1").request()))
 	for _, shard := range shards(nil) {
 		shard.Annotations = nil
@@ -106,7 +109,8 @@ func TestAShardThatIsFilledAgain(t *testing.T) {
 	w.check(http.StatusUnauthorized, w.send(h, push("k3").request()))
 }
 
-// Deliveries for Repositories whose Secrets are missing do not take the room that the App's deliveries need to wait for a rotation.
+// Deliveries for Repositories whose Secrets are missing do not take the room that the App's
+// deliveries need to wait for a rotation.
 func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	const fresh = "the-secret-of-a-moment-ago"
 	w := newWorld(t)
@@ -122,7 +126,7 @@ func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	const room = 12
 	until(t, "all that have room wait", func() bool { return c.Waiting() >= room })
 	h := w.replica()
-	h.Secret = copies.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
+	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	busy.Go(func() {
 		until(t, "the delivery waits, too", func() bool { return c.Waiting() > room })
 		for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
@@ -134,8 +138,8 @@ func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	w.check(http.StatusAccepted, w.send(h, d.request()))
 }
 
-// S4: a stranger's delivery for a project of a group with thousands of Repositories does not look at all of them: at most once
-// a second somebody's does.
+// S4: a stranger's delivery for a project of a group with thousands of Repositories does not look
+// at all of them: at most once a second somebody's does.
 func TestS4AGroupIsLookedAtOnce(t *testing.T) {
 	w := ownWorld(t)
 	h := w.both()

@@ -30,11 +30,11 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/copies"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
 const (
@@ -53,16 +53,17 @@ type world struct {
 	t       *testing.T
 	client  *plumblinefake.Clientset
 	copied  map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
-	asks    *copies.Asks
+	asks    *secrets.Asks
 	clock   *clocktesting.FakePassiveClock
 	ahead   time.Duration // of the API server's clock
 	baseURL string
-	barred  string         // the namespace that no URL is listed for
-	budget  *budget.Ledger // shared by them
-	limits  budget.Limits
+	barred  string        // the namespace that no URL is listed for
+	budget  *quota.Ledger // shared by them
+	limits  quota.Limits
 	cached  receiver.View // empty: every look-up is live
 
-	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503 that send has seen.
+	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503
+	// that send has seen.
 	missed, unavailable atomic.Int64
 
 	mu      sync.Mutex
@@ -84,9 +85,9 @@ func newWorld(t *testing.T) *world {
 		}
 		return false, nil, nil
 	})
-	w.limits = budget.Limits{Events: 1000, Bytes: 1 << 30}
-	w.budget = budget.New(func() budget.Limits { return w.limits }, w.clock, nil)
-	w.asks = copies.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
+	w.limits = quota.Limits{Events: 1000, Bytes: 1 << 30}
+	w.budget = quota.New(func() quota.Limits { return w.limits }, w.clock, nil)
+	w.asks = secrets.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace, 0)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {
@@ -152,7 +153,7 @@ func (w *world) replica() *receiver.Handler {
 	return receiver.NewHandler(receiver.Options{
 		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
 		BaseURL:   func(string) string { return w.baseURL },
-		Secret:    copies.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
+		Secret:    secrets.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
 			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace, 0), Unverified: receiver.LiveView(w.client, systemNamespace, 0),
 			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),

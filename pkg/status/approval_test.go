@@ -9,8 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A check that waits for approval ends with the event that started its commit, whatever became of that one; and with what its own event
-// has found. It is neither a success nor a failure, and none is made for it.
+// A check that waits for approval ends with the event that started its commit, whatever became of
+// that one; and with what its own event has found. It is neither a success nor a failure, and none
+// is made for it.
 func TestWhatWaitedForApprovalEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

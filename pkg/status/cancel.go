@@ -4,8 +4,8 @@ package status
 
 import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 
-// cancelling says of a run that somebody wants to end that it has not ended yet, and tells whether it is one. It is never called
-// cancelled before it is over: it may still succeed.
+// cancelling says of a run that somebody wants to end that it has not ended yet, and reports
+// whether it is one. It is never called cancelled before it is over: it may still succeed.
 func (in Input) cancelling(c *Check, run RunState) bool {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil {
@@ -15,12 +15,19 @@ func (in Input) cancelling(c *Check, run RunState) bool {
 	c.Summary = in.summary(run.Run.Pipeline, "is being cancelled.")
 	c.Text = "This run is being cancelled: " + plain(why.Why) + "."
 	if run.Refused != nil {
-		c.Text += " It goes on, because that has been refused" + since(run.Refused) + " (" + plain(run.Refused.Reason) + "), and is tried again: " + code(run.Refused.Message)
+		c.Text += " It goes on, because that has been refused" + since(
+			run.Refused,
+		) + " (" + plain(
+			run.Refused.Reason,
+		) + "), and is tried again: " + code(
+			run.Refused.Message,
+		)
 	}
 	return true
 }
 
-// cancelled says of a run that was cancelled, and that exists, who wanted that. What was never created says so in its result.
+// cancelled says of a run that was cancelled, and that exists, who wanted that. What was never
+// created says so in its result.
 func (in Input) cancelled(c *Check, run RunState) {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil || run.Run.UID == "" || run.Run.Result.Outcome != v1alpha1.OutcomeCancelled {

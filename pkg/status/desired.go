@@ -19,15 +19,16 @@ type Links struct {
 	Run, Namespace string
 	// Task returns the URL of a pipeline task's log, or "". It may be nil.
 	Task func(task string) string
-	// Other returns the URL of another PipelineRun of the namespace. It is nil if no console is configured.
+	// Other returns the URL of another PipelineRun of the namespace. It is nil if no console is
+	// configured.
 	Other func(pipelineRun string) string
 }
 
 // RunState is one planned PipelineRun and what is known of it now.
 type RunState struct {
 	Run v1alpha1.Run
-	// PipelineRun is nil when it is not known or not there. Its terminal state is not read: that is Run.Result, which is
-	// stored before it is sent.
+	// PipelineRun is nil when it is not known or not there. Its terminal state is not read: that is
+	// Run.Result, which is stored before it is sent.
 	PipelineRun *pipelinev1.PipelineRun
 	Links       Links
 	// Wait is why the PipelineRun is not created yet, if that is known.
@@ -36,25 +37,28 @@ type RunState struct {
 	Refused *v1alpha1.Wait
 }
 
-// Input is everything a verdict may depend on. It has no room for an error that arose after a PipelineRun was created.
+// Input is everything a verdict may depend on. It has no room for an error that arose after a
+// PipelineRun was created.
 type Input struct {
-	// Application is the name that checks begin with. One that was begun under another name keeps that.
+	// Application is the name that checks begin with. One that was begun under another name keeps
+	// that.
 	Application string
 	Event       *v1alpha1.GitEvent
 	// Runs are the event's runs, in the order of its status.
 	Runs []RunState
 }
 
-// Desired returns what the Git service should show: one check for each run, or the event's own check while it waits for
-// approval; and the end of that check if another event's waited. It is the only place where a conclusion is made (the verdict rule of the architecture):
+// Desired returns what the Git service should show: one check for each run, or the event's own
+// check while it waits for approval; and the end of that check if another event's waited. It is the
+// only place where a conclusion is made (the verdict rule of the architecture):
 //
 //   - the terminal state of the PipelineRun, as it is;
 //   - else, if the PipelineRun exists: in progress, whatever fails around it;
 //   - else, if the author's text was refused before or at creation: failure, with the words of what refused it;
 //   - else: queued, with a text that says what it waits for.
 //
-// A PipelineRun that exists outweighs a refusal: a create that was applied although its answer was lost is judged again
-// when it is repeated, and that judgement is about nothing.
+// A PipelineRun that exists outweighs a refusal: a create that was applied although its answer was
+// lost is judged again when it is repeated, and that judgement is about nothing.
 func Desired(in Input) []Check {
 	switch in.Event.Status.Disposition {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded, v1alpha1.DispositionCancels:
@@ -73,8 +77,8 @@ func Desired(in Input) []Check {
 	return checks
 }
 
-// Conclude returns the conclusion of a terminal state. An outcome it does not know, which only another version of
-// Plumbline can have written, has none: the check stays open rather than wrong.
+// Conclude returns the conclusion of a terminal state. An outcome it does not know, which only
+// another version of Plumbline can have written, has none: the check stays open rather than wrong.
 func Conclude(r *v1alpha1.Result) Conclusion {
 	if r == nil {
 		return ""
@@ -128,8 +132,8 @@ func (in Input) run(run RunState) Check {
 	return c
 }
 
-// begun is the input with the application that the check was begun under: a Git service that knows a check by its name
-// would show another one, and the first would stay open.
+// begun is the input with the application that the check was begun under: a Git service that knows
+// a check by its name would show another one, and the first would stay open.
 func (in Input) begun(key, pipeline string) Input {
 	for _, c := range in.Event.Status.Checks {
 		if c.Key != key || c.Name == "" {
@@ -144,8 +148,8 @@ func (in Input) begun(key, pipeline string) Input {
 	return in
 }
 
-// closing concludes, for an event that cannot be served any more, the checks that people already see, and tells how its
-// runs ended. It makes none for what will never be.
+// closing concludes, for an event that cannot be served any more, the checks that people already
+// see, and tells how its runs ended. It makes none for what will never be.
 func closing(in Input) []Check {
 	checks := ending(in)
 	for _, run := range in.Runs {
@@ -177,7 +181,7 @@ func why(event *v1alpha1.GitEvent) string {
 	return "The event cannot be served any more: " + code(cmp.Or(event.Status.Plan.Message, event.Status.Plan.Reason))
 }
 
-// seen tells whether the check exists at the Git service, or may exist there.
+// seen reports whether the check exists at the Git service, or may exist there.
 func seen(event *v1alpha1.GitEvent, key string) bool {
 	for _, c := range event.Status.Checks {
 		if c.Key == key {

@@ -9,12 +9,12 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// Diagnose says in plain text what a terminal condition of Tekton means when Tekton's own words mislead, and "" when it
-// has nothing to add. It words a text and never changes a verdict.
+// Diagnose says in plain text what a terminal condition of Tekton means when Tekton's own words
+// mislead, and "" when it has nothing to add. It words a text and never changes a verdict.
 //
-// Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X" whenever a pod cannot be
-// created for a reason it does not know, such as an admission webhook that refuses connections. The guess is repeated
-// only if facts say that X does not exist.
+// Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X"
+// whenever a pod cannot be created for a reason it does not know, such as an admission webhook that
+// refuses connections. The guess is repeated only if facts say that X does not exist.
 func Diagnose(reason, message string, facts Facts) string {
 	if !fromControlPlane(reason) {
 		return ""
@@ -37,7 +37,8 @@ func Diagnose(reason, message string, facts Facts) string {
 	return strings.Join(said, " ")
 }
 
-// fromControlPlane: the condition's message was written by Tekton's controller or the API server, not by a step.
+// fromControlPlane: the condition's message was written by Tekton's controller or the API server,
+// not by a step.
 func fromControlPlane(reason string) bool {
 	return slices.Contains([]string{
 		pipelinev1.TaskRunReasonPodCreationFailed.String(),
@@ -56,7 +57,9 @@ func cause(what, words string) string {
 		if call.address != "" {
 			text += " at " + call.address
 		}
-		return text + " failed with: " + sentence(call.err) + " The cluster failed, not the change; run it again once the webhook answers."
+		return text + " failed with: " + sentence(
+			call.err,
+		) + " The cluster failed, not the change; run it again once the webhook answers."
 	}
 	if name, why, ok := webhookDenial(words); ok {
 		return denied(what, name, why)
@@ -65,7 +68,9 @@ func cause(what, words string) string {
 		return "The cluster could not create " + what + ": namespace " + match[1] + " is being deleted, and this run with it. That is not about the change."
 	}
 	if err, ok := apiTrouble(words); ok {
-		return "The cluster could not create " + what + ": " + sentence(err) + " The cluster failed, not the change; run it again."
+		return "The cluster could not create " + what + ": " + sentence(
+			err,
+		) + " The cluster failed, not the change; run it again."
 	}
 	return ""
 }

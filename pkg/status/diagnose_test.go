@@ -4,7 +4,8 @@ package status
 
 import "testing"
 
-// podMessage is what Tekton v1.15.0 writes when a webhook on pods refuses connections and the TaskRun refers to a Task.
+// podMessage is what Tekton v1.15.0 writes when a webhook on pods refuses connections and the
+// TaskRun refers to a Task.
 const podMessage = `failed to create task run pod "build-abc-build": Internal error occurred: failed calling webhook "pods.policy.example.com": failed to call webhook: Post "https://policy.policy.svc:443/pods?timeout=10s": dial tcp 10.96.0.9:443: connect: connection refused. Maybe missing or invalid Task ci/build`
 
 func TestDiagnose(t *testing.T) {

@@ -64,7 +64,8 @@ func pipelineRun(condition *apis.Condition) *pipelinev1.PipelineRun {
 	return pr
 }
 
-// taskRun makes a TaskRun that started and ended at the given seconds; negative means that it did not.
+// taskRun makes a TaskRun that started and ended at the given seconds; negative means that it did
+// not.
 func taskRun(task string, start, end int, condition *apis.Condition) *pipelinev1.TaskRun {
 	tr := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{
 		Name: "build-abc-" + task, Namespace: "ci", Labels: map[string]string{"tekton.dev/pipelineTask": task},

@@ -9,11 +9,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Outcome says in a few words what became of an event, for people who list events: "Succeeded", "Failed: 1 of 3",
-// "Running", "Waiting: QuotaExceeded", "Ignored: NoMatch". It repeats the rest of the status and decides nothing.
+// Outcome says in a few words what became of an event, for people who list events: "Succeeded",
+// "Failed: 1 of 3", "Running", "Waiting: QuotaExceeded", "Ignored: NoMatch". It repeats the rest of
+// the status and decides nothing.
 //
-// Of several runs one that failed counts first, then what waits, then what runs. What is known but not on the commit yet
-// says so: "Succeeded, not reported: GitServiceUnavailable".
+// Of several runs one that failed counts first, then what waits, then what runs. What is known but
+// not on the commit yet says so: "Succeeded, not reported: GitServiceUnavailable".
 func Outcome(s *v1alpha1.GitEventStatus) string {
 	runs, held := count(s.Runs), heldBy(s.Waits)
 	var outcome string
@@ -51,7 +52,8 @@ func share(n, of int) string {
 	return fmt.Sprintf(": %d of %d", n, of)
 }
 
-// disposed names the end of an event that has no run to speak for it. The other dispositions are their own reason.
+// disposed names the end of an event that has no run to speak for it. The other dispositions are
+// their own reason.
 func disposed(s *v1alpha1.GitEventStatus) string {
 	switch s.Disposition {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionCancels:
@@ -83,8 +85,9 @@ func count(runs []v1alpha1.Run) tally {
 	return t
 }
 
-// heldBy returns the reason of the wait that keeps the event from going on: for a controller that does not panic, then
-// for the plan, then for the first run that cannot be created. What only a report or metadata waits for holds up nothing.
+// heldBy returns the reason of the wait that keeps the event from going on: for a controller that
+// does not panic, then for the plan, then for the first run that cannot be created. What only a
+// report or metadata waits for holds up nothing.
 func heldBy(waits []v1alpha1.Wait) string {
 	for _, holds := range []func(step string) bool{
 		func(step string) bool { return step == v1alpha1.StepReconcile },

@@ -14,13 +14,16 @@ var (
 	podCreation = regexp.MustCompile(`(?s)^failed to create task run pod "[^"]*": (.*)$`)
 	taskHint    = regexp.MustCompile(`\.? (Maybe (?:missing or invalid Task (\S+?)|invalid TaskSpec))\.?$`)
 
-	// The API server's words: k8s.io/apiserver pkg/admission/plugin/webhook/errors and its webhook conversion.
+	// The API server's words: k8s.io/apiserver pkg/authz/plugin/webhook/errors and its webhook
+	// conversion.
 	admissionCall  = regexp.MustCompile(`(?s)failed calling webhook "([^"]*)": (?:failed to call webhook: )?(.*)$`)
 	conversionCall = regexp.MustCompile(`(?s)conversion webhook for (\S+, Kind=\S+) failed: (.*)$`)
 	posted         = regexp.MustCompile(`(?s)^(?:Post|Get) "?([^"\s]+?)"?: (.*)$`)
-	denial         = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: (.*)| without explanation.*)$`)
+	denial         = regexp.MustCompile(
+		`(?s)admission webhook "([^"]*)" denied the request(?:: (.*)| without explanation.*)$`,
+	)
 
-	// k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle.
+	// k8s.io/apiserver pkg/authz/plugin/namespace/lifecycle.
 	terminating = regexp.MustCompile(`unable to create new content in namespace (\S+) because it is being terminated`)
 
 	quota = regexp.MustCompile(`(?:exceeded quota|status unknown for quota): ([^\s,]+)`)
@@ -73,12 +76,12 @@ func apiTrouble(words string) (string, bool) {
 	return "", false
 }
 
-// echoesOutage tells whether words speak of a part of the cluster that could not be reached.
+// echoesOutage reports whether words speak of a part of the cluster that could not be reached.
 func echoesOutage(words string) bool {
 	return slices.ContainsFunc(outageWords(), func(sign string) bool { return strings.Contains(words, sign) })
 }
 
-// isTekton tells whether a webhook is Tekton's own, whose refusals are about the text.
+// isTekton reports whether a webhook is Tekton's own, whose refusals are about the text.
 func isTekton(webhook string) bool { return strings.HasSuffix(webhook, ".pipeline.tekton.dev") }
 
 // splitHint separates Tekton's guess from its message, and names the Task the guess is about.

@@ -9,25 +9,31 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// tektonWebhook ends the names of all of Tekton's admission webhooks: config/500-webhooks.yaml of Tekton v1.15.0.
+// tektonWebhook ends the names of all of Tekton's admission webhooks: config/500-webhooks.yaml of
+// Tekton v1.15.0.
 const tektonWebhook = "webhook.pipeline.tekton.dev"
 
-// The words with which each part of the API server begins a refusal. They are anchored: what follows them can echo the
-// author's text.
+// The words with which each part of the API server begins a refusal. They are anchored: what
+// follows them can echo the author's text.
 var (
-	// k8s.io/apiserver pkg/admission/plugin/webhook/errors, ToStatusErr.
+	// k8s.io/apiserver pkg/authz/plugin/webhook/errors, ToStatusErr.
 	byWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
-	// k8s.io/apiserver pkg/admission/plugin/policy: a decision of a policy, and one that cannot be evaluated.
-	byPolicy = regexp.MustCompile(`^` + forbidden + `(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`)
+	// k8s.io/apiserver pkg/authz/plugin/policy: a decision of a policy, and one that cannot be
+	// evaluated.
+	byPolicy = regexp.MustCompile(
+		`^` + forbidden + `(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`,
+	)
 	// k8s.io/pod-security-admission.
 	byPodSecurity = regexp.MustCompile(`^` + forbidden + `violates PodSecurity "([^"]+)"`)
 	// k8s.io/kubernetes plugin/pkg/admission/limitranger.
-	byLimitRange = regexp.MustCompile(`^` + forbidden + `\[?(?:(?:minimum|maximum) \S+ usage per|\S+ max limit to request ratio per)`)
+	byLimitRange = regexp.MustCompile(
+		`^` + forbidden + `\[?(?:(?:minimum|maximum) \S+ usage per|\S+ max limit to request ratio per)`,
+	)
 	// k8s.io/apimachinery pkg/api/errors, NewInvalid.
 	byValidation = regexp.MustCompile(`^\S+ "[^"]*" is invalid: `)
 )
 
-// forbidden is how k8s.io/apiserver pkg/admission, NewForbidden, names the object.
+// forbidden is how k8s.io/apiserver pkg/authz, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
 // What the author can do about a refusal.
@@ -36,8 +42,8 @@ const (
 	meetIt = "This is a rule of the cluster. Change the definition so that it meets the rule, or ask the cluster's administrators."
 )
 
-// refuser returns the component that refused a PipelineRun, as the start of a sentence in Markdown, and what to do. It reads
-// the API server's words to name the component and for nothing else.
+// refuser returns the component that refused a PipelineRun, as the start of a sentence in Markdown,
+// and what to do. It reads the API server's words to name the component and for nothing else.
 func refuser(reason, words string) (who, advice string) {
 	switch reason {
 	case fault.ReasonTooLarge:

@@ -9,7 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A refusal names the component that refused. The words are those of a real API server (docs/errors.md).
+// A refusal names the component that refused. The words are those of a real API server
+// (docs/errors.md).
 func TestARefusalNamesWhoRefused(t *testing.T) {
 	const denied, rejected, tooLarge = "AdmissionDenied", "Rejected", "TooLarge"
 	for _, test := range []struct{ reason, words, want string }{

@@ -17,11 +17,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ReplyMark begins the comment that answers the commands of a pull request. It tells us and nobody else whose the comment is.
+// ReplyMark begins the comment that answers the commands of a pull request. It tells us and nobody
+// else whose the comment is.
 const ReplyMark = "<!-- plumbline reply -->"
 
-// What a comment tells at most: it is for reading, and the status of the event has the rest. All of it is less than half of what a
-// comment may have at GitHub, 65,536 characters.
+// What a comment tells at most: it is for reading, and the status of the event has the rest. All of
+// it is less than half of what a comment may have at GitHub, 65,536 characters.
 const (
 	maxBefore  = 4    // commands before the newest
 	maxBecause = 20   // pipelines that are not started
@@ -36,8 +37,8 @@ type answered struct {
 	Because                   []string
 }
 
-// Replies is the comment that answers the commands of one pull request: the newest of them in full, and some that were given before
-// it in one line each. What has no Reply is left out.
+// Replies is the comment that answers the commands of one pull request: the newest of them in full,
+// and some that were given before it in one line each. What has no Reply is left out.
 func Replies(events []*v1alpha1.GitEvent) string {
 	events = Newest(events)
 	var page struct {
@@ -58,12 +59,16 @@ func Replies(events []*v1alpha1.GitEvent) string {
 
 // Newest returns the commands that the comment is about, the newest first.
 func Newest(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
-	events = slices.DeleteFunc(slices.Clone(events), func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil })
+	events = slices.DeleteFunc(
+		slices.Clone(events),
+		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil },
+	)
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return After(b, a) })
 	return events[:min(len(events), 1+maxBefore)]
 }
 
-// Tells tells whether the comment that answers commands is about one of them: of many only the newest are in it.
+// Tells reports whether the comment that answers commands is about one of them: of many only the
+// newest are in it.
 func Tells(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
 	return slices.ContainsFunc(Newest(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
 }
@@ -80,7 +85,11 @@ func ReplyDigest(event *v1alpha1.GitEvent) string {
 }
 
 func inFull(event *v1alpha1.GitEvent) *answered {
-	a := &answered{By: quoted(event.Spec.Sender), Command: span(event.Status.Reply.Command), Says: capital(says(event, maxSays, maxNames))}
+	a := &answered{
+		By:      quoted(event.Spec.Sender),
+		Command: span(event.Status.Reply.Command),
+		Says:    capital(says(event, maxSays, maxNames)),
+	}
 	if plan := event.Status.Plan; plan.HeadSHA != "" {
 		a.Commit = quoted(plan.HeadSHA)
 	}
@@ -89,7 +98,11 @@ func inFull(event *v1alpha1.GitEvent) *answered {
 }
 
 func inBrief(event *v1alpha1.GitEvent) answered {
-	return answered{By: quoted(event.Spec.Sender), Command: span(event.Status.Reply.Command), Says: says(event, maxReason, maxBefore)}
+	return answered{
+		By:      quoted(event.Spec.Sender),
+		Command: span(event.Status.Reply.Command),
+		Says:    says(event, maxReason, maxBefore),
+	}
 }
 
 // says is what became of a command, in one line: which pipelines it starts, or why none.
@@ -164,8 +177,8 @@ func declined(run *v1alpha1.Run) string {
 	return ""
 }
 
-// standsForPlan reports whether a run is none of a pipeline: its check shows, or has shown, what the plan
-// waits for.
+// standsForPlan reports whether a run is none of a pipeline: its check shows, or has shown, what
+// the plan waits for.
 func standsForPlan(run *v1alpha1.Run) bool {
 	over := run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped
 	return run.Pipeline == pipelinesascode.Definitions && (run.Unresolved || over)
@@ -199,16 +212,19 @@ func because(event *v1alpha1.GitEvent) (lines []string) {
 	return lines
 }
 
-// tells tells whether the reason of a decision says something that the reply does not say yet.
+// tells reports whether the reason of a decision says something that the reply does not say yet.
 func tells(plan *v1alpha1.Plan, d *v1alpha1.Decision) bool {
-	return d.Reason != v1alpha1.NotNamed && !strings.HasPrefix(d.Reason, "selected") && !strings.HasPrefix(plan.Message, "nothing was started")
+	return d.Reason != v1alpha1.NotNamed && !strings.HasPrefix(d.Reason, "selected") &&
+		!strings.HasPrefix(plan.Message, "nothing was started")
 }
 
-// reference finds what GitHub and GitLab take for the number of an issue, a merge request or the like, or for the address of one, which
-// they make a link of. Whoever is named there would hear of it.
+// reference finds what GitHub and GitLab take for the number of an issue, a merge request or the
+// like, or for the address of one, which they make a link of. Whoever is named there would hear of
+// it.
 var reference = regexp.MustCompile(`(?i)((?:#|!|\$|%|&amp;|g[hl]-)[0-9]|://|www\.)`)
 
-// quoted is plain for the words of people whom nobody knows, on a page where others are notified of what is mentioned.
+// quoted is plain for the words of people whom nobody knows, on a page where others are notified of
+// what is mentioned.
 func quoted(words string) string {
 	return reference.ReplaceAllStringFunc(plain(visible(words)), func(found string) string {
 		return found[:len(found)-1] + "\u200b" + found[len(found)-1:]
@@ -218,7 +234,8 @@ func quoted(words string) string {
 // span is code for such words.
 func span(words string) string { return code(visible(words)) }
 
-// visible is what is left of words without what nobody sees and what changes the order of other words.
+// visible is what is left of words without what nobody sees and what changes the order of other
+// words.
 func visible(words string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

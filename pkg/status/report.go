@@ -66,7 +66,8 @@ func more(n int) string {
 	return `<tr><td colspan="3">… and ` + strconv.Itoa(n) + ` more (cut)</td></tr>`
 }
 
-// failure tells what failed: the first failing task, Tekton's words about it and about the run, and a diagnosis.
+// failure tells what failed: the first failing task, Tekton's words about it and about the run, and
+// a diagnosis.
 func (r *report) failure(condition *apis.Condition) string {
 	var parts []string
 	failing := r.failing()
@@ -88,7 +89,8 @@ func (r *report) failure(condition *apis.Condition) string {
 	return strings.Join(parts, "\n")
 }
 
-// brief names the first failing task and says what became of it; of a run that failed without one, what became of that.
+// brief names the first failing task and says what became of it; of a run that failed without one,
+// what became of that.
 func (r *report) brief(condition *apis.Condition) string {
 	if r.outcome != v1alpha1.OutcomeFailed {
 		return ""
@@ -97,13 +99,21 @@ func (r *report) brief(condition *apis.Condition) string {
 	if failing := r.failing(); len(failing) > 0 {
 		of, condition = "task "+r.label(failing[0])+": ", failing[0].Status.GetCondition(apis.ConditionSucceeded)
 	}
-	words := cmp.Or(Diagnose(condition.Reason, condition.Message, r.facts), withoutHint(condition.Message, r.facts), condition.Reason)
+	words := cmp.Or(
+		Diagnose(condition.Reason, condition.Message, r.facts),
+		withoutHint(condition.Message, r.facts),
+		condition.Reason,
+	)
 	return shorten(strings.Join(strings.Fields(of+words), " "), "…", maxBrief)
 }
 
 // ended is Tekton's last word on the run.
 func (r *report) ended(condition *apis.Condition) string {
-	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + r.bounded(line(withoutHint(condition.Message, r.facts))) + "</p>"
+	return "<p>The PipelineRun ended with <b>" + line(
+		condition.Reason,
+	) + "</b>: " + r.bounded(
+		line(withoutHint(condition.Message, r.facts)),
+	) + "</p>"
 }
 
 func (r *report) diagnosis(c *apis.Condition) []string {
@@ -121,8 +131,9 @@ func (r *report) names(taskRuns []*pipelinev1.TaskRun) string {
 	return strings.Join(names, ", ")
 }
 
-// failing lists the TaskRuns that made the run fail, the first to end first. Cancelled ones are a consequence and count
-// only if there is nothing else; a failure that the pipeline ignores does not count.
+// failing lists the TaskRuns that made the run fail, the first to end first. Cancelled ones are a
+// consequence and count only if there is nothing else; a failure that the pipeline ignores does not
+// count.
 func (r *report) failing() []*pipelinev1.TaskRun {
 	var failed, cancelled []*pipelinev1.TaskRun
 	for _, tr := range r.taskRuns {
@@ -144,7 +155,8 @@ func (r *report) failing() []*pipelinev1.TaskRun {
 	return failed
 }
 
-// bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in two.
+// bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in
+// two.
 func (r *report) bounded(text string) string {
 	if r.limit <= 0 || len(text) <= r.limit/6 {
 		return text

@@ -18,14 +18,22 @@ const maxBrief = 400
 
 // Facts are what the cluster says about the objects a failed run names.
 type Facts struct {
-	// TaskExists tells whether a Task exists, by its name or by "namespace/name"; an absent key means that nobody looked.
+	// TaskExists reports whether a Task exists, by its name or by "namespace/name"; an absent key
+	// means that nobody looked.
 	TaskExists map[string]bool
 }
 
-// ResultOf returns the terminal state of a PipelineRun, or nil while it has none: only its Succeeded condition counts,
-// not what spec.status asks for. The text is the report's body, of at most maxText bytes (0: no limit): the task table
-// and, for a failed run, the first failing task's name, Tekton's words and a diagnosis. taskRuns may be empty.
-func ResultOf(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, links Links, facts Facts, maxText int) *v1alpha1.Result {
+// ResultOf returns the terminal state of a PipelineRun, or nil while it has none: only its
+// Succeeded condition counts, not what spec.status asks for. The text is the report's body, of at
+// most maxText bytes (0: no limit): the task table and, for a failed run, the first failing task's
+// name, Tekton's words and a diagnosis. taskRuns may be empty.
+func ResultOf(
+	pr *pipelinev1.PipelineRun,
+	taskRuns []*pipelinev1.TaskRun,
+	links Links,
+	facts Facts,
+	maxText int,
+) *v1alpha1.Result {
 	condition := pr.Status.GetCondition(apis.ConditionSucceeded)
 	outcome := outcomeOf(condition)
 	if outcome == "" {
@@ -43,9 +51,10 @@ func ResultOf(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, links 
 	}
 }
 
-// outcomeOf is empty unless the condition is terminal. Succeeded=False is a cancellation for Tekton's reason Cancelled,
-// with which it ends cancelled and gracefully cancelled or stopped runs alike, and for the two reasons that older
-// releases left on such a run while its finally tasks ran. Everything else that is False is a failure.
+// outcomeOf is empty unless the condition is terminal. Succeeded=False is a cancellation for
+// Tekton's reason Cancelled, with which it ends cancelled and gracefully cancelled or stopped runs
+// alike, and for the two reasons that older releases left on such a run while its finally tasks
+// ran. Everything else that is False is a failure.
 func outcomeOf(condition *apis.Condition) v1alpha1.Outcome {
 	if condition == nil {
 		return ""

@@ -60,7 +60,8 @@ func reasons() map[pipelinev1.PipelineRunReason]v1alpha1.Outcome {
 	}
 }
 
-// E1: success only from Succeeded=True, whatever the reason; nothing before the condition is terminal.
+// E1: success only from Succeeded=True, whatever the reason; nothing before the condition is
+// terminal.
 func TestResultOfByReason(t *testing.T) {
 	for reason, whenFalse := range reasons() {
 		for status, want := range map[corev1.ConditionStatus]v1alpha1.Outcome{

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A check that waits says since when, and is not sent again because of a retry: neither the time of the next attempt nor the
-// time zone of the process that words it changes the check.
+// A check that waits says since when, and is not sent again because of a retry: neither the time of
+// the next attempt nor the time zone of the process that words it changes the check.
 func TestACheckThatWaitsIsTheSameAtEachRetry(t *testing.T) {
 	begun := time.Date(2026, 11, 27, 13, 40, 31, 0, time.UTC)
 	for _, reason := range []string{"RateLimited", "QuotaExceeded", "AdmissionWebhookUnavailable", "Forbidden", "ConcurrencyLimit"} {

@@ -8,11 +8,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
-// What waits for a slot says its place and which runs have the slots, each with a link where there is a console. A name is no Markdown.
+// What waits for a slot says its place and which runs have the slots, each with a link where there
+// is a console. A name is no Markdown.
 func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 	other := func(name string) string { return "https://console.example/ci/" + name }
 	for name, test := range map[string]struct {
@@ -28,11 +29,11 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		"nobody": {nil, Links{Other: other}, "Waiting for a slot since 03:04 UTC on 2 January: place 1 in the line of Repository ci/app, of which 2 may run at once."},
 		"a name": {[]string{"a](x)"}, Links{Other: other}, `the slots have [a\](x)](https://console.example/ci/a]%28x%29).`},
 	} {
-		var slots []pacv1alpha1.Slot
+		var granted []pacv1alpha1.Slot
 		for _, run := range test.slots {
-			slots = append(slots, pacv1alpha1.Slot{Run: run})
+			granted = append(granted, pacv1alpha1.Slot{Run: run})
 		}
-		says := concurrency.Says("", concurrency.Standing{Repository: "ci/app", Limit: 2, Place: 1}, slots)
+		says := slots.Says("", slots.Standing{Repository: "ci/app", Limit: 2, Place: 1}, granted)
 		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
 			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
 		}})[0]

@@ -10,8 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Stale returns, in their order, the desired checks that differ from what the Git service has accepted. A check that was
-// accepted with a conclusion is never reopened (I-7): without a conclusion it is left out.
+// Stale returns, in their order, the desired checks that differ from what the Git service has
+// accepted. A check that was accepted with a conclusion is never reopened (I-7): without a
+// conclusion it is left out.
 func Stale(desired []Check, accepted []v1alpha1.Check) []Check {
 	known := make(map[string]v1alpha1.Check, len(accepted))
 	for _, a := range accepted {
@@ -30,8 +31,8 @@ func Stale(desired []Check, accepted []v1alpha1.Check) []Check {
 	return stale
 }
 
-// Digest identifies everything the Git service shows of a check. It is the same in every process and after the check's
-// times have been through the API server, which keeps whole seconds.
+// Digest identifies everything the Git service shows of a check. It is the same in every process
+// and after the check's times have been through the API server, which keeps whole seconds.
 func Digest(c Check) string {
 	// A struct of strings and times always marshals.
 	data, err := json.Marshal(c)

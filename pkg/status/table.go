@@ -66,8 +66,8 @@ func (r *report) link(task string) string {
 	return r.links.Task(task)
 }
 
-// label is what people know a TaskRun by: the display name and the name of its pipeline task, and the TaskRun's own name
-// where a matrix made several of one task.
+// label is what people know a TaskRun by: the display name and the name of its pipeline task, and
+// the TaskRun's own name where a matrix made several of one task.
 func (r *report) label(tr *pipelinev1.TaskRun) string {
 	name, shown, siblings := taskName(tr), "", 0
 	for _, child := range r.pr.Status.ChildReferences {

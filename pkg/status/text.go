@@ -33,7 +33,8 @@ func placeOf(run RunState) place {
 	}
 }
 
-// render fills a template. Its data cannot make it fail; a template that asks for what is not there shows in its test.
+// render fills a template. Its data cannot make it fail; a template that asks for what is not there
+// shows in its test.
 func render(name string, data any) string {
 	var b strings.Builder
 	parsed, err := template.ParseFS(files, "templates/"+name)
@@ -46,7 +47,8 @@ func render(name string, data any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// plain makes words safe in one line of Markdown and in HTML: no tag, no link, no emphasis, no mention of a user.
+// plain makes words safe in one line of Markdown and in HTML: no tag, no link, no emphasis, no
+// mention of a user.
 func plain(words string) string {
 	words = escape(strings.Join(strings.Fields(words), " "))
 	return strings.NewReplacer(
@@ -54,7 +56,8 @@ func plain(words string) string {
 	).Replace(words)
 }
 
-// escape makes text safe between HTML tags. Quotes stay as they are: people search for what a server said.
+// escape makes text safe between HTML tags. Quotes stay as they are: people search for what a
+// server said.
 func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
 // The titles and summaries are those people and tools know from Pipelines-as-Code.
@@ -74,8 +74,8 @@ func (in Input) ended(c *Check, run RunState) {
 	}
 }
 
-// started carries no start time: it would come and go with what is known of the PipelineRun, and each change of a check
-// is a request. The concluded check carries both times.
+// started carries no start time: it would come and go with what is known of the PipelineRun, and
+// each change of a check is a request. The concluded check carries both times.
 func (in Input) started(c *Check, run RunState) {
 	if in.cancelling(c, run) {
 		return
@@ -120,7 +120,7 @@ func (in Input) waiting(c *Check, run RunState) {
 	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
 		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
 		c.Title = "Queued" + since(run.Wait) + ": " + plain(place)
-		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slots(run) + "."
+		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slotsText(run) + "."
 		return
 	}
 	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
@@ -135,7 +135,8 @@ func ofPlan(run RunState) bool {
 	return run.Run.Unresolved && run.Run.Pipeline == pipelinesascode.Definitions
 }
 
-// since says when a wait began. It has no words of how long that is: a check whose words change would be sent at each retry.
+// since says when a wait began. It has no words of how long that is: a check whose words change
+// would be sent at each retry.
 func since(wait *v1alpha1.Wait) string {
 	if wait.Since.IsZero() {
 		return ""
@@ -144,8 +145,8 @@ func since(wait *v1alpha1.Wait) string {
 }
 
 // slots says where a run stands in the line, with links to the runs that have the slots.
-func slots(run RunState) string {
-	place, names, found := strings.Cut(run.Wait.Message, concurrency.Have)
+func slotsText(run RunState) string {
+	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
 	if !found || run.Links.Other == nil {
 		return plain(run.Wait.Message)
 	}
@@ -154,7 +155,7 @@ func slots(run RunState) string {
 		name, more, _ := strings.Cut(part, " ")
 		all[i] = strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", plain(name), target(run.Links.Other(name)), plain(more)))
 	}
-	return plain(place+concurrency.Have) + " " + strings.Join(all, ", ")
+	return plain(place+slots.Have) + " " + strings.Join(all, ", ")
 }
 
 // subject says who or what must change before the run can be created.

@@ -9,7 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// The steps of acceptMost: the first rate, what each next one is multiplied by, and the latency at which a rate is too much.
+// The steps of acceptMost: the first rate, what each next one is multiplied by, and the latency at
+// which a rate is too much.
 const (
 	acceptFirst  = 20
 	acceptFactor = 1.5
@@ -17,8 +18,8 @@ const (
 	acceptRates  = 12 // up to 1,700/s
 )
 
-// acceptMost raises the rate of deliveries until one is refused or takes longer than a second at p99. No controller runs: what
-// is accepted stays in etcd.
+// acceptMost raises the rate of deliveries until one is refused or takes longer than a second at
+// p99. No controller runs: what is accepted stays in etcd.
 func acceptMost(ctx context.Context, r *room, out *Section) error {
 	s, err := r.open(ctx, setting{installations: many})
 	if err != nil {

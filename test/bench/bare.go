@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// bareRun is the PipelineRun that Plumbline makes of a push, under another name. The label that names its event is one that
-// Plumbline does not know, of the same length.
+// bareRun is the PipelineRun that Plumbline makes of a push, under another name. The label that
+// names its event is one that Plumbline does not know, of the same length.
 func (s *stage) bareRun(name string) (*pipelinev1.PipelineRun, error) {
 	s.observer.mu.Lock()
 	defer s.observer.mu.Unlock()
@@ -57,8 +57,9 @@ func (s *stage) bareCreate(ctx context.Context, e *event, due time.Time) error {
 	return nil
 }
 
-// bareFigures are what the bare client sees at a rate: from when a create was due until a watch shows its PipelineRun, and until
-// one durable create of a delivery's size is answered; and the CPU time of each process for one PipelineRun.
+// bareFigures are what the bare client sees at a rate: from when a create was due until a watch
+// shows its PipelineRun, and until one durable create of a delivery's size is answered; and the CPU
+// time of each process for one PipelineRun.
 type bareFigures struct {
 	run, create []time.Duration
 	cpu         map[string]time.Duration
@@ -108,7 +109,8 @@ func (s *stage) bareLoad(ctx context.Context, rate float64, n int) (out bareFigu
 	return out, err
 }
 
-// bareEnded waits until Tekton has ended the PipelineRuns, so that it does nothing any more for them.
+// bareEnded waits until Tekton has ended the PipelineRuns, so that it does nothing any more for
+// them.
 func (s *stage) bareEnded(ctx context.Context, events []*event) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
@@ -124,7 +126,8 @@ func (s *stage) bareEnded(ctx context.Context, events []*event) error {
 	})
 }
 
-// bareSustained is how many PipelineRuns a second so many writers create, each the next one as soon as the last is answered.
+// bareSustained is how many PipelineRuns a second so many writers create, each the next one as soon
+// as the last is answered.
 func (s *stage) bareSustained(ctx context.Context, writers int, during time.Duration) (float64, error) {
 	var number, created, failed atomic.Int64
 	begin := time.Now()

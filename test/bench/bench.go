@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures what users and operators notice of Plumbline, on a real control plane with fsync on, with the built
-// receiver and controller, and beside it what a bare client needs for the same PipelineRuns. docs/performance.md says what each
-// figure is. It asserts no speed; the machine decides that.
+// Package bench measures what users and operators notice of Plumbline, on a real control plane with
+// fsync on, with the built receiver and controller, and beside it what a bare client needs for the
+// same PipelineRuns. docs/performance.md says what each figure is. It asserts no speed; the machine
+// decides that.
 package bench
 
 import (
@@ -25,9 +26,11 @@ type Options struct {
 	During time.Duration
 	// Rates are pushes a second.
 	Rates []float64
-	// Repositories and Settled are the sizes of the installations of the sections "size": Repositories, and settled events.
+	// Repositories and Settled are the sizes of the installations of the sections "size":
+	// Repositories, and settled events.
 	Repositories, Settled []int
-	// Runs are numbers of PipelineRuns of one event: the section "runs" has what each costs, Slow what makes that slower.
+	// Runs are numbers of PipelineRuns of one event: the section "runs" has what each costs, Slow
+	// what makes that slower.
 	Runs []int
 	Slow Delays
 	// Only chooses sections by their names; nil is all.
@@ -41,7 +44,8 @@ type Options struct {
 // play measures one section and adds its figures.
 type play func(ctx context.Context, r *room, out *Section) error
 
-// room is what a section has: a control plane of its own, which is started when the section opens a stage.
+// room is what a section has: a control plane of its own, which is started when the section opens a
+// stage.
 type room struct {
 	during   time.Duration
 	programs installation.Programs
@@ -119,8 +123,8 @@ func parts(o Options) []part {
 	return list
 }
 
-// Run measures the chosen sections one after the other, each on a control plane of its own. A section that fails loses its own
-// figures only; the error joins theirs.
+// Run measures the chosen sections one after the other, each on a control plane of its own. A
+// section that fails loses its own figures only; the error joins theirs.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	dir, err := os.MkdirTemp("", "plumbline-bench-")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/bench"
 )
 
-// The short form of `make bench`: one section gives its figures, which go to a file and from there into the page. No figure's
-// size is asserted: it is the machine's.
+// The short form of `make bench`: one section gives its figures, which go to a file and from there
+// into the page. No figure's size is asserted: it is the machine's.
 func TestTheBenchmarkMeasures(t *testing.T) {
 	var printed strings.Builder
 	report, err := bench.Run(t.Context(), bench.Options{

@@ -20,13 +20,16 @@ const (
 	burstSize = 500
 	// burstOver is how long the end of the burst is waited for: the whole benchmark has to end.
 	burstOver = 3 * time.Minute
-	// deliverers is how many of them are on the wire at once: more than a receiver handles of one namespace.
+	// deliverers is how many of them are on the wire at once: more than a receiver handles of one
+	// namespace.
 	deliverers = 32
-	// slowAnswer makes a Git service so slow that 500 events wait for minutes, and quick enough that nobody gives a call up.
+	// slowAnswer makes a Git service so slow that 500 events wait for minutes, and quick enough
+	// that nobody gives a call up.
 	slowAnswer = 5 * time.Second
 )
 
-// burst measures an installation at 1/s alone, and then beside another that gets 500 pushes at once.
+// burst measures an installation at 1/s alone, and then beside another that gets 500 pushes at
+// once.
 func burst(ctx context.Context, r *room, out *Section) error {
 	s, err := r.open(ctx, setting{installations: 2})
 	if err != nil {

@@ -15,13 +15,16 @@ import (
 const (
 	// bareFor is how long the bare client goes on at most: its times vary less.
 	bareFor = 20 * time.Second
-	// drain is how long the final checks are waited for once the load is over, as a multiple of the load.
+	// drain is how long the final checks are waited for once the load is over, as a multiple of the
+	// load.
 	drain = 2
-	// farAway is how much longer each answer of the Git service takes in the sections with a distance.
+	// farAway is how much longer each answer of the Git service takes in the sections with a
+	// distance.
 	farAway = 150 * time.Millisecond
 )
 
-// load delivers pushes at a fixed rate, after the bare client has created as many PipelineRuns a second on its own.
+// load delivers pushes at a fixed rate, after the bare client has created as many PipelineRuns a
+// second on its own.
 func load(rate float64, installations int, distance time.Duration) play {
 	return func(ctx context.Context, r *room, out *Section) error {
 		s, err := r.open(ctx, setting{installations: installations})
@@ -134,7 +137,8 @@ func (s *stage) memory(out *Section) error {
 	return nil
 }
 
-// sustained keeps so many pushes under way that there is always something to do, and counts the PipelineRuns.
+// sustained keeps so many pushes under way that there is always something to do, and counts the
+// PipelineRuns.
 func sustained(installations int) play {
 	const underWay = 64
 	return func(ctx context.Context, r *room, out *Section) error {

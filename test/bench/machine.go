@@ -22,7 +22,8 @@ type Machine struct {
 	Cores  int    `json:"cores"`
 	Memory string `json:"memory"`
 	Kernel string `json:"kernel"`
-	// Fsync is the median time of a write of 4 KiB and its fsync on the disk that etcd writes to, in milliseconds.
+	// Fsync is the median time of a write of 4 KiB and its fsync on the disk that etcd writes to,
+	// in milliseconds.
 	Fsync float64 `json:"fsyncMilliseconds"`
 	// Versions are those of Plumbline (the commit), Go and the control plane's parts.
 	Versions map[string]string `json:"versions"`
@@ -36,7 +37,8 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d × %s, %s of memory, Linux %s, a write of 4 KiB with fsync in %.2f ms; %s", m.Cores, m.CPU, m.Memory, m.Kernel, m.Fsync, strings.Join(versions, ", "))
 }
 
-// inspect reads the machine's facts; dir is on the disk to be measured. What cannot be read is left empty.
+// inspect reads the machine's facts; dir is on the disk to be measured. What cannot be read is left
+// empty.
 func inspect(dir string) (Machine, error) {
 	m := Machine{Cores: runtime.NumCPU(), Versions: map[string]string{"go": runtime.Version()}}
 	m.CPU = field("/proc/cpuinfo", "model name")

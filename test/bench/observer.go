@@ -19,7 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// event is one push, or one PipelineRun of the bare client, and when what became of it was seen; the zero time is not yet.
+// event is one push, or one PipelineRun of the bare client, and when what became of it was seen;
+// the zero time is not yet.
 type event struct {
 	id, repo string // id is the commit, or the name of a bare PipelineRun
 	delivery forge.Delivery
@@ -33,7 +34,8 @@ type event struct {
 	check, final   time.Time // its first check and the one with a conclusion, as the Git service accepts them
 }
 
-// observer sees the PipelineRuns through a watch and the checks at the Git service, and notes the times.
+// observer sees the PipelineRuns through a watch and the checks at the Git service, and notes the
+// times.
 type observer struct {
 	mu     sync.Mutex
 	events map[string]*event
@@ -100,7 +102,8 @@ func (o *observer) run(run *pipelinev1.PipelineRun) {
 	}
 }
 
-// watch shows PipelineRuns of all namespaces until ctx ends. A watch that the server ends is begun again where it ended.
+// watch shows PipelineRuns of all namespaces until ctx ends. A watch that the server ends is begun
+// again where it ended.
 func (o *observer) watch(ctx context.Context, client tektonclient.Interface) error {
 	runs := client.TektonV1().PipelineRuns(metav1.NamespaceAll)
 	list, err := runs.List(ctx, metav1.ListOptions{Limit: 1})

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// closedLoop has so many workers that call do again as soon as it returns, until the time is over or do returns false.
+// closedLoop has so many workers that call do again as soon as it returns, until the time is over
+// or do returns false.
 func closedLoop(ctx context.Context, workers int, during time.Duration, do func(ctx context.Context) bool) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()

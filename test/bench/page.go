@@ -15,16 +15,17 @@ const (
 	pageEnd   = "<!-- figures: end -->\n"
 )
 
-// firstStartReady is the first figure of a section "size", whose kinds of calls are not known before.
+// firstStartReady is the first figure of a section "size", whose kinds of calls are not known
+// before.
 const firstStartReady = "first start: ready"
 
-// row is one line of the page's table: what was measured on other days, and where today's figure is. Ratio shows it as so many
-// times that of the bare client.
+// row is one line of the page's table: what was measured on other days, and where today's figure
+// is. Ratio shows it as so many times that of the bare client.
 type row struct {
 	title, pac, before, wanted string
 	now                        []cell
-	// each is set where the now is the growth for each of so many more of something, from the first cell's figure to the
-	// second's.
+	// each is set where the now is the growth for each of so many more of something, from the first
+	// cell's figure to the second's.
 	each float64
 }
 
@@ -71,7 +72,8 @@ func rows() []row {
 	}
 }
 
-// Page returns the page with the part between its marks written anew: the machine, the table, and all figures.
+// Page returns the page with the part between its marks written anew: the machine, the table, and
+// all figures.
 func (r *Report) Page(page string) (string, error) {
 	head, rest, found := strings.Cut(page, pageBegin)
 	_, tail, ended := strings.Cut(rest, pageEnd)

@@ -41,7 +41,8 @@ func (c *commit) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, 
 	return c.changes, nil
 }
 
-// filtered is a commit with many pipelines, each for one directory, that changes so many of the directories.
+// filtered is a commit with many pipelines, each for one directory, that changes so many of the
+// directories.
 func filtered(changed int) *commit {
 	c := &commit{}
 	for i := range planned {
@@ -115,7 +116,8 @@ func plans(ctx context.Context, in plan.Input, source *commit, runs int) (all []
 	return all, nil
 }
 
-// cpuTimeNow is the CPU time of this process, which does nothing else meanwhile. What the garbage collector takes is in it.
+// cpuTimeNow is the CPU time of this process, which does nothing else meanwhile. What the garbage
+// collector takes is in it.
 func cpuTimeNow() (time.Duration, error) {
 	var used syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &used)

@@ -85,8 +85,9 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(a+b) * tick, errors.Join(errA, errB)
 }
 
-// perEvent adds what was used since before, divided by the number of events: calls of the API server by process, verb and
-// resource, calls of the Git service by route, and CPU time by process beside that of a bare client's PipelineRun.
+// perEvent adds what was used since before, divided by the number of events: calls of the API
+// server by process, verb and resource, calls of the Git service by route, and CPU time by process
+// beside that of a bare client's PipelineRun.
 func (s *stage) perEvent(out *Section, before usage, events int, bare map[string]time.Duration) error {
 	after, calls, err := s.since(before)
 	if err != nil {
@@ -135,8 +136,8 @@ func (c kubeCall) kind() string {
 	return c.Verb + " " + c.Ref.Resource
 }
 
-// kubeCalls reads the calls of Plumbline's service accounts in a part of the audit log. Leases and watches go on whatever happens,
-// and are left out.
+// kubeCalls reads the calls of Plumbline's service accounts in a part of the audit log. Leases and
+// watches go on whatever happens, and are left out.
 func (s *stage) kubeCalls(from, to int64, see func(c kubeCall)) error {
 	file, err := os.Open(s.cluster.AuditLog())
 	if err != nil {

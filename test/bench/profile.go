@@ -25,8 +25,9 @@ const top = 20
 // locks are the frames that a profile of mutexes ends in: who calls them is of interest.
 const locks = `^(internal/)?sync\.`
 
-// Profile puts CPU, heap and mutex profiles of receiver and controller, and a CPU profile of the API server, into dir, taken while pushes come at the first rate to
-// many installations, and prints the top of each.
+// Profile puts CPU, heap and mutex profiles of receiver and controller, and a CPU profile of the
+// API server, into dir, taken while pushes come at the first rate to many installations, and prints
+// the top of each.
 func Profile(ctx context.Context, o Options, dir string) error {
 	if len(o.Rates) == 0 {
 		return errors.New("there is no rate to profile at")

@@ -33,8 +33,8 @@ type Section struct {
 	Figures []Figure `json:"figures"`
 }
 
-// Figure is one number. Bare is the same number of a client that does nothing but the create, on the same control plane; 0 is
-// that there is no such number.
+// Figure is one number. Bare is the same number of a client that does nothing but the create, on
+// the same control plane; 0 is that there is no such number.
 type Figure struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`

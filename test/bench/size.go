@@ -23,15 +23,16 @@ const (
 	fillers = 32
 	// pause is how long the calls of a restart are counted: longer than anything that it does once.
 	pause = 10 * time.Second
-	// takeoverRate and takeoverTime are the pushes after a controller was killed: longer than its leases live (15 s).
+	// takeoverRate and takeoverTime are the pushes after a controller was killed: longer than its
+	// leases live (15 s).
 	takeoverRate = 2
 	takeoverTime = 30 * time.Second
 	// takeoverLimit is how long their final checks are waited for.
 	takeoverLimit = 2 * time.Minute
 )
 
-// size measures an installation with so many idle Repositories and so many settled events: its first start, its memory, what an
-// event costs, a restart and a takeover.
+// size measures an installation with so many idle Repositories and so many settled events: its
+// first start, its memory, what an event costs, a restart and a takeover.
 func size(repositories, settled int) play {
 	return func(ctx context.Context, r *room, out *Section) error {
 		s, err := r.openQuickly(ctx, setting{installations: 1})
@@ -109,7 +110,8 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 		return errors.New("no event is settled")
 	}
 	sample := list.Items[0]
-	// Its runs' secrets might come late: that is over after half an hour, and then nobody looks at it any more.
+	// Its runs' secrets might come late: that is over after half an hour, and then nobody looks at
+	// it any more.
 	sample.Status.LateSecrets, sample.Status.SettledAt = false, &metav1.Time{Time: time.Now().Add(-time.Hour)}
 	return together(ctx, settled, func(n int) error {
 		event := &v1alpha1.GitEvent{
@@ -139,8 +141,9 @@ func together(ctx context.Context, n int, do func(n int) error) error {
 	return group.Wait()
 }
 
-// start starts both processes, pushes at once, waits for what else belongs to this start, and adds the times and the calls. The
-// push is to a Repository that was claimed before: it should wait for no other one.
+// start starts both processes, pushes at once, waits for what else belongs to this start, and adds
+// the times and the calls. The push is to a Repository that was claimed before: it should wait for
+// no other one.
 func (s *stage) start(ctx context.Context, of string, out *Section, rest func(begin time.Time) error) error {
 	before, err := s.use()
 	if err != nil {
@@ -177,7 +180,8 @@ func (s *stage) firstServed(ctx context.Context, begin time.Time, of string, out
 	return nil
 }
 
-// takeover kills the controller beside another one, and pushes on: the leases of the killed one have to end first.
+// takeover kills the controller beside another one, and pushes on: the leases of the killed one
+// have to end first.
 func (s *stage) takeover(ctx context.Context, out *Section) error {
 	standby, err := s.installation.Controller(ctx, false)
 	if err != nil {

@@ -27,14 +27,15 @@ const (
 	bare   = "bare"
 	// ready bounds what a start waits for.
 	ready = 15 * time.Minute
-	// pollEvery is how often it is looked whether something waited for has happened. Nothing that is measured depends on it.
+	// pollEvery is how often it is looked whether something waited for has happened. Nothing that
+	// is measured depends on it.
 	pollEvery = 50 * time.Millisecond
 	// unlimited keeps the budgets of open events out of what is measured.
 	unlimited = "200000"
 )
 
-// pipeline is what each repository has in .tekton. Its only task is skipped: Tekton's controller ends the PipelineRun as soon as
-// it sees it, without pods, whose speed is not what is measured.
+// pipeline is what each repository has in .tekton. Its only task is skipped: Tekton's controller
+// ends the PipelineRun as soon as it sees it, without pods, whose speed is not what is measured.
 const pipeline = `apiVersion: tekton.dev/v1
 kind: PipelineRun
 metadata:
@@ -53,8 +54,8 @@ spec:
           steps: [{name: build, image: busybox, script: exit 0}]
 `
 
-// stage is Plumbline with one receiver and one controller, a GitHub with some installations of its App, each with one repository
-// whose Repository has a namespace of its own, and a bare client.
+// stage is Plumbline with one receiver and one controller, a GitHub with some installations of its
+// App, each with one repository whose Repository has a namespace of its own, and a bare client.
 type stage struct {
 	cluster              *cluster.Cluster
 	forge                *forge.GitHub
@@ -77,7 +78,8 @@ type setting struct {
 	createDelay time.Duration
 }
 
-// open starts everything and lets every repository have a push. What it started is in the stage even when it fails.
+// open starts everything and lets every repository have a push. What it started is in the stage
+// even when it fails.
 func open(ctx context.Context, c *cluster.Cluster, programs installation.Programs, want setting) (*stage, error) {
 	s := &stage{cluster: c, observer: newObserver()}
 	ctx, s.stop = context.WithCancel(ctx)
@@ -217,7 +219,8 @@ func (s *stage) finish(ctx context.Context, limit time.Duration, events []*event
 	})
 }
 
-// settled waits until nothing is left to do for any event: tokens are revoked and payloads deleted after the final checks.
+// settled waits until nothing is left to do for any event: tokens are revoked and payloads deleted
+// after the final checks.
 func (s *stage) settled(ctx context.Context) error {
 	events := s.installation.Plumbline.PlumblineV1alpha1().GitEvents(system)
 	return eventually(ctx, "all events are settled", func() error {

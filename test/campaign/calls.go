@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// unmade are the kinds of calls at which processes are disturbed and that none of them has made in the whole play: whatever was to happen
-// there never did, and the list is wrong.
+// unmade are the kinds of calls at which processes are disturbed and that none of them has made in
+// the whole play: whatever was to happen there never did, and the list is wrong.
 func (s *stage) unmade() (all []string) {
 	kinds := map[string][]call{receiver0: callsOf(receiver0), controller0: callsOf(controller0)}
 	for _, at := range deadlyCalls() {

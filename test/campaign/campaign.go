@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package campaign sends random deliveries of a GitHub and a GitLab to the built receivers and controllers while it kills, pauses and
-// cuts off processes and has the API server and the Git services answer wrongly, and looks all the time whether the invariants of
-// docs/codes.md hold. What it does, and when, follows from a seed; how fast the processes are does not.
+// Package campaign sends random deliveries of a GitHub and a GitLab to the built receivers and
+// controllers while it kills, pauses and cuts off processes and has the API server and the Git
+// services answer wrongly, and looks all the time whether the invariants of docs/codes.md hold.
+// What it does, and when, follows from a seed; how fast the processes are does not.
 package campaign
 
 import (
@@ -21,14 +22,15 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Cluster is wired, and has the CustomResourceDefinitions of config/ already. It is the campaign's own: its API server and its etcd are
-	// killed.
+	// Cluster is wired, and has the CustomResourceDefinitions of config/ already. It is the
+	// campaign's own: its API server and its etcd are killed.
 	Cluster  *cluster.Cluster
 	Programs installation.Programs
 	Seed     uint64
 	// Acts are what is done, a part of the seed's schedule or all of it.
 	Acts []Act
-	// Limits are the first concurrency_limits of the repositories, in the order in which they are made; 0 is none, and nil what a campaign has.
+	// Limits are the first concurrency_limits of the repositories, in the order in which they are
+	// made; 0 is none, and nil what a campaign has.
 	Limits []int
 	// Patience is invariants.History's; 0 is what a campaign needs.
 	Patience time.Duration
@@ -82,8 +84,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Run installs Plumbline, plays the acts and takes everything down. An error means that the campaign itself went
-// wrong; broken invariants are in the report.
+// Run installs Plumbline, plays the acts and takes everything down. An error means that the
+// campaign itself went wrong; broken invariants are in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	s, err := open(ctx, o)
 	if err != nil {

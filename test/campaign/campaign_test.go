@@ -44,8 +44,9 @@ func TestEveryInvariantHolds(t *testing.T) {
 	}
 }
 
-// The short form of `make limits` (I-6): whoever is killed, and however the limits change, never more run than the limit is, first come is first
-// served, everything starts or is cancelled, and nothing is deleted before its result was accepted.
+// The short form of `make limits` (I-6): whoever is killed, and however the limits change, never
+// more run than the limit is, first come is first served, everything starts or is cancelled, and
+// nothing is deleted before its result was accepted.
 func TestLimitsHold(t *testing.T) {
 	onlyInTestAll(t)
 	o := OfLimits()
@@ -60,7 +61,8 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
-// The schedule of limits has as many deliveries as it is told, changes every limit, and kills controllers at each kind of call.
+// The schedule of limits has as many deliveries as it is told, changes every limit, and kills
+// controllers at each kind of call.
 func TestTheScheduleOfLimitsFollowsFromTheSeed(t *testing.T) {
 	acts := Limits(seed, 10*time.Minute, 200)
 	if !slices.Equal(acts, Limits(seed, 10*time.Minute, 200)) {
@@ -83,7 +85,8 @@ func TestTheScheduleOfLimitsFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// A seed has one schedule, which begins in the order of time and has something of every kind; another seed has another one.
+// A seed has one schedule, which begins in the order of time and has something of every kind;
+// another seed has another one.
 func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 	const long = 10 * time.Minute
 	acts := Schedule(seed, long)
@@ -106,8 +109,9 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// What is left of a schedule is played without long waits, and not faster than it was: an act begins as long after the one before
-// as it did, and no sooner after the end of all before than a rolling restart needs.
+// What is left of a schedule is played without long waits, and not faster than it was: an act
+// begins as long after the one before as it did, and no sooner after the end of all before than a
+// rolling restart needs.
 func TestAPartIsPlayedWithoutWaits(t *testing.T) {
 	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	got := Compact([]Act{{At: second(60)}, {At: second(61), Lasts: second(5)}, {At: second(62)}, {At: second(67)}, {At: second(90)}, {At: second(93)}})

@@ -16,7 +16,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -26,9 +26,11 @@ import (
 const (
 	// lookEvery is how often everything is looked at, or ten times as long as a look takes.
 	lookEvery = time.Second
-	// lookLimit bounds one look: the API server may be paused. After half an hour there are some 8,000 PipelineRuns.
+	// lookLimit bounds one look: the API server may be paused. After half an hour there are some
+	// 8,000 PipelineRuns.
 	lookLimit = time.Minute
-	// restEvery is how many times as long as a look takes nothing is looked at afterwards, while the others end what is left.
+	// restEvery is how many times as long as a look takes nothing is looked at afterwards, while
+	// the others end what is left.
 	restEvery = 3
 	// precision is that of the time at which a delivery was answered: GitHub notes seconds.
 	precision = time.Second
@@ -49,7 +51,8 @@ type checker struct {
 	pruned []invariants.Pruned
 	// made are the UIDs of the PipelineRuns that were ever seen, by name.
 	made map[string]types.UID
-	// allowed is how many PipelineRuns of approved commits the last look has seen, and superseded how many runs newer ones had ended by then.
+	// allowed is how many PipelineRuns of approved commits the last look has seen, and superseded
+	// how many runs newer ones had ended by then.
 	allowed, superseded int
 	broken              []invariants.Violation
 }
@@ -127,13 +130,15 @@ func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
 		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
 }
 
-// outdated is what newer runs have ended that they should not have, or have not ended that they should.
+// outdated is what newer runs have ended that they should not have, or have not ended that they
+// should.
 func (c *checker) outdated() (broken []invariants.Violation) {
 	broken, c.superseded = c.stage.history.Superseded(c.stage.heads)
 	return broken
 }
 
-// eventually is what has not become true yet. What does not become so of a PipelineRun whose patches are refused is I-10's.
+// eventually is what has not become true yet. What does not become so of a PipelineRun whose
+// patches are refused is I-10's.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
 	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e, c.stage.history.Marked()), c.blind(), c.stage.history.Queue(), c.stage.history.Cancelled())
 	for i, v := range all {
@@ -163,8 +168,8 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 	return broken
 }
 
-// early is I-3 and I-4 in time: no verdict before the PipelineRun has ended. Kubernetes cuts times to seconds: what was written
-// before one was written before the other.
+// early is I-3 and I-4 in time: no verdict before the PipelineRun has ended. Kubernetes cuts times
+// to seconds: what was written before one was written before the other.
 func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) {
 	ended := c.stage.history.Ends()
 	for _, w := range e.Writes {
@@ -177,8 +182,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 	return broken
 }
 
-// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own denials refuses one. Only
-// Plumbline deletes PipelineRuns, and nobody what one needs.
+// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own
+// denials refuses one. Only Plumbline deletes PipelineRuns, and nobody what one needs.
 func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
@@ -198,8 +203,8 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	return broken
 }
 
-// unmarked is I-10 for what is not refused: the patch that follows the report is tried until it succeeds. Tekton's controller may write labels of
-// before over it.
+// unmarked is I-10 for what is not refused: the patch that follows the report is tried until it
+// succeeds. Tekton's controller may write labels of before over it.
 func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invariants.Violation) {
 	for _, run := range e.Live {
 		known, planned := e.Planned[run.Name]
@@ -211,8 +216,8 @@ func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invar
 	return broken
 }
 
-// blind is I-8 of those who do not know whether a check is there: whoever posts it once more has looked it up just before. Of GitHub: at GitLab
-// posting is how a status is changed.
+// blind is I-8 of those who do not know whether a check is there: whoever posts it once more has
+// looked it up just before. Of GitHub: at GitLab posting is how a status is changed.
 func (c *checker) blind() []invariants.Violation {
 	hub, one := c.stage.services[onGitHub].(*github)
 	if !one {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// I-9 is about deliveries that were answered while receivers were replaced, and not about those that a kill right after that has cut off:
-// of these GitHub says the second only.
+// I-9 is about deliveries that were answered while receivers were replaced, and not about those
+// that a kill right after that has cut off: of these GitHub says the second only.
 func TestWhatFailsInARollingRestart(t *testing.T) {
 	second := time.Now().Truncate(time.Second)
 	c := &checker{stage: &stage{tally: newTally()}}
@@ -44,7 +44,8 @@ func TestWhatFailsInARollingRestart(t *testing.T) {
 	}
 }
 
-// I-10 has two sides: what is never patched is reported all the same, and what may be patched says in the end that it was.
+// I-10 has two sides: what is never patched is reported all the same, and what may be patched says
+// in the end that it was.
 func TestWhatIsReportedIsMarked(t *testing.T) {
 	free, denied := "run-0", "run-1"
 	for ; refused(free); free += "0" {
@@ -72,7 +73,8 @@ func TestWhatIsReportedIsMarked(t *testing.T) {
 	}
 }
 
-// A result that nothing in a campaign leads to is found: nobody deletes a PipelineRun, or what one needs.
+// A result that nothing in a campaign leads to is found: nobody deletes a PipelineRun, or what one
+// needs.
 func TestResultsHaveACause(t *testing.T) {
 	for what, test := range map[string]struct {
 		run  v1alpha1.Run
@@ -133,7 +135,8 @@ func TestEachInvariantIsTold(t *testing.T) {
 	}
 }
 
-// A rolling restart holds off other disturbances before it looks whether something is disturbed: what began in between would be counted to it.
+// A rolling restart holds off other disturbances before it looks whether something is disturbed:
+// what began in between would be counted to it.
 func TestARollHoldsOffBeforeItLooks(t *testing.T) {
 	s, held := &stage{tally: newTally(), processes: map[string]*installation.Process{}}, false
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

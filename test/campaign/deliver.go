@@ -36,7 +36,8 @@ const (
 	approving  = "approval"
 )
 
-// author does everything at the Git services; stranger has no rights, comments, and opens pull requests from a fork.
+// author does everything at the Git services; stranger has no rights, comments, and opens pull
+// requests from a fork.
 const (
 	author   = "octocat"
 	stranger = "mallory"
@@ -46,8 +47,8 @@ const (
 type delivering struct {
 	kind   string
 	weight int
-	// happen does something at the Git service and returns the deliveries that tell of it, in the order in which they are sent:
-	// none where there is nothing to do it to.
+	// happen does something at the Git service and returns the deliveries that tell of it, in the
+	// order in which they are sent: none where there is nothing to do it to.
 	happen func(r *repository, by *rand.Rand) []delivery
 }
 
@@ -107,7 +108,8 @@ type repository struct {
 	count  int
 	// pulling are the pull requests that are open, pulled those that were closed.
 	pulling, pulled []*pull
-	// outsiders are those of the stranger; approved has all heads they ever had, and whether the author has approved one.
+	// outsiders are those of the stranger; approved has all heads they ever had, and whether the
+	// author has approved one.
 	outsiders []*outside
 	approved  map[string]bool
 	// pairs has the delivery that tells of a push to a pull request as a push, by the one that
@@ -120,8 +122,8 @@ type repository struct {
 // branches get pushes beside main. A pull request has one of its own.
 const branches = 5
 
-// deliver does what an act says, and returns what tells of it. It is called in the order of the acts, and what it returns is sent
-// beside each other.
+// deliver does what an act says, and returns what tells of it. It is called in the order of the
+// acts, and what it returns is sent beside each other.
 func (r *repository) deliver(kind string, by *rand.Rand) []delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +147,8 @@ func (r *repository) pushed(branch string, change forge.Change) delivery {
 	return d
 }
 
-// got remembers what a pull request is at, or a branch if the number is 0; "" if the pull request is closed.
+// got remembers what a pull request is at, or a branch if the number is 0; "" if the pull request
+// is closed.
 func (r *repository) got(number int, ref, sha string) {
 	line := invariants.Line(r.namespace, r.name(), int64(number), ref)
 	r.heads[line] = append(r.heads[line], invariants.Head{SHA: sha, At: time.Now()})

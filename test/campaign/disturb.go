@@ -23,7 +23,8 @@ const (
 	onGitHub, onGitLab       = "GitHub", "GitLab"
 )
 
-// disturbing is a kind of disturbances: its weight, how long one lasts at most, and what it may be done to.
+// disturbing is a kind of disturbances: its weight, how long one lasts at most, and what it may be
+// done to.
 type disturbing struct {
 	kind    string
 	weight  int
@@ -33,8 +34,8 @@ type disturbing struct {
 
 func (d disturbing) heavy() int { return d.weight }
 
-// disturbance chooses a kind. Pauses and partitions may be longer than a lease is, which is 6 s. Controllers are killed more often
-// than receivers: they have more to lose.
+// disturbance chooses a kind. Pauses and partitions may be longer than a lease is, which is 6 s.
+// Controllers are killed more often than receivers: they have more to lose.
 func disturbance(r *rand.Rand) disturbing {
 	ours := []string{receiver0, receiver1, controller0, controller1}
 	most := append(ours[:4:4], controller0, controller1)
@@ -53,5 +54,5 @@ func disturbance(r *rand.Rand) disturbing {
 	})
 }
 
-// widest tells whether everything needs the target.
+// widest reports whether everything needs the target.
 func widest(target string) bool { return target == cluster.APIServer || target == cluster.Etcd }

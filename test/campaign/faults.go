@@ -22,7 +22,7 @@ type apiAnswer struct {
 // denial is what a policy says in the campaign.
 const denial = "this object is not to the liking of the campaign"
 
-// started is what Tekton's webhook says of a change to a run that has started (cluster.RunStarted).
+// started is what Tekton's webhook says of a change to a run that has started (clients.RunStarted).
 const started = "Once the PipelineRun has started"
 
 // slow is longer than a receiver waits for one answer of the API server.
@@ -47,7 +47,8 @@ func apiAnswers() []apiAnswer {
 		status("page of a proxy (502)", 502),
 		{name: "connection dropped", do: cluster.Drop()},
 	}
-	// After these a process waits before it calls again, or calls no more: each has two turns of a round, one of them where they are met often.
+	// After these a process waits before it calls again, or calls no more: each has two turns of a
+	// round, one of them where they are met often.
 	twice := []apiAnswer{
 		{name: "webhook times out", do: cluster.Fault(cluster.WebhookTimeout())},
 		{name: "throttled (429)", do: cluster.Fault(cluster.TooManyRequests())},
@@ -79,7 +80,8 @@ func (c call) matches(other cluster.Call) bool {
 	return c == (call{}) || c.verb == other.Verb && c.resource == other.Resource && c.subresource == other.Subresource
 }
 
-// callsOf are those of a receiver or a controller that an event needs; the creation of what runs is there more often.
+// callsOf are those of a receiver or a controller that an event needs; the creation of what runs is
+// there more often.
 func callsOf(target string) []call {
 	if target == receiver0 || target == receiver1 {
 		return []call{{}, {"create", "gitevents", ""}, {"create", "gitevents", ""}, {"get", "gitevents", ""}, {"get", "tombstonepages", ""}, {"patch", "configmaps", ""}}
@@ -122,7 +124,8 @@ func gitAnswers(service string) []gitAnswer {
 		{name: "applied, answer withheld", do: forge.ApplyThenHold},
 	}
 	if service == onGitHub {
-		// Nothing is called for a while after it: it has two turns of a round, one of them where it is met often.
+		// Nothing is called for a while after it: it has two turns of a round, one of them where it
+		// is met often.
 		limit := gitAnswer{name: "secondary limit (429)", do: plain(forge.SecondaryRateLimit(time.Second))}
 		all = append(all, limit, gitAnswer{name: "unauthorized (401)", do: plain(forge.Unauthorized401())}, limit)
 		all[len(all)-1].often = true
@@ -130,7 +133,8 @@ func gitAnswers(service string) []gitAnswer {
 	return all
 }
 
-// refused tells of which PipelineRuns every patch and update is refused as long as the campaign lasts, for I-10: a third.
+// refused tells of which PipelineRuns every patch and update is refused as long as the campaign
+// lasts, for I-10: a third.
 func refused(name string) bool {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))

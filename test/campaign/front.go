@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// front is a Service in front of the receivers: each delivery goes to the next endpoint, over a connection of its own, and is
-// never sent twice.
+// front is a Service in front of the receivers: each delivery goes to the next endpoint, over a
+// connection of its own, and is never sent twice.
 type front struct {
 	server *httptest.Server
 

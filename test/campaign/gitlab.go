@@ -55,7 +55,8 @@ func (g *onLab) found(owner string) (project, string) {
 	return p, path
 }
 
-// seen finds the projects by what was written there. Nobody writes notes: the token may write statuses in the forks, too.
+// seen finds the projects by what was written there. Nobody writes notes: the token may write
+// statuses in the forks, too.
 func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.GitLab} }
 
 func (*onLab) routes() []string {

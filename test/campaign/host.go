@@ -28,7 +28,8 @@ type service interface {
 
 // project is what happens in one project of a Git service.
 type project interface {
-	// connect creates what the Repository names in its namespace, and returns the Repository's spec.
+	// connect creates what the Repository names in its namespace, and returns the Repository's
+	// spec.
 	connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error)
 	// push commits to a branch, by force if the change has another parent than the branch's head.
 	push(branch string, change forge.Change) delivery
@@ -50,7 +51,8 @@ type places interface {
 // pulls are the pull requests of a project.
 type pulls interface {
 	open(branch string, change forge.Change) int
-	// openFork opens one of the stranger's, from its fork, and returns its head too; pushFork pushes to the fork and returns the commit.
+	// openFork opens one of the stranger's, from its fork, and returns its head too; pushFork
+	// pushes to the fork and returns the commit.
 	openFork(branch string, change forge.Change) (number int, head string)
 	pushFork(branch string, change forge.Change) (head string)
 	// tell tells of one: opened, synchronize or closed, which closes it.
@@ -62,8 +64,8 @@ type pulls interface {
 // delivery is forge.Delivery or gitlab.Delivery.
 type delivery interface{ ID() string }
 
-// files are a commit's: so many PipelineRuns for pushes, pull requests and comments. Some of them fail. long is how many
-// milliseconds the tasks run.
+// files are a commit's: so many PipelineRuns for pushes, pull requests and comments. Some of them
+// fail. long is how many milliseconds the tasks run.
 func files(content string, runs, long int) forge.Change {
 	all := map[string]string{"content": content}
 	for n := range max(1, runs) {
@@ -101,8 +103,8 @@ func pipeline(name string, fails bool, long int) string {
 		"LONG", cluster.DurationAnnotation+fmt.Sprintf(": %q", fmt.Sprint(long))).Replace(definition)
 }
 
-// keeps is the annotation that says how many ended runs of a pipeline are kept: all of the first one, two of the second and none of the
-// third.
+// keeps is the annotation that says how many ended runs of a pipeline are kept: all of the first
+// one, two of the second and none of the third.
 func keeps(name string) string {
 	most := map[string]string{"run-1": "2", "run-2": "0"}[name]
 	if most == "" {
@@ -111,8 +113,8 @@ func keeps(name string) string {
 	return pipelinesascode.MaxKeepRuns + fmt.Sprintf(": %q", most)
 }
 
-// cancels is the annotation with which a newer run ends the older ones, of the second pipeline. Not every commit has it: the newest may have no
-// run that ends the older ones.
+// cancels is the annotation with which a newer run ends the older ones, of the second pipeline. Not
+// every commit has it: the newest may have no run that ends the older ones.
 func cancels(name string) string {
 	if name != "run-1" {
 		return ""

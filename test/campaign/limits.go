@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// patience is for how long a run waits at least before nobody may be served before it: a controller that was cut off for 9 s connects its
-	// watches again half a minute later.
+	// patience is for how long a run waits at least before nobody may be served before it: a
+	// controller that was cut off for 9 s connects its watches again half a minute later.
 	patience = 45 * time.Second
 	// trap is how long a call is waited for at which a controller is killed.
 	trap = 10 * time.Second
@@ -72,7 +72,8 @@ func (s *stage) limit(ctx context.Context, act Act) {
 	}
 }
 
-// setLimit changes the limit of a Repository to a number or to null, as soon as the API server lets it.
+// setLimit changes the limit of a Repository to a number or to null, as soon as the API server lets
+// it.
 func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error {
 	patch := []byte(`{"spec":{"concurrency_limit":` + limit + `}}`)
 	return cluster.Poll(ctx, 200*time.Millisecond, func() error {
@@ -81,7 +82,8 @@ func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error
 	})
 }
 
-// atTheEnd is the limit of a repository that began with another one, 0 for none: its line goes on in time, and still under a limit.
+// atTheEnd is the limit of a repository that began with another one, 0 for none: its line goes on
+// in time, and still under a limit.
 func atTheEnd(first int) string {
 	if first == 0 {
 		return "null"
@@ -89,8 +91,9 @@ func atTheEnd(first int) string {
 	return fmt.Sprint(slices.Max(limits()))
 }
 
-// Limits is a schedule of so many deliveries in so long a time, in which limits change and controllers are killed at every kind of call, one
-// kind after the other, before the call takes effect and after. Nothing else is disturbed, so that a short Patience will do.
+// Limits is a schedule of so many deliveries in so long a time, in which limits change and
+// controllers are killed at every kind of call, one kind after the other, before the call takes
+// effect and after. Nothing else is disturbed, so that a short Patience will do.
 func Limits(seed uint64, long time.Duration, events int) (acts []Act) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	mean := max(long/time.Duration(max(1, events)), time.Millisecond)
@@ -111,8 +114,8 @@ func Limits(seed uint64, long time.Duration, events int) (acts []Act) {
 	return acts
 }
 
-// OfLimits are the options that go with Limits: what the repositories begin with, and a patience that is enough where no controller is
-// paused or cut off.
+// OfLimits are the options that go with Limits: what the repositories begin with, and a patience
+// that is enough where no controller is paused or cut off.
 func OfLimits() Options { return Options{Limits: []int{1, 3, 10, 1}, Patience: 15 * time.Second} }
 
 // deadly is the moment of a call in which a controller is killed.

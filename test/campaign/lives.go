@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// alive is what a violation is called that is none of docs/codes.md: a process of ours ended and nobody had ended it, or it panicked.
+// alive is what a violation is called that is none of docs/codes.md: a process of ours ended and
+// nobody had ended it, or it panicked.
 const alive = "alive"
 
 // part is a process that is disturbed by one act at a time.
@@ -27,8 +28,9 @@ type part struct {
 
 	mu   sync.Mutex
 	life *life // the last one
-	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it may do so while it starts, because it
-	// cannot read its settings (a controller while the API server is away, whose probes are answered before it has them).
+	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it
+	// may do so while it starts, because it cannot read its settings (a controller while the API
+	// server is away, whose probes are answered before it has them).
 	died    func()
 	patient bool
 }
@@ -49,7 +51,7 @@ func (p *part) ends() {
 	p.life.ended = true
 }
 
-// unmeant tells whether a process has ended and the campaign has not done it.
+// unmeant reports whether a process has ended and the campaign has not done it.
 func (p *part) unmeant(l *life) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +115,9 @@ func (s *stage) lost(what, log string) {
 	})
 }
 
-// withoutSettings tells whether the last words of a log are those of knative's start, of settings or a version that cannot be read. What else
-// the process does may have said a few more before it had ended.
+// withoutSettings reports whether the last words of a log are those of knative's start, of settings
+// or a version that cannot be read. What else the process does may have said a few more before it
+// had ended.
 func withoutSettings(log string) bool {
 	const last = 5 // lines; a start says more than that
 	said := strings.Join(lastLines(log, last), "\n")
@@ -133,7 +136,8 @@ func (s *stage) died() []Finding {
 	return slices.Clone(s.deaths)
 }
 
-// panicked is the first line of a log that tells of a panic, or of an error that ends a program of Go; "" if there is none.
+// panicked is the first line of a log that tells of a panic, or of an error that ends a program of
+// Go; "" if there is none.
 func panicked(log string) string {
 	data, err := os.ReadFile(log)
 	if err != nil {

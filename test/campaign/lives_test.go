@@ -29,7 +29,8 @@ func lives(t *testing.T, s *stage, target, name, says string) (p *part, let func
 	})), func() error { return os.WriteFile(enough, []byte("enough\n"), 0o600) }
 }
 
-// A controller may end when it cannot read its settings, also after its probe was answered, and for no other reason.
+// A controller may end when it cannot read its settings, also after its probe was answered, and for
+// no other reason.
 func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
 	for words, want := range map[string]int{
 		"Error reading ConfigMap config-logging": 0, "Error loading leader election configuration": 0, "Version check failed": 0, "the last words": 1,
@@ -46,7 +47,8 @@ func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
 	}
 }
 
-// A process that ends and that nobody has ended is found, with its last words; one that was killed is not.
+// A process that ends and that nobody has ended is found, with its last words; one that was killed
+// is not.
 func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
 	s := &stage{tally: newTally(), parts: map[string]*part{}}
 	p, let := lives(t, s, receiver0, "ends-by-itself", "echo the last words; exit 3")
@@ -67,8 +69,8 @@ func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
 	}
 }
 
-// A receiver that does not come up in time after it was replaced is an endpoint again all the same, whenever it is ready: the restart does not
-// count.
+// A receiver that does not come up in time after it was replaced is an endpoint again all the same,
+// whenever it is ready: the restart does not count.
 func TestAReceiverThatIsLateIsAnEndpointAgain(t *testing.T) {
 	once, up := filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "up")
 	s := &stage{tally: newTally(), parts: map[string]*part{}, front: newFront()}
@@ -93,7 +95,8 @@ func TestAReceiverThatIsLateIsAnEndpointAgain(t *testing.T) {
 	}
 }
 
-// What a program of Go says when it panics, or when it cannot go on, is found in a log, and nothing else.
+// What a program of Go says when it panics, or when it cannot go on, is found in a log, and nothing
+// else.
 func TestAPanicIsFoundInALog(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{`{"level":"info","msg":"all is well"}` + "\n", ""},

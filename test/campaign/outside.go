@@ -59,8 +59,9 @@ func (r *repository) moveOutside(p *outside, by *rand.Rand) delivery {
 	return r.told(r.tell(p.number, synchronize), either)
 }
 
-// approves has the author of everything else approve what is the head, with its commit id or without. The stranger may push in the same
-// moment, and the two deliveries come in either order; it may also try to approve itself.
+// approves has the author of everything else approve what is the head, with its commit id or
+// without. The stranger may push in the same moment, and the two deliveries come in either order;
+// it may also try to approve itself.
 func (r *repository) approves(by *rand.Rand) []delivery {
 	p, before := r.someOutside(by)
 	if by.IntN(5) == 0 {
@@ -76,8 +77,8 @@ func (r *repository) approves(by *rand.Rand) []delivery {
 	return append(before, all...)
 }
 
-// unapproved is S21: no PipelineRun is of a stranger's commit that was not the head when somebody who may approved it. It counts those
-// of commits that were.
+// unapproved is S21: no PipelineRun is of a stranger's commit that was not the head when somebody
+// who may approved it. It counts those of commits that were.
 func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violation) {
 	c.allowed = 0
 	for _, run := range e.Made() {
@@ -94,7 +95,7 @@ func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violat
 	return broken
 }
 
-// approval tells whether a commit was approved, and whether it is a stranger's.
+// approval reports whether a commit was approved, and whether it is a stranger's.
 func (s *stage) approval(sha string) (approved, foreign bool) {
 	i := slices.IndexFunc(s.repositories, func(r *repository) bool {
 		r.mu.Lock()

@@ -30,7 +30,8 @@ func (s *stage) perform(ctx context.Context, acts []Act) {
 	}
 }
 
-// disturb does something to its target, and undoes it. A target that an act before has not yet undone is left alone.
+// disturb does something to its target, and undoes it. A target that an act before has not yet
+// undone is left alone.
 func (s *stage) disturb(ctx context.Context, act Act) {
 	if _, one := s.parts[act.Target]; !one {
 		s.disturbOthers(ctx, act)
@@ -98,8 +99,8 @@ type link interface {
 	Restore()
 }
 
-// links are what a target is cut off by: etcd and Tekton's webhook from the API server, which calls them; the API server from all who call
-// it; any other from the API server.
+// links are what a target is cut off by: etcd and Tekton's webhook from the API server, which calls
+// them; the API server from all who call it; any other from the API server.
 func (s *stage) links(target string) []link {
 	wire := s.options.Cluster.Wire
 	switch target {
@@ -174,7 +175,8 @@ func (s *stage) failCalls(ctx context.Context, act Act) {
 // takesTurn is the entry whose turn it is.
 func takesTurn[T any](act Act, all []T) T { return all[act.Nth%len(all)] }
 
-// killAtCall kills a process when a call of it has arrived at the proxy: before it takes effect, or after.
+// killAtCall kills a process when a call of it has arrived at the proxy: before it takes effect, or
+// after.
 func (s *stage) killAtCall(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
 	calls := callsOf(act.Target)[1:] // not any
@@ -233,8 +235,8 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	s.tally.add(gitHits(act.Target, answer.name), handle.Hits())
 }
 
-// restore brings up what is still down, and raises the limits: at a limit of one a line may be longer than everything has
-// to settle. Faults and partitions have ended with their acts.
+// restore brings up what is still down, and raises the limits: at a limit of one a line may be
+// longer than everything has to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	for _, target := range []string{
 		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,

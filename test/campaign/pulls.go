@@ -23,13 +23,15 @@ type pull struct {
 	keys []string
 }
 
-// toldOf remembers a delivery that starts something unless the pull request is closed before it is read.
+// toldOf remembers a delivery that starts something unless the pull request is closed before it is
+// read.
 func (r *repository) toldOf(p *pull, d delivery) delivery {
 	p.keys = append(p.keys, d.ID())
 	return r.told(d, starts)
 }
 
-// some is a pull request that is open. If there is none it opens one, and returns what tells of that.
+// some is a pull request that is open. If there is none it opens one, and returns what tells of
+// that.
 func (r *repository) some(by *rand.Rand) (*pull, []delivery) {
 	if len(r.pulling) > 0 {
 		return pick(by, r.pulling), nil
@@ -85,7 +87,8 @@ func (r *repository) closes(by *rand.Rand) []delivery {
 	return []delivery{r.close(pick(by, r.pulling))}
 }
 
-// close closes a pull request. What was told of it may be ignored from now on, and what it has started is cancelled.
+// close closes a pull request. What was told of it may be ignored from now on, and what it has
+// started is cancelled.
 func (r *repository) close(p *pull) delivery {
 	r.pulling = slices.DeleteFunc(r.pulling, func(other *pull) bool { return other == p })
 	r.pulled = append(r.pulled, p)
@@ -99,7 +102,8 @@ func (r *repository) close(p *pull) delivery {
 // request is what the definitions wait for.
 const request = "/deploy"
 
-// asks asks for the pipelines at the head of a pull request, beside those that the head has started.
+// asks asks for the pipelines at the head of a pull request, beside those that the head has
+// started.
 func (r *repository) asks(by *rand.Rand) []delivery {
 	p, before := r.some(by)
 	return append(before, r.toldOf(p, r.comment(p.number, author, request)))
@@ -130,8 +134,8 @@ func (r *repository) commands(by *rand.Rand) []delivery {
 	return append(before, r.toldOf(p, r.comment(p.number, author, pick(by, []string{"/test", "/test run-0"}))))
 }
 
-// decides asks for what depends on what is there by then: what has failed runs again, what runs is cancelled. What is not created yet may
-// not be created any more.
+// decides asks for what depends on what is there by then: what has failed runs again, what runs is
+// cancelled. What is not created yet may not be created any more.
 func (r *repository) decides(by *rand.Rand) []delivery {
 	p, before := r.some(by)
 	body := pick(by, []string{"/retest", "/retest run-0", "/cancel", "/cancel run-0"})

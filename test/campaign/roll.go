@@ -10,8 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// roll replaces the receivers one after the other as a Deployment does, while the first delivery of each repository is sent again
-// all the time. It is left out while something is disturbed: an API server finds an etcd that was killed some seconds after that is ready.
+// roll replaces the receivers one after the other as a Deployment does, while the first delivery of
+// each repository is sent again all the time. It is left out while something is disturbed: an API
+// server finds an etcd that was killed some seconds after that is ready.
 func (s *stage) roll(ctx context.Context) {
 	s.rolling.Store(true) // no other disturbance begins
 	defer s.rolling.Store(false)
@@ -40,7 +41,8 @@ func (s *stage) roll(ctx context.Context) {
 const (
 	// insistEvery is the time between two deliveries in a rolling restart.
 	insistEvery = 50 * time.Millisecond
-	// propagation is when the front hears that an endpoint is gone, less than the receivers' -drain-wait of a second.
+	// propagation is when the front hears that an endpoint is gone, less than the receivers'
+	// -drain-wait of a second.
 	propagation = 500 * time.Millisecond
 )
 
@@ -75,8 +77,8 @@ func (s *stage) replace(process *installation.Process, p *part) bool {
 	return p.Wait(ctx) == nil && p.Start(ctx) == nil
 }
 
-// calm tells whether nothing is disturbed, and every receiver is ready: after an etcd was killed, an API server may keep one from filling its
-// caches for longer than a start may take.
+// calm reports whether nothing is disturbed, and every receiver is ready: after an etcd was killed,
+// an API server may keep one from filling its caches for longer than a start may take.
 func (s *stage) calm(ctx context.Context) bool {
 	for _, p := range s.parts {
 		if len(p.free) == 0 {

@@ -15,10 +15,12 @@ type Act struct {
 	N int
 	// At is when, from the beginning; Lasts is until it is undone, 0 for what cannot be.
 	At, Lasts time.Duration
-	// Kind is the name of an entry of deliveries() or disturbances(), Target what a disturbance is done to.
+	// Kind is the name of an entry of deliveries() or disturbances(), Target what a disturbance is
+	// done to.
 	Kind, Target string
-	// Nth numbers the faults of a Kind, those of each Git service by themselves: they take turns, so that each is played about as often. Which is
-	// the first follows from the seed: a short campaign plays few.
+	// Nth numbers the faults of a Kind, those of each Git service by themselves: they take turns,
+	// so that each is played about as often. Which is the first follows from the seed: a short
+	// campaign plays few.
 	Nth int
 }
 
@@ -26,22 +28,24 @@ type Act struct {
 func (a Act) rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(a.N))) }
 
 const (
-	// deliveryEvery and disturbEvery are the mean times between two. A long campaign has deliveriesAtMost, further apart: each time that
-	// Tekton's controller is killed it reads all PipelineRuns there are, and with some 4,000 it does nothing else any more.
+	// deliveryEvery and disturbEvery are the mean times between two. A long campaign has
+	// deliveriesAtMost, further apart: each time that Tekton's controller is killed it reads all
+	// PipelineRuns there are, and with some 4,000 it does nothing else any more.
 	deliveryEvery    = 450 * time.Millisecond
 	deliveriesAtMost = 2200
 	disturbEvery     = 450 * time.Millisecond
 	// rest is how long a target is left alone after a disturbance.
 	rest = time.Second
-	// roll is how long a rolling restart of the receivers has, rollEvery when one begins. Nothing else is disturbed meanwhile, nor
-	// in the time calm before: then no delivery may fail.
+	// roll is how long a rolling restart of the receivers has, rollEvery when one begins. Nothing
+	// else is disturbed meanwhile, nor in the time calm before: then no delivery may fail.
 	roll, calm = 6 * time.Second, 3 * time.Second
 	rollEvery  = 2 * time.Minute
 	// first is more than there are faults of a kind.
 	first = 100
 )
 
-// Schedule is what is done in so long a time, by the time of its beginning. It depends on the two arguments only.
+// Schedule is what is done in so long a time, by the time of its beginning. It depends on the two
+// arguments only.
 func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	rolls := rolls(long)
@@ -80,7 +84,8 @@ func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	return acts
 }
 
-// Compact is a part of a schedule without the times in which nothing happens: they are as long as before a rolling restart at most.
+// Compact is a part of a schedule without the times in which nothing happens: they are as long as
+// before a rolling restart at most.
 func Compact(acts []Act) []Act {
 	out := slices.Clone(acts)
 	var cut, end time.Duration

@@ -18,8 +18,8 @@ import (
 // ready bounds what the start waits for.
 const ready = 2 * time.Minute
 
-// stage is an installation with two receivers and two controllers, each behind a proxy of its own, and for each tenant a repository
-// on each of two Git services.
+// stage is an installation with two receivers and two controllers, each behind a proxy of its own,
+// and for each tenant a repository on each of two Git services.
 type stage struct {
 	options      Options
 	installation *installation.Installation
@@ -31,20 +31,22 @@ type stage struct {
 	tally        *tally
 	// sending and disturbing are the acts that go on.
 	sending, disturbing sync.WaitGroup
-	// history judges every version of what is stored. followed is closed when it ends, with followErr; follow ends it.
+	// history judges every version of what is stored. followed is closed when it ends, with
+	// followErr; follow ends it.
 	history   *invariants.History
 	follow    context.CancelFunc
 	followed  chan struct{}
 	followErr error
-	// rolling is true while receivers are replaced, which may take longer than the schedule has for it.
+	// rolling is true while receivers are replaced, which may take longer than the schedule has for
+	// it.
 	rolling atomic.Bool
 	// deaths are the processes of ours that ended by themselves.
 	deathsMu sync.Mutex
 	deaths   []Finding
 }
 
-// tenants have nothing in common but the Git services and our processes: each has a namespace, and a project on each service with
-// credentials of its own.
+// tenants have nothing in common but the Git services and our processes: each has a namespace, and
+// a project on each service with credentials of its own.
 func tenants() []string { return []string{"acme", "umbra"} }
 
 // open starts everything. What it started is in the stage even when it fails.
@@ -115,11 +117,13 @@ func (s *stage) process(ctx context.Context, target string) (*installation.Proce
 	if target == receiver0 || target == receiver1 {
 		return s.installation.Receiver(ctx, true)
 	}
-	// What an operator has to mend and what another controller may still send is waited for as shortly as leases last.
+	// What an operator has to mend and what another controller may still send is waited for as
+	// shortly as leases last.
 	return s.installation.Controller(ctx, true, "-operator-retry=3s", "-late-reports=3s")
 }
 
-// serve creates the Repositories, and waits until they own their URLs: before that, receivers answer that nobody does.
+// serve creates the Repositories, and waits until they own their URLs: before that, receivers
+// answer that nobody does.
 func (s *stage) serve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
@@ -159,7 +163,8 @@ func (s *stage) connect(ctx context.Context, r *repository) error {
 	return s.installation.Claimed(ctx, spec.URL)
 }
 
-// warm has a first delivery of each repository accepted: the receivers then have the webhook secrets.
+// warm has a first delivery of each repository accepted: the receivers then have the webhook
+// secrets.
 func (s *stage) warm(ctx context.Context) error {
 	for _, r := range s.repositories {
 		r.first = r.pushed("main", files("warm", 0, 0))

@@ -57,7 +57,7 @@ func (t *tally) rolled(begin, end time.Time) {
 	t.rolls = append(t.rolls, [2]time.Time{begin, end})
 }
 
-// quiet tells whether nothing but the receivers was replaced from begin to end.
+// quiet reports whether nothing but the receivers was replaced from begin to end.
 func (t *tally) quiet(begin, end time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

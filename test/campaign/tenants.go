@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// apart is what a violation is called that is none of docs/codes.md: something of one tenant is at another's.
+// apart is what a violation is called that is none of docs/codes.md: something of one tenant is at
+// another's.
 const apart = "tenants"
 
 // of is the repository that a delivery is of, nil if it is none of the campaign's.
@@ -35,10 +36,12 @@ func (s *stage) heads() invariants.Heads {
 	return all
 }
 
-// redelivers tells whether what was answered 503, or not at all, is delivered again: the controller asks GitHub for that.
+// redelivers reports whether what was answered 503, or not at all, is delivered again: the
+// controller asks GitHub for that.
 func (r *repository) redelivers() bool { return r.service == onGitHub }
 
-// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second attempt, and nobody may say that it has none.
+// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second
+// attempt, and nobody may say that it has none.
 func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
 	records, runs := map[string]bool{}, runsOf(e, false)
 	for _, event := range e.Events {
@@ -58,19 +61,21 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 	return broken
 }
 
-// startsNothing tells whether an event has ended without its pipelines for a reason that nothing in a campaign causes. What may end one is a newer
-// event, a command that cancels, and processes that are killed so often in its reconciles that it is parked.
+// startsNothing reports whether an event has ended without its pipelines for a reason that nothing
+// in a campaign causes. What may end one is a newer event, a command that cancels, and processes
+// that are killed so often in its reconciles that it is parked.
 func startsNothing(s *v1alpha1.GitEventStatus) bool {
 	never := []v1alpha1.Disposition{v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped}
 	return slices.Contains(never, s.Disposition) && !parked(s)
 }
 
-// parked tells whether the planning of an event was given up because it did not end.
+// parked reports whether the planning of an event was given up because it did not end.
 func parked(s *v1alpha1.GitEventStatus) bool {
 	return s.Plan != nil && s.Plan.Reason == planning.ReasonParked
 }
 
-// incomplete is I-1 for the pipelines of a push: each of them is planned, also when what one needs cannot be had at first.
+// incomplete is I-1 for the pipelines of a push: each of them is planned, also when what one needs
+// cannot be had at first.
 func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violation) {
 	for _, event := range e.Events {
 		key, planned := event.Spec.DeliveryKey, len(event.Status.Runs)
@@ -84,8 +89,8 @@ func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violat
 	return broken
 }
 
-// uncalled is the other side of it: what nobody may start, or what only ends runs, is recorded as that if it is recorded at all, and leaves
-// neither a run nor a check of its own.
+// uncalled is the other side of it: what nobody may start, or what only ends runs, is recorded as
+// that if it is recorded at all, and leaves neither a run nor a check of its own.
 func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violation) {
 	written := map[string]bool{}
 	for _, w := range e.Writes {

@@ -24,7 +24,8 @@ type at struct {
 
 func (p at) checksAt() []string { return []string{p.path} }
 
-// What is of the wrong tenant, what was started in vain and what was not started are found, and nothing in what is sound.
+// What is of the wrong tenant, what was started in vain and what was not started are found, and
+// nothing in what is sound.
 func TestWishesAndTenantsAreFound(t *testing.T) {
 	type world struct {
 		*invariants.Evidence

@@ -22,7 +22,8 @@ func (c *checker) findings() (out []Finding) {
 	return out
 }
 
-// timeline is what happened to a delivery, GitEvent or PipelineRun, to what belongs to it, and what was disturbed meanwhile.
+// timeline is what happened to a delivery, GitEvent or PipelineRun, to what belongs to it, and what
+// was disturbed meanwhile.
 func (c *checker) timeline(subject string) []string {
 	own, names, keys := c.eventsOf(subject)
 	for _, run := range c.last.Made() {
@@ -57,7 +58,8 @@ func (c *checker) timeline(subject string) []string {
 	return c.stage.tally.lines(append(own, c.stage.tally.between(begin.Add(-around), end.Add(around))...))
 }
 
-// eventsOf tells of the events of a subject, and returns the names of their runs and their deliveries' keys, the subject's among both.
+// eventsOf tells of the events of a subject, and returns the names of their runs and their
+// deliveries' keys, the subject's among both.
 func (c *checker) eventsOf(subject string) (own []moment, names, keys map[string]bool) {
 	names, keys = map[string]bool{subject: true}, map[string]bool{subject: true}
 	for _, event := range c.last.Events {

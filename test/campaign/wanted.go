@@ -50,7 +50,8 @@ func wanted() map[string]int {
 	return least
 }
 
-// Lacks tells what a whole schedule of so long a time has not done often enough, a line each. Nothing is asked of a short one.
+// Lacks tells what a whole schedule of so long a time has not done often enough, a line each.
+// Nothing is asked of a short one.
 func (r Report) Lacks(lasts time.Duration) (lacks []string) {
 	if lasts < long {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// A long campaign that has killed a process, met a fault or accepted deliveries too seldom says so, one that never did included.
+// A long campaign that has killed a process, met a fault or accepted deliveries too seldom says so,
+// one that never did included.
 func TestALongCampaignThatDidTooLittleSaysSo(t *testing.T) {
 	enough := func() Report {
 		r := Report{counts: map[string]int{answered(200): 300, answered(202): delivered - 300, answered(503): 7}}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package canary looks for secrets in what people may read: logs, objects, metrics, what a Git service was told.
+// Package canary looks for secrets in what people may read: logs, objects, metrics, what a Git
+// service was told.
 package canary
 
 import (
@@ -14,13 +15,16 @@ import (
 	"sync"
 )
 
-// Shortest is how many bytes a secret must have to be looked for. Shorter ones are found by chance: "x", or an App's id.
+// Shortest is how many bytes a secret must have to be looked for. Shorter ones are found by chance:
+// "x", or an App's id.
 const Shortest = 12
 
-// head is how many bytes of a needle are compared first. Every form of a secret of Shortest bytes has them.
+// head is how many bytes of a needle are compared first. Every form of a secret of Shortest bytes
+// has them.
 const head = 8
 
-// Secrets are what must be told nowhere. The zero value knows none. Its methods may be called from any goroutine.
+// Secrets are what must be told nowhere. The zero value knows none. Its methods may be called from
+// any goroutine.
 type Secrets struct {
 	mu      sync.RWMutex
 	origins map[string][]string // by value
@@ -39,8 +43,8 @@ type Found struct {
 	Origins []string
 }
 
-// Add makes a value known that is kept at origin. Of a value with more than one line each line is a secret of its own, without
-// the boundaries of PEM; what is shorter than Shortest is left out.
+// Add makes a value known that is kept at origin. Of a value with more than one line each line is a
+// secret of its own, without the boundaries of PEM; what is shorter than Shortest is left out.
 func (s *Secrets) Add(value, origin string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,14 +112,15 @@ func inJSON(text string) string {
 	return string(data[1 : len(data)-1])
 }
 
-// quoted is a text as it stands between the quotes of %q, and of a string that the logger wrote, which leaves & and < alone.
+// quoted is a text as it stands between the quotes of %q, and of a string that the logger wrote,
+// which leaves & and < alone.
 func quoted(text string) string {
 	quoted := strconv.Quote(text)
 	return quoted[1 : len(quoted)-1]
 }
 
-// inside is the part of a longer text's base64 that depends on the value alone, when 0, 1 or 2 bytes more than a multiple of
-// three stand before it.
+// inside is the part of a longer text's base64 that depends on the value alone, when 0, 1 or 2
+// bytes more than a multiple of three stand before it.
 func inside(alphabet *base64.Encoding, value string, before int) string {
 	encoded := alphabet.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
 	from, to := (before*8+5)/6, (before+len(value))*8/6

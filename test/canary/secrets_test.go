@@ -47,7 +47,8 @@ func TestASecretIsFoundInEveryForm(t *testing.T) {
 	}
 }
 
-// A key is found by any of its lines; where it is kept is remembered, once; what is too short is not looked for.
+// A key is found by any of its lines; where it is kept is remembered, once; what is too short is
+// not looked for.
 func TestLinesAndShortValues(t *testing.T) {
 	var secrets canary.Secrets
 	const key = "-----BEGIN PRIVATE KEY-----\nfirst-line-of-the-key\nsecond-line-of-the-key\n-----END PRIVATE KEY-----\n"

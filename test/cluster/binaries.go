@@ -37,7 +37,8 @@ const (
 // binary is one program built from one of the modules below binariesDir.
 type binary struct {
 	name, group, pkg, ldflags string
-	// usual is how long two cores take to build it after those before it, with nothing in Go's cache.
+	// usual is how long two cores take to build it after those before it, with nothing in Go's
+	// cache.
 	usual time.Duration
 }
 

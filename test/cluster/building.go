@@ -48,13 +48,14 @@ func buildAll(ctx context.Context, progress io.Writer, root, dir string, todo []
 	return nil
 }
 
-// fetch has the go command download what a program is made of, while another one is compiled. Its build tells what fails.
+// fetch has the go command download what a program is made of, while another one is compiled. Its
+// build tells what fails.
 func fetch(ctx context.Context, root string, b binary) {
 	_ = exec.CommandContext(ctx, "go", "list", "-C", filepath.Join(root, binariesDir, b.group), "-deps", b.pkg).Run()
 }
 
-// left is how long building takes from now on, if those before todo[at] took before and that one has been built for now: as
-// much longer than usual as they took longer.
+// left is how long building takes from now on, if those before todo[at] took before and that one
+// has been built for now: as much longer than usual as they took longer.
 func left(todo []binary, at int, before, now time.Duration) time.Duration {
 	usual := func(list []binary) (sum time.Duration) {
 		for _, b := range list {

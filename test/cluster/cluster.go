@@ -25,7 +25,8 @@ type Options struct {
 	// Progress gets one line per binary that has to be built and one per step
 	// of the start. Nil discards them.
 	Progress io.Writer
-	// Wired puts a Wire in front of etcd, of Tekton's webhook, and of the API server as Tekton's processes see it.
+	// Wired puts a Wire in front of etcd, of Tekton's webhook, and of the API server as Tekton's
+	// processes see it.
 	Wired bool
 }
 
@@ -102,8 +103,8 @@ func (c *Cluster) Part(name string) *Part {
 	return part
 }
 
-// Wire is what leads to Etcd or TektonWebhook, or from Tekton's processes to APIServer. Without Options.Wired, or with another name, it
-// panics: that is a programming error.
+// Wire is what leads to Etcd or TektonWebhook, or from Tekton's processes to APIServer. Without
+// Options.Wired, or with another name, it panics: that is a programming error.
 func (c *Cluster) Wire(name string) *Wire {
 	wire, ok := c.wires[name]
 	if !ok {
@@ -115,8 +116,8 @@ func (c *Cluster) Wire(name string) *Wire {
 // Dir is the folder of the cluster; its logs are in Dir()/logs.
 func (c *Cluster) Dir() string { return c.dir }
 
-// AuditLog is the path of the API server's audit log: one JSON object of audit.k8s.io/v1 a line for every call of a
-// service account.
+// AuditLog is the path of the API server's audit log: one JSON object of audit.k8s.io/v1 a line for
+// every call of a service account.
 func (c *Cluster) AuditLog() string { return c.auditLog() }
 
 // prepare decides everything that can be decided before a process runs.

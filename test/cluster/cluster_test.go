@@ -57,7 +57,8 @@ func TestRunEndsAsItsAnnotationsSay(t *testing.T) {
 	}
 }
 
-// failedAt requires that the first step has the exit code that was asked for, and that the next one is skipped.
+// failedAt requires that the first step has the exit code that was asked for, and that the next one
+// is skipped.
 func failedAt(t *testing.T, taskRun *unstructured.Unstructured) {
 	t.Helper()
 	var got []any

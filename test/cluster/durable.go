@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// noFsync makes etcd answer a write before the disk has it: what the tests write has to outlive their processes only.
+// noFsync makes etcd answer a write before the disk has it: what the tests write has to outlive
+// their processes only.
 const noFsync = "--unsafe-no-fsync"
 
-// Durable restarts etcd so that it answers a write when the disk has it, as in production, and waits for the API server. Whoever
-// measures calls it, once what is only there to be there has been written.
+// Durable restarts etcd so that it answers a write when the disk has it, as in production, and
+// waits for the API server. Whoever measures calls it, once what is only there to be there has been
+// written.
 func (c *Cluster) Durable(ctx context.Context) error {
 	etcd := c.Part(Etcd)
 	if err := etcd.Kill(); err != nil {

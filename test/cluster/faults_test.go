@@ -81,7 +81,8 @@ func TestFaultsAreWhatTheServerSends(t *testing.T) {
 	}
 }
 
-// K19 is no Status: what a client makes of NotServed is what it makes of a kind that this API server does not know.
+// K19 is no Status: what a client makes of NotServed is what it makes of a kind that this API
+// server does not know.
 func TestNotServedIsWhatTheServerSends(t *testing.T) {
 	c, ctx := theCluster(t), within(t, time.Minute)
 	proxy, err := NewProxy(c)

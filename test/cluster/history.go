@@ -40,9 +40,10 @@ var (
 	errNoAnswer = errors.New("etcd answers with an error")
 )
 
-// History tells of every version of the objects of some custom resources ("<group>/<resource>") that is stored from now on, each once and
-// in the order of their resource versions. It asks etcd, not the API server: what was stored in the moment in which the API server is
-// killed is in no audit log, and a watch of the API server that begins again may leave versions out.
+// History tells of every version of the objects of some custom resources ("<group>/<resource>")
+// that is stored from now on, each once and in the order of their resource versions. It asks etcd,
+// not the API server: what was stored in the moment in which the API server is killed is in no
+// audit log, and a watch of the API server that begins again may leave versions out.
 type History struct {
 	etcd      string
 	resources []string
@@ -65,7 +66,8 @@ func follow(ctx context.Context, etcd string, resources []string, saw func(Versi
 	return nil, err
 }
 
-// Run tells of versions until ctx ends, also when etcd is away for a time. An error says that some were not told of.
+// Run tells of versions until ctx ends, also when etcd is away for a time. An error says that some
+// were not told of.
 func (h *History) Run(ctx context.Context) error {
 	for {
 		err := h.watch(ctx, func() error { return nil })
@@ -80,7 +82,8 @@ func (h *History) Run(ctx context.Context) error {
 	}
 }
 
-// answer is a message of etcd's Watch through its JSON gateway: numbers are strings there, bytes base64.
+// answer is a message of etcd's Watch through its JSON gateway: numbers are strings there, bytes
+// base64.
 type answer struct {
 	Result struct {
 		Header struct {
@@ -99,7 +102,8 @@ type answer struct {
 	} `json:"result"`
 }
 
-// watch tells of versions until etcd ends the answer. It calls begun when etcd has said where it begins.
+// watch tells of versions until etcd ends the answer. It calls begun when etcd has said where it
+// begins.
 func (h *History) watch(ctx context.Context, begun func() error) error {
 	first, last := slices.Min(h.resources), slices.Max(h.resources) // and what is in between, which tell leaves out
 	body, err := json.Marshal(map[string]any{"create_request": map[string]any{
@@ -152,7 +156,8 @@ func (h *History) read(stream io.Reader, begun func() error) error {
 	}
 }
 
-// tell tells of a version if it is of one of the resources: its key is "/registry/<group>/<resource>/<namespace>/<name>".
+// tell tells of a version if it is of one of the resources: its key is
+// "/registry/<group>/<resource>/<namespace>/<name>".
 func (h *History) tell(key string, revision int64, object []byte) {
 	for _, resource := range h.resources {
 		rest, ours := strings.CutPrefix(key, registry+resource+"/")

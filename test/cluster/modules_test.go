@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What is the same module in the same version is compiled once for all programs. Kubernetes keeps what it is made of itself.
+// What is the same module in the same version is compiled once for all programs. Kubernetes keeps
+// what it is made of itself.
 func TestProgramsAreMadeOfTheSameModules(t *testing.T) {
 	root, err := Root()
 	if err != nil {

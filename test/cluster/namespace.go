@@ -47,11 +47,12 @@ func (c *Cluster) DeleteNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// tokenSeconds is a day. A pod's token is valid for an hour, and its kubelet renews it; nothing does that here, and a campaign
-// takes longer.
+// tokenSeconds is a day. A pod's token is valid for an hour, and its kubelet renews it; nothing
+// does that here, and a campaign takes longer.
 const tokenSeconds = int64(24 * 60 * 60)
 
-// Token is a bearer token of a service account, as a pod of that account would have it, valid for tokenSeconds.
+// Token is a bearer token of a service account, as a pod of that account would have it, valid for
+// tokenSeconds.
 func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount string) (string, error) {
 	request := object("authentication.k8s.io/v1", "TokenRequest", "", serviceAccount)
 	request.Object["spec"] = map[string]any{"expirationSeconds": tokenSeconds}

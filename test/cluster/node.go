@@ -28,12 +28,14 @@ const nodeName = "test-node"
 const (
 	// nodeWorkers is how many pods are worked on at once.
 	nodeWorkers = 4
-	// retryMin and retryMax bound the time after which what the API server did not answer is tried again.
+	// retryMin and retryMax bound the time after which what the API server did not answer is tried
+	// again.
 	retryMin, retryMax = 50 * time.Millisecond, time.Second
 )
 
-// node plays the scheduler and the kubelet: it takes every pod, runs it, and ends it as its annotations say. A step that
-// fails is tried again until it works, so whatever is killed at that moment, pods go on afterwards.
+// node plays the scheduler and the kubelet: it takes every pod, runs it, and ends it as its
+// annotations say. A step that fails is tried again until it works, so whatever is killed at that
+// moment, pods go on afterwards.
 type node struct {
 	core  corev1client.CoreV1Interface
 	pods  cache.Store // as last seen, by namespace/name
@@ -95,7 +97,8 @@ func (n *node) stop() {
 	n.ended.Wait()
 }
 
-// follow keeps pods as they are until the watch ends. A client-go informer would wait for up to a minute after an outage.
+// follow keeps pods as they are until the watch ends. A client-go informer would wait for up to a
+// minute after an outage.
 func (n *node) follow(ctx context.Context) {
 	list, err := n.core.Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -71,7 +71,8 @@ func newCredentials(dir string) (*credentials, error) {
 	return c, nil
 }
 
-// SelfSigned makes a serving certificate that is its own authority, and its key, in PEM. It is good for the year before its end.
+// SelfSigned makes a serving certificate that is its own authority, and its key, in PEM. It is good
+// for the year before its end.
 func SelfSigned(name string, end time.Time) (certificate, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ends tells whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
+// ends reports whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
 func ends(pod *corev1.Pod) bool {
 	ofTaskRun := func(owner metav1.OwnerReference) bool { return owner.Kind == "TaskRun" }
 	return slices.ContainsFunc(pod.OwnerReferences, ofTaskRun) && pod.Annotations[HoldAnnotation] != "true"
@@ -42,8 +42,9 @@ func begun(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	return pod
 }
 
-// over is the pod when it has ended as its annotations say. As with Tekton's entrypoint, the message of a step tells when
-// it started, and the steps after one that failed are skipped with exit code 1.
+// over is the pod when it has ended as its annotations say. As with Tekton's entrypoint, the
+// message of a step tells when it started, and the steps after one that failed are skipped with
+// exit code 1.
 func over(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	status, code, failed := &pod.Status, exitCode(pod), false

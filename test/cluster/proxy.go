@@ -68,8 +68,9 @@ func NewProxyTo(config *rest.Config) (*Proxy, error) {
 	quiet := log.New(io.Discard, "", 0)
 	p.target = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		// HTTP/1.1 and of its own: the API server ends a whole HTTP/2 connection after a 401, and client-go's transports
-		// share theirs, so that calls of one test's clients were lost to another's.
+		// HTTP/1.1 and of its own: the API server ends a whole HTTP/2 connection after a 401, and
+		// client-go's transports share theirs, so that calls of one test's clients were lost to
+		// another's.
 		Transport:     &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: 100, IdleConnTimeout: 30 * time.Second},
 		FlushInterval: -1, // watches
 		ErrorLog:      quiet,

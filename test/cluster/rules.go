@@ -71,7 +71,8 @@ func Answer(code int, status metav1.Status) Action {
 // faults.go.
 func Fault(status metav1.Status) Action { return Answer(int(status.Code), status) }
 
-// NotServed is K19: the answer of an API server that does not serve the kind or the version. It is no Status.
+// NotServed is K19: the answer of an API server that does not serve the kind or the version. It is
+// no Status.
 func NotServed() Action {
 	return text(http.StatusNotFound, "text/plain; charset=utf-8", "404 page not found\n")
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What goes through a wire arrives, both ways, until it is cut: then open connections end, and new ones are not answered.
+// What goes through a wire arrives, both ways, until it is cut: then open connections end, and new
+// ones are not answered.
 func TestAWireIsCutAndRestored(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", loopback(0))

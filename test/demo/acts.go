@@ -57,7 +57,8 @@ func (s *stage) webhookDies(ctx context.Context) error {
 	return s.ends(ctx, sha, "survives", "success", "")
 }
 
-// holdFirstPatch holds the first patch of a PipelineRun at each controller's proxy until the channel is closed.
+// holdFirstPatch holds the first patch of a PipelineRun at each controller's proxy until the
+// channel is closed.
 func (s *stage) holdFirstPatch() (chan struct{}, func()) {
 	dead := make(chan struct{})
 	var lifts []func()
@@ -88,7 +89,8 @@ func (s *stage) patches(status int) int {
 	return n
 }
 
-// refused waits for refused patches and shows the API server's words as the event's condition holds them.
+// refused waits for refused patches and shows the API server's words as the event's condition holds
+// them.
 func (s *stage) refused(ctx context.Context, event string) error {
 	shown := 0
 	return s.until(ctx, fmt.Sprintf("the patch is refused %d times", refusals), func() (bool, error) {
@@ -158,7 +160,8 @@ func (s *stage) taskFails(ctx context.Context) error {
 	return s.ends(ctx, sha, "fails", s.git.failed, "build")
 }
 
-// ends waits for the check's end, shows it and the service's log of every write of it, and verifies both.
+// ends waits for the check's end, shows it and the service's log of every write of it, and verifies
+// both.
 func (s *stage) ends(ctx context.Context, sha, pipeline, state, words string) error {
 	name := "Pipelines as Code CI / " + pipeline
 	var shown verdict

@@ -16,7 +16,8 @@ import (
 	"unsafe"
 )
 
-// standIn is a go that builds and runs, in the demo's place, a program that waits for Ctrl-C and then ends with 0.
+// standIn is a go that builds and runs, in the demo's place, a program that waits for Ctrl-C and
+// then ends with 0.
 const standIn = `#!/bin/sh
 program=$PWD/dist/program
 mkdir -p dist
@@ -28,7 +29,8 @@ run) exec "$program" ;;
 esac
 `
 
-// Ctrl-C in a terminal reaches every process of the foreground group: make must not be one of them, for it fails then.
+// Ctrl-C in a terminal reaches every process of the foreground group: make must not be one of them,
+// for it fails then.
 func TestMakeEndsQuietlyWithWhatCtrlCEnds(t *testing.T) {
 	makefile, err := filepath.Abs("../../Makefile")
 	if err != nil {
@@ -52,8 +54,8 @@ func TestMakeEndsQuietlyWithWhatCtrlCEnds(t *testing.T) {
 	}
 }
 
-// interrupted runs a command in a terminal of its own, presses Ctrl-C once it has said a word, and returns what it says
-// then and how it ends.
+// interrupted runs a command in a terminal of its own, presses Ctrl-C once it has said a word, and
+// returns what it says then and how it ends.
 func interrupted(command *exec.Cmd, word string) (string, error) {
 	screen, terminal, err := openTerminal()
 	if err != nil {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows Plumbline's main job on a real Kubernetes and a real Tekton: three pushes to a GitHub become three
-// truthful checks, or three changes of a GitLab's merge request three truthful commit statuses (-provider=gitlab), one of
-// them while the cluster's admission webhook is dead. It exits 0 only if all three end as announced.
+// Command demo shows Plumbline's main job on a real Kubernetes and a real Tekton: three pushes to a
+// GitHub become three truthful checks, or three changes of a GitLab's merge request three truthful
+// commit statuses (-provider=gitlab), one of them while the cluster's admission webhook is dead. It
+// exits 0 only if all three end as announced.
 package main
 
 import (

@@ -34,7 +34,8 @@ type gitService struct {
 	check, checks, failed string
 	// mark is the annotation of a PipelineRun that tells of its check.
 	mark string
-	// create makes the repository and says what an installation, a Repository and its Secret (if any) need to know of it.
+	// create makes the repository and says what an installation, a Repository and its Secret (if
+	// any) need to know of it.
 	create func(*installation.Options) (pacv1alpha1.RepositorySpec, map[string]string)
 	// change commits and delivers the event, and returns what it was answered with.
 	change  func(ctx context.Context, receiver string, c forge.Change) (sha string, status int, body []byte, err error)
@@ -80,7 +81,8 @@ func onGitHub() *gitService {
 	}
 }
 
-// onGitLab commits to the branch of one merge request, which the first event opens and the others update.
+// onGitLab commits to the branch of one merge request, which the first event opens and the others
+// update.
 func onGitLab() *gitService {
 	const project, branch, author = "acme/team/app", "topic", "dev"
 	lab := gitlab.New(gitlab.Options{})

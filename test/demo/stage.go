@@ -38,8 +38,8 @@ type stage struct {
 	begin       time.Time // of the act that plays
 }
 
-// open starts the cluster and the forge, installs config/ and starts the replicas. What it started is in the stage
-// even when it fails.
+// open starts the cluster and the forge, installs config/ and starts the replicas. What it started
+// is in the stage even when it fails.
 func open(ctx context.Context, dir string, git *gitService) (*stage, error) {
 	s := &stage{git: git}
 	fmt.Println("Starting etcd, Kubernetes and Tekton on loopback ports")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dependencies holds the rules about what may depend on what that an import list alone does not show.
+// Package dependencies holds the rules about what may depend on what that an import list alone does
+// not show.
 package dependencies
 
 import (
@@ -48,20 +49,20 @@ func TestDependencyDirection(t *testing.T) {
 		never         []string
 	}{
 		{"no receiver runs under leases or creates PipelineRuns", module + "cmd/receiver",
-			append([]string{"knative.dev/pkg/injection/sharedmain", module + "pkg/leadership", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
+			append([]string{"knative.dev/pkg/injection/sharedmain", module + "pkg/runtime/leaderelection", "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"}, reconcilers...)},
 		{"the receiver's package knows no Git service and reconciles nothing", module + "pkg/receiver", []string{controller, github, gitlab, module + "pkg/provider/github", module + "pkg/provider/gitlab"}},
-		{"the planner knows no Git service, no reconciler and nothing that asks the API server", module + "pkg/plan", append([]string{controller, github, gitlab, module + "pkg/kept", module + "pkg/openevents", module + "pkg/credentials", module + "pkg/attempt"}, reconcilers...)},
+		{"the planner knows no Git service, no reconciler and nothing that asks the API server", module + "pkg/plan", append([]string{controller, github, gitlab, module + "pkg/store/plans", module + "pkg/store/gitevents", module + "pkg/credentials", module + "pkg/reconciler/gitevent/attempt"}, reconcilers...)},
 		{"the gitevent reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/gitevent", []string{github, gitlab, reconcilers[1], reconcilers[2]}},
 		{"the repository reconciler knows no Git service and no other reconciler", module + "pkg/reconciler/repository", []string{github, gitlab, reconcilers[0], reconcilers[2]}},
 		{"the sweep knows no Git service and no other reconciler", module + "pkg/reconciler/sweep", []string{github, gitlab, reconcilers[0], reconcilers[1]}},
 		{"the command line plans without a reconciler", module + "cmd/plumb", append([]string{controller}, reconcilers...)},
 		{"an error means what it means without a controller", module + "pkg/fault", []string{controller, "k8s.io/client-go/tools/cache"}},
-		{"the fair queue knows no controller", module + "pkg/turns", []string{controller}},
+		{"the fair queue knows no controller", module + "pkg/flowcontrol/fairqueue", []string{controller}},
 		{"a Git service knows no controller", module + "pkg/provider/github", []string{controller}},
-		{"matching knows no controller, no Git service and no file", module + "pkg/match", []string{controller, module + "pkg/provider", module + "pkg/resolve"}},
-		{"expressions know nothing of ours but globs and faults", module + "pkg/expression", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/match"}},
-		{"access knows no Git service", module + "pkg/access", []string{module + "pkg/provider"}},
-		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/resolve"}, reconcilers...)},
+		{"matching knows no controller, no Git service and no file", module + "pkg/pipeline/match", []string{controller, module + "pkg/provider", module + "pkg/pipeline/resolve"}},
+		{"expressions know nothing of ours but globs and faults", module + "pkg/pipeline/cel", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/pipeline/match"}},
+		{"access knows no Git service", module + "pkg/authz/rules", []string{module + "pkg/provider"}},
+		{"the verdict knows no Git service and no reconciler", module + "pkg/status", append([]string{module + "pkg/provider", module + "pkg/pipeline/resolve"}, reconcilers...)},
 		{"the kinds depend on nothing of ours but themselves", module + "pkg/apis/plumbline/v1alpha1", []string{module + "pkg/fault", module + "pkg/status"}},
 	}
 	all := reachable(t)

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Resolver answers every question for an A record with the next of the addresses, the last one for ever.
+// Resolver answers every question for an A record with the next of the addresses, the last one for
+// ever.
 func Resolver(addresses ...string) *net.Resolver {
 	var asked atomic.Int32
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {

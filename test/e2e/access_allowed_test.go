@@ -24,7 +24,8 @@ func TestPullRequestsAndTagsRun(t *testing.T) {
 	w.invariants()
 }
 
-// Every action of a pull request that brings something to run starts one run of the pull request's head of that moment.
+// Every action of a pull request that brings something to run starts one run of the pull request's
+// head of that moment.
 func actionsRun(t *testing.T, w *world) {
 	w.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 	first := w.git.commit("topic", forge.Change{Files: map[string]string{"a": "1"}})

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// forkPull opens a pull request of a user from a fork of the user's own. The fork and the base both have a pipeline
-// "pr" for pull requests.
+// forkPull opens a pull request of a user from a fork of the user's own. The fork and the base both
+// have a pipeline "pr" for pull requests.
 func (w *world) forkPull(user string) (number int, sha string) {
 	w.t.Helper()
 	files := map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}
@@ -46,8 +46,9 @@ func (w *world) recordOf(d delivery) v1alpha1.GitEvent {
 	return v1alpha1.GitEvent{}
 }
 
-// A fork's pull request by a stranger creates no PipelineRun and no secret while the service limits the whole installation, which stops
-// every call for minutes: the event waits and the commit hears nothing.
+// A fork's pull request by a stranger creates no PipelineRun and no secret while the service limits
+// the whole installation, which stops every call for minutes: the event waits and the commit hears
+// nothing.
 func TestStrangerNeverRunsWhileLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
@@ -99,8 +100,8 @@ func (w *world) nothingRan() {
 	}
 }
 
-// B6: while the access look-up fails, nothing is decided: no run, no "Pending approval", no failure. When it works again
-// a writer's pull request runs and a stranger's waits for approval.
+// B6: while the access look-up fails, nothing is decided: no run, no "Pending approval", no
+// failure. When it works again a writer's pull request runs and a stranger's waits for approval.
 func TestB6AccessLookupFails(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, waitsToKnowWhoMay)

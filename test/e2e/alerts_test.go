@@ -30,8 +30,9 @@ type condition struct {
 	prepare func(w *world)
 }
 
-// Every alert of config/monitoring has a condition that is made to happen, which the metrics of its expression show;
-// and every metric that alerts and the dashboard read is on the page of a real receiver, controller or API server.
+// Every alert of config/monitoring has a condition that is made to happen, which the metrics of its
+// expression show; and every metric that alerts and the dashboard read is on the page of a real
+// receiver, controller or API server.
 func TestAlertsSeeTheirConditions(t *testing.T) {
 	t.Parallel()
 	queries := monitoring(t)
@@ -78,7 +79,8 @@ func TestAlertsSeeTheirConditions(t *testing.T) {
 	}
 }
 
-// firstConditions are those of make test: one for each of what alerts read, which are receiver, controller, API server and their absence.
+// firstConditions are those of make test: one for each of what alerts read, which are receiver,
+// controller, API server and their absence.
 func firstConditions() []string {
 	return []string{
 		"the API server refuses what a receiver writes", "signatures are wrong and the API server is slow",
@@ -199,7 +201,8 @@ func (w *world) refusesRecords() {
 	w.deliver(delivery, http.StatusServiceUnavailable)
 }
 
-// strangersAndSlowness makes one delivery fail its verification and another take longer than the alert allows.
+// strangersAndSlowness makes one delivery fail its verification and another take longer than the
+// alert allows.
 func (w *world) strangersAndSlowness() {
 	_, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("slow", "push")})
 	_, body := partsOf(delivery)
@@ -211,8 +214,8 @@ func (w *world) strangersAndSlowness() {
 	w.deliver(delivery, http.StatusAccepted)
 }
 
-// webhookIsDown puts two webhooks in front of the world's PipelineRuns, at an address where nothing listens: one has to
-// be asked, the other only if it answers.
+// webhookIsDown puts two webhooks in front of the world's PipelineRuns, at an address where nothing
+// listens: one has to be asked, the other only if it answers.
 func (w *world) webhookIsDown() {
 	port, err := shared.cluster.FreePort()
 	w.must(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// declines waits until a comment is settled, and requires that it started nothing, with a sentence that has the words.
+// declines waits until a comment is settled, and requires that it started nothing, with a sentence
+// that has the words.
 func (w *world) declines(d delivery, words ...string) {
 	w.t.Helper()
 	w.disposed(d, v1alpha1.DispositionIgnored, "NotApproved")
@@ -22,8 +23,9 @@ func (w *world) declines(d delivery, words ...string) {
 	}
 }
 
-// S21, S24: a stranger's pull request runs once somebody else who may write has approved its commit, by comments that name it or not. The
-// check that asked for it ends, and what is pushed later waits again.
+// S21, S24: a stranger's pull request runs once somebody else who may write has approved its
+// commit, by comments that name it or not. The check that asked for it ends, and what is pushed
+// later waits again.
 func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -74,8 +76,8 @@ func TestS21AnApprovalRunsOneCommit(t *testing.T) {
 	})
 }
 
-// S21: a head that moves after the comment does not run, whichever delivery comes first; and neither does the one that was commented on,
-// which is not the head any more.
+// S21: a head that moves after the comment does not run, whichever delivery comes first; and
+// neither does the one that was commented on, which is not the head any more.
 func TestS21AHeadThatMovesIsNotApproved(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {

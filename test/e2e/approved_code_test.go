@@ -27,8 +27,9 @@ func keyed(definition string) string {
 	return strings.Replace(definition, "  params:\n", "  params:\n    - name: key\n      value: \"{{ key }}\"\n", 1)
 }
 
-// S23: the run of a stranger's approved commit has the definitions of the default branch, Tekton's default ServiceAccount, no secret
-// param, a token that reads or none, and a label that says whose code it is. What the Repository gives it, it has.
+// S23: the run of a stranger's approved commit has the definitions of the default branch, Tekton's
+// default ServiceAccount, no secret param, a token that reads or none, and a label that says whose
+// code it is. What the Repository gives it, it has.
 func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -80,8 +81,9 @@ func TestS23WhatApprovedCodeMayDo(t *testing.T) {
 	})
 }
 
-// readsOrNothing requires that what the pods of the run "pr" find reads the repository and cannot say that the commit is good. On GitLab,
-// where the token is the Repository's own, they find nothing.
+// readsOrNothing requires that what the pods of the run "pr" find reads the repository and cannot
+// say that the commit is good. On GitLab, where the token is the Repository's own, they find
+// nothing.
 func (w *world) readsOrNothing(event *v1alpha1.GitEvent, sha string) {
 	w.t.Helper()
 	name := runOf(event, "pr")
@@ -98,7 +100,8 @@ func (w *world) readsOrNothing(event *v1alpha1.GitEvent, sha string) {
 	if got := w.asRun(http.MethodGet, "repos/"+repoName, token, ""); got != http.StatusOK {
 		w.t.Errorf("reading the repository with the run's token: %d, want 200", got)
 	}
-	// The external id is the run's, which will succeed: what is refused here breaks no invariant about what was written.
+	// The external id is the run's, which will succeed: what is refused here breaks no invariant
+	// about what was written.
 	verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"external_id":%q,"status":"completed","conclusion":"success"}`, checkName("pr"), sha, name)
 	if got := w.asRun(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict); got != http.StatusForbidden || len(w.git.checks(sha)) != checks {
 		w.t.Errorf("a successful check by the run's token: %d and %d checks more, want 403 and none", got, len(w.git.checks(sha))-checks)

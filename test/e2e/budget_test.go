@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record no more than a budget each,
-// whatever comes; the Repository says so; another one's deliveries are recorded. When the events end, so does the refusal.
+// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record no
+// more than a budget each, whatever comes; the Repository says so; another one's deliveries are
+// recorded. When the events end, so does the refusal.
 func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
@@ -37,12 +38,13 @@ func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
 			t.Fatalf("answered %d %s", status, answer)
 		}
 	}
-	// One that the other has created counts when the watch shows it; a receiver alone keeps to the budget.
+	// One that the other has created counts when the watch shows it; a receiver alone keeps to the
+	// budget.
 	if events, payloads := w.stored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
 		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
 	}
-	w.conditioned(pacv1alpha1.RepositoryBudget, "False "+budget.ReasonRepository, "")
-	if n := w.counted(w.receivers[0], "unavailable", budget.ReasonRepository) + w.counted(w.receivers[1], "unavailable", budget.ReasonRepository); n != len(refused) {
+	w.conditioned(pacv1alpha1.RepositoryBudget, "False "+quota.ReasonRepository, "")
+	if n := w.counted(w.receivers[0], "unavailable", quota.ReasonRepository) + w.counted(w.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
 		t.Errorf("%d refusals are counted of %d", n, len(refused))
 	}
 	w.deliver(recorded[0], http.StatusAccepted) // a copy needs no room
@@ -70,8 +72,9 @@ func (w *world) second() delivery {
 	return w.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
 }
 
-// S35: whoever has seen a delivery sends its body and signature again under ids of their own, to another receiver, while it
-// runs and when it has ended: that starts nothing. The same push made again is another event, as every push is.
+// S35: whoever has seen a delivery sends its body and signature again under ids of their own, to
+// another receiver, while it runs and when it has ended: that starts nothing. The same push made
+// again is another event, as every push is.
 func TestS35AReplayUnderAnotherIDStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 2, controllers: 1})

@@ -14,21 +14,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// kubeBudget is how many calls to Kubernetes one push with one pipeline may cost the receiver and the controller on a quiet
-// installation, from its delivery to its settled event: 14, and two more if the start of its run is reported apart from the end.
+// kubeBudget is how many calls to Kubernetes one push with one pipeline may cost the receiver and
+// the controller on a quiet installation, from its delivery to its settled event: 14, and two more
+// if the start of its run is reported apart from the end.
 const kubeBudget = 16
 
-// counted is how many pushes are counted together: what comes late for one push is counted with the next.
+// counted is how many pushes are counted together: what comes late for one push is counted with the
+// next.
 const counted = 4
 
 // gitBudget is the same at a Git service, when its definitions have not changed.
 //
-// GitHub: pull requests of the commit 1, where .tekton is 1, the run's token 1 and its end 1, its check 2. GitLab: project and branch,
-// which confirm the delivery, 2, merge requests of the commit 1, where .tekton is 1, and two reports, before each of which the statuses
-// of the commit are read, 4.
+// GitHub: pull requests of the commit 1, where .tekton is 1, the run's token 1 and its end 1, its
+// check 2. GitLab: project and branch, which confirm the delivery, 2, merge requests of the commit
+// 1, where .tekton is 1, and two reports, before each of which the statuses of the commit are read,
+// 4.
 func gitBudget(k kind) int {
 	if k == gitLab {
 		return 8
@@ -36,8 +39,9 @@ func gitBudget(k kind) int {
 	return 6
 }
 
-// A push with one pipeline costs no more calls than twice its budget: whether two changes of a run wake the controller once or twice is a
-// matter of milliseconds, and calls are repeated on a slow machine.
+// A push with one pipeline costs no more calls than twice its budget: whether two changes of a run
+// wake the controller once or twice is a matter of milliseconds, and calls are repeated on a slow
+// machine.
 func TestAPushKeepsToItsBudgetOfCalls(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -67,7 +71,8 @@ func TestAPushKeepsToItsBudgetOfCalls(t *testing.T) {
 	})
 }
 
-// costs pushes a commit with one pipeline, waits until its event is settled, and returns that event's name.
+// costs pushes a commit with one pipeline, waits until its event is settled, and returns that
+// event's name.
 func (w *world) costs(t *testing.T) string {
 	t.Helper()
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
@@ -88,8 +93,8 @@ func (w *world) auditFromNow() *os.File {
 	return log
 }
 
-// callsIn counts the calls of the world's processes in an audit log that are made for the named events, by process, verb and
-// resource.
+// callsIn counts the calls of the world's processes in an audit log that are made for the named
+// events, by process, verb and resource.
 func (w *world) callsIn(log io.Reader, names map[string]bool) map[string]int {
 	w.t.Helper()
 	items := map[string]int{}
@@ -117,7 +122,7 @@ func (w *world) callsIn(log io.Reader, names map[string]bool) map[string]int {
 	return items
 }
 
-// aboutOne tells whether a name is an event's, or that of the page with its tombstone.
+// aboutOne reports whether a name is an event's, or that of the page with its tombstone.
 func aboutOne(names map[string]bool, name string) bool {
 	for event := range names {
 		if name == event || name == tombstone.PageOf(event) {
@@ -127,7 +132,8 @@ func aboutOne(names map[string]bool, name string) bool {
 	return false
 }
 
-// forEvents tells whether a call is made for an event. Those that are not have a rate of their own, however many events there are.
+// forEvents reports whether a call is made for an event. Those that are not have a rate of their
+// own, however many events there are.
 func forEvents(call auditEvent, userAgent string) bool {
 	ref := call.ObjectRef
 	switch {

@@ -22,15 +22,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/test/canary"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// S32: no secret of a scenario is told anywhere. Every Secret of the cluster is watched from the beginning, so that values
-// which are replaced or deleted are known too; each world adds what is kept elsewhere when it ends (GitHub's tokens, those of
-// the processes' accounts) and looks through all that people may read. At the end of the suite every log is read once more.
+// S32: no secret of a scenario is told anywhere. Every Secret of the cluster is watched from the
+// beginning, so that values which are replaced or deleted are known too; each world adds what is
+// kept elsewhere when it ends (GitHub's tokens, those of the processes' accounts) and looks through
+// all that people may read. At the end of the suite every log is read once more.
 
 // notSecret are keys of Secrets whose values may be told.
 var notSecret = map[string]bool{".gitconfig": true, "github-application-id": true, corev1.ServiceAccountRootCAKey: true, corev1.TLSCertKey: true}
@@ -66,7 +67,8 @@ func learnSecret(known *canary.Secrets, secret *corev1.Secret) {
 	}
 }
 
-// readable is what people may read, by place. What is there only for a while is added before it goes.
+// readable is what people may read, by place. What is there only for a while is added before it
+// goes.
 type readable struct {
 	mu    sync.Mutex
 	texts map[string]string
@@ -107,8 +109,8 @@ func (w *world) tellsNoSecret() {
 
 const aPipelineRun = "PipelineRuns"
 
-// placedOnPurpose tells the Secrets that the world's Repositories name as params: PaC's contract is that an author places their
-// values into a PipelineRun. They may be told there and nowhere else.
+// placedOnPurpose tells the Secrets that the world's Repositories name as params: PaC's contract is
+// that an author places their values into a PipelineRun. They may be told there and nowhere else.
 func (w *world) placedOnPurpose() func(origin string) bool {
 	w.t.Helper()
 	list, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).List(w.ctx, metav1.ListOptions{})
@@ -219,7 +221,8 @@ func (w *world) readObjects() {
 	}
 }
 
-// readMetrics adds the page of a process that is about to end, if it answers: a scenario may have paused or killed it.
+// readMetrics adds the page of a process that is about to end, if it answers: a scenario may have
+// paused or killed it.
 func (w *world) readMetrics(process *installation.Process) {
 	if !process.Running() {
 		return
@@ -246,8 +249,8 @@ func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)
 	return failed
 }
 
-// auditLogs reads the logs of all scenarios once more, with all that is known of secrets at the end: what processes said as
-// they ended, and of other worlds.
+// auditLogs reads the logs of all scenarios once more, with all that is known of secrets at the
+// end: what processes said as they ended, and of other worlds.
 func auditLogs(c *cluster.Cluster) error {
 	var told error
 	logs := 0

@@ -17,8 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A Repository is deleted, and others name its URL: for a day it is kept for it, nobody is served, and they are told so.
-// Made again it has its URL as before. After the day exactly one of the others has it, and gets its events.
+// A Repository is deleted, and others name its URL: for a day it is kept for it, nobody is served,
+// and they are told so. Made again it has its URL as before. After the day exactly one of the
+// others has it, and gets its events.
 func TestADeletedRepositoryKeepsItsURLForADay(t *testing.T) {
 	t.Parallel()
 	// Three controllers share the Repositories among them.
@@ -119,8 +120,8 @@ func (w *world) loses(namespace, name string, words ...string) {
 	})
 }
 
-// oneOwns waits until one of the Repositories of a name owns the URL by its condition and by its claim, and the others
-// are told that it does.
+// oneOwns waits until one of the Repositories of a name owns the URL by its condition and by its
+// claim, and the others are told that it does.
 func (w *world) oneOwns(name, url string, namespaces ...string) (owner string) {
 	w.t.Helper()
 	w.eventually(afterFault, "one of "+strings.Join(namespaces, ", ")+" owns "+url, func() error {

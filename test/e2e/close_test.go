@@ -33,7 +33,8 @@ func (w *world) closes(number int, merge bool) delivery {
 	return w.git.pulled(number, "closed")
 }
 
-// topic pushes a branch with a pipeline for pull requests that does not end by itself, and opens a pull request of it.
+// topic pushes a branch with a pipeline for pull requests that does not end by itself, and opens a
+// pull request of it.
 func (w *world) topic(branch string) (number int, sha string) {
 	w.t.Helper()
 	if w.git.tip("main") == "" {
@@ -46,8 +47,9 @@ func (w *world) topic(branch string) (number int, sha string) {
 	return w.git.open("", branch, "dev"), sha
 }
 
-// Issue 14, item 5: a pull request that is closed or merged ends its runs, those of its labels too, and what is delivered later although
-// it happened before starts nothing. Runs of pushes and of other pull requests go on; opened again, the pull request runs.
+// Issue 14, item 5: a pull request that is closed or merged ends its runs, those of its labels too,
+// and what is delivered later although it happened before starts nothing. Runs of pushes and of
+// other pull requests go on; opened again, the pull request runs.
 func TestAClosedPullRequestEndsItsRuns(t *testing.T) {
 	t.Parallel()
 	for name, merge := range map[string]bool{"closed": false, "merged": true} {
@@ -135,8 +137,8 @@ func (w *world) runsAgain(number int, sha string) {
 	w.checkReaches(sha, checkName("pr"), "success", soon)
 }
 
-// D5: the patch that cancels the run of a pull request that was closed is held until the run has ended by itself. Tekton refuses it
-// then: the check says how the run ended.
+// D5: the patch that cancels the run of a pull request that was closed is held until the run has
+// ended by itself. Tekton refuses it then: the check says how the run ended.
 func TestD5ARunEndsBeforeItIsToldTo(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

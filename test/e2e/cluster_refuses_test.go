@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// C6: while a right of the controller's is missing, the check is queued and says so, the Repository's condition names what is missing in
-// the API server's words and what to do about it, and the creation is tried again slowly. Once it is mended, the run starts by itself.
+// C6: while a right of the controller's is missing, the check is queued and says so, the
+// Repository's condition names what is missing in the API server's words and what to do about it,
+// and the creation is tried again slowly. Once it is mended, the run starts by itself.
 func TestC6WhatAnAdministratorHasToMend(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1})
@@ -48,7 +49,8 @@ func TestC6WhatAnAdministratorHasToMend(t *testing.T) {
 	w.invariants()
 }
 
-// triedSlowly waits for three attempts and requires that they keep their distance. Waits end at whole seconds.
+// triedSlowly waits for three attempts and requires that they keep their distance. Waits end at
+// whole seconds.
 func (w *world) triedSlowly(call string) {
 	w.t.Helper()
 	var attempts []cluster.Call
@@ -89,7 +91,8 @@ func (w *world) withoutRight(group, resource, verb string) (mend func()) {
 	}
 }
 
-// may waits until the API server says whether the controller may do something in the Repository's namespace.
+// may waits until the API server says whether the controller may do something in the Repository's
+// namespace.
 func (w *world) may(group, resource, verb string, want bool) {
 	w.t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

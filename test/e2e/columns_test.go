@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// `kubectl get gitevents` tells events apart: where they are from and what became of them, in the words of
-// TestOutcome of pkg/status. What it prints is the Table that the API server makes.
+// `kubectl get gitevents` tells events apart: where they are from and what became of them, in the
+// words of TestOutcome of pkg/status. What it prints is the Table that the API server makes.
 func TestTheListOfEventsTellsWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -57,7 +57,8 @@ func TestTheListOfEventsTellsWhatBecameOfThem(t *testing.T) {
 // row is what the list shows of an event without being asked for more, by the column's name.
 type row map[string]string
 
-// listed are the rows by commit. It requires the columns: those shown always, and those of `-o wide`.
+// listed are the rows by commit. It requires the columns: those shown always, and those of `-o
+// wide`.
 func (w *world) listed() map[string]row {
 	w.t.Helper()
 	data, err := w.Plumbline.PlumblineV1alpha1().RESTClient().Get().Namespace(w.Namespace).Resource("gitevents").

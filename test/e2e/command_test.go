@@ -40,7 +40,8 @@ func (w *world) commanded(number int, user, body string) v1alpha1.GitEvent {
 	return w.settledOf(d)
 }
 
-// ran are the runs of an event by pipeline, each with the event type and the param "version" that its PipelineRun has.
+// ran are the runs of an event by pipeline, each with the event type and the param "version" that
+// its PipelineRun has.
 func (w *world) ran(event v1alpha1.GitEvent) string {
 	w.t.Helper()
 	var all []string
@@ -141,8 +142,9 @@ func TestCommandsStartPipelines(t *testing.T) {
 	})
 }
 
-// strangersCommand requires that a stranger's command costs two calls, none of them for .tekton, and leaves nothing (S17): one for the
-// right to write, and one for whether there is an OWNERS file.
+// strangersCommand requires that a stranger's command costs two calls, none of them for .tekton,
+// and leaves nothing (S17): one for the right to write, and one for whether there is an OWNERS
+// file.
 func (w *world) strangersCommand(number int, name string) {
 	w.t.Helper()
 	before := len(w.git.log().requests)

@@ -18,9 +18,10 @@ func pends(definition string) string {
 	return strings.Replace(definition, "\nspec:\n", "\nspec:\n  status: PipelineRunPending\n", 1)
 }
 
-// F13, as docs/adr/0041 has it: a run that something else keeps pending has its slot, its check is queued, and nobody but who keeps it lets it
-// go. When it is let go it runs; another one, that is still kept, is ended by a command. F11: what waits for the slot is cancelled when its
-// pull request is closed.
+// F13, as docs/adr/0041 has it: a run that something else keeps pending has its slot, its check is
+// queued, and nobody but who keeps it lets it go. When it is let go it runs; another one, that is
+// still kept, is ended by a command. F11: what waits for the slot is cancelled when its pull
+// request is closed.
 func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

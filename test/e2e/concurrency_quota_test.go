@@ -20,8 +20,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// Issue 15, item 1: a quota that refuses the create is a wait, in which the run keeps its slot; the check never says failure. A global limit
-// is that of all that have none, and so are its changes (F9).
+// Issue 15, item 1: a quota that refuses the create is a wait, in which the run keeps its slot; the
+// check never says failure. A global limit is that of all that have none, and so are its changes
+// (F9).
 func TestAQuotaKeepsTheSlot(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, keepsTheSlot)
@@ -75,8 +76,9 @@ func (w *world) quota(most string) {
 	})
 }
 
-// globalLimitChanges has four runs wait for the one slot that the global Repository allows. F3: a run that is over has none, although its end
-// cannot be reported. F9: a higher limit starts one more, and without one all start.
+// globalLimitChanges has four runs wait for the one slot that the global Repository allows. F3: a
+// run that is over has none, although its end cannot be reported. F9: a higher limit starts one
+// more, and without one all start.
 func (w *world) globalLimitChanges() {
 	w.t.Helper()
 	files := map[string]string{}
@@ -140,8 +142,8 @@ func (w *world) another(namespace string) {
 	other.checkReaches(sha, checkName("other"), "success", afterFault)
 }
 
-// The schema refuses limits that are none. F4: another Repository of the namespace does not wait. F10: what waits for a slot of a Repository that
-// is deleted is cancelled with the reason.
+// The schema refuses limits that are none. F4: another Repository of the namespace does not wait.
+// F10: what waits for a slot of a Repository that is deleted is cancelled with the reason.
 func TestALimitOfADeletedRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

@@ -94,7 +94,8 @@ func (s *spectator) saw(change watch.EventType, run *pipelinev1.PipelineRun) {
 	s.most = max(s.most, len(s.running))
 }
 
-// look returns the most that ran at once since the last look, those that run, and in which order runs were created.
+// look returns the most that ran at once since the last look, those that run, and in which order
+// runs were created.
 func (s *spectator) look() (most int, running, order []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +123,9 @@ func (w *world) one(s *spectator, before map[string]bool) {
 	w.must(w.Cluster.Release(w.ctx, w.ci, name))
 }
 
-// Issue 15, item 1: never more run than the limit, at any resource version, whoever is killed and however the limit changes; first come,
-// first served, those of one event by name; each runs once, and nobody waits for ever.
+// Issue 15, item 1: never more run than the limit, at any resource version, whoever is killed and
+// however the limit changes; first come, first served, those of one event by name; each runs once,
+// and nobody waits for ever.
 func TestRunsWaitForASlot(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2}, waitForASlot)

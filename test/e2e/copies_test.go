@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
@@ -38,14 +38,14 @@ func (w *world) copyIn() (shard, id string) {
 	return webhooksecret.ShardName(webhooksecret.ShardOf(id)), id
 }
 
-// forNoEvent tells whether a controller made the call to copy webhook secrets or to look for missed deliveries: no event waits
-// for either.
+// forNoEvent reports whether a controller made the call to copy webhook secrets or to look for
+// missed deliveries: no event waits for either.
 func forNoEvent(c cluster.Call) bool {
 	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries") || strings.HasSuffix(c.UserAgent, "/webhooks")
 }
 
-// knows waits, S31's time at most, until the receivers know these values of the webhook's secret; empty is none. Wrong deliveries
-// make it quick: without them the Secret is read every 20 s.
+// knows waits, S31's time at most, until the receivers know these values of the webhook's secret;
+// empty is none. Wrong deliveries make it quick: without them the Secret is read every 20 s.
 func (w *world) knows(current, previous string) {
 	w.t.Helper()
 	w.eventually(soon, "the webhook's secret is copied", func() error {
@@ -90,9 +90,9 @@ func (w *world) guess(receiver *installation.Process) (a answered) {
 	return a
 }
 
-// S31: an installation and a team come with the Secrets that they had with PaC, and nothing else. The receiver may read none of
-// them, and is ready when the controllers have copied what it needs. A rotation takes effect within 30 s, and what is copied
-// serves while no controller runs.
+// S31: an installation and a team come with the Secrets that they had with PaC, and nothing else.
+// The receiver may read none of them, and is ready when the controllers have copied what it needs.
+// A rotation takes effect within 30 s, and what is copied serves while no controller runs.
 func TestS31TheReceiverReadsNoSecretButCopies(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {

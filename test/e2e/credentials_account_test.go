@@ -19,9 +19,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// I3: the API server does not accept the processes' tokens any more, and a while later there are others in their files, as
-// the kubelet puts them there. What is delivered meanwhile is refused with "come again"; a run that ends meanwhile is
-// reported when the tokens are there. The Repository is told once at most, and nothing is restarted.
+// I3: the API server does not accept the processes' tokens any more, and a while later there are
+// others in their files, as the kubelet puts them there. What is delivered meanwhile is refused
+// with "come again"; a run that ends meanwhile is reported when the tokens are there. The
+// Repository is told once at most, and nothing is restarted.
 func TestI3ServiceAccountTokensRotate(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

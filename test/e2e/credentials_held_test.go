@@ -14,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// B8: events whose Secret is missing wait, and the Repository's condition says what to do. While they wait the Secret is
-// asked for once a look, however many they are. Within 30 s of its creation all of them go on.
+// B8: events whose Secret is missing wait, and the Repository's condition says what to do. While
+// they wait the Secret is asked for once a look, however many they are. Within 30 s of its creation
+// all of them go on.
 func TestB8CredentialsMissing(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -41,8 +42,9 @@ func TestB8CredentialsMissing(t *testing.T) {
 	})
 }
 
-// E15: the service refuses the credentials while a run is under way. The Repository's condition says so in the words of a
-// remedy. Within 30 s of the rotation every open check is brought up to date, and later pushes run.
+// E15: the service refuses the credentials while a run is under way. The Repository's condition
+// says so in the words of a remedy. Within 30 s of the rotation every open check is brought up to
+// date, and later pushes run.
 func TestE15CredentialsRefused(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -75,7 +77,8 @@ func TestE15CredentialsRefused(t *testing.T) {
 	})
 }
 
-// looksOnce requires that the Secret is asked for again and again, and not more often than one event needs.
+// looksOnce requires that the Secret is asked for again and again, and not more often than one
+// event needs.
 func (s *secured) looksOnce(p *installation.Process) {
 	s.t.Helper()
 	asked := func() (n int) {

@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// While the webhook's secret is rotated the old value and the new one are valid, and the receiver tells when the old one
-// was used; afterwards it is refused. Nothing is restarted. The receiver sees a copy change a moment after the API server
-// has it, so the first delivery of each stage is repeated until it is answered as wanted.
+// While the webhook's secret is rotated the old value and the new one are valid, and the receiver
+// tells when the old one was used; afterwards it is refused. Nothing is restarted. The receiver
+// sees a copy change a moment after the API server has it, so the first delivery of each stage is
+// repeated until it is answered as wanted.
 func TestTheWebhookSecretIsRotated(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {

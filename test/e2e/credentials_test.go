@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// secured is a world seen from the Secret that holds the credentials of its Git service and of its webhook. It has one
-// receiver, and a controller once begins has started it.
+// secured is a world seen from the Secret that holds the credentials of its Git service and of its
+// webhook. It has one receiver, and a controller once begins has started it.
 type secured struct {
 	*world
 	namespace, name string
@@ -40,7 +40,8 @@ func newSecured(t *testing.T, on kind) *secured {
 	return s
 }
 
-// refuse makes the service refuse the credentials for good, and returns what to put into the Secret in their place.
+// refuse makes the service refuse the credentials for good, and returns what to put into the Secret
+// in their place.
 func (s *secured) refuse() map[string]string {
 	if g, ok := s.git.(*onGitLab); ok {
 		g.RevokeToken(g.token.Value)
@@ -58,7 +59,8 @@ func (s *secured) replaceKey() map[string]string {
 	return map[string]string{"github-private-key": fresh}
 }
 
-// holds makes the Secret hold what the service wants, and what is given instead or besides; nil takes it away.
+// holds makes the Secret hold what the service wants, and what is given instead or besides; nil
+// takes it away.
 func (s *secured) holds(extra map[string]string) {
 	s.t.Helper()
 	s.must(s.Kube.CoreV1().Secrets(s.namespace).Delete(s.ctx, s.name, metav1.DeleteOptions{}))
@@ -76,7 +78,8 @@ func (s *secured) creates(extra map[string]string) {
 	s.must(err)
 }
 
-// begins starts the controller, which waits for operators as long as shipped: only what it sees changing makes it faster.
+// begins starts the controller, which waits for operators as long as shipped: only what it sees
+// changing makes it faster.
 func (s *secured) begins() *installation.Process {
 	s.t.Helper()
 	return s.startController(true, "-credential-look="+credentialLook.String())

@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// G1: a PipelineRun has no finalizer. While Tekton's admission webhook is down it is gone when its deletion has been
-// answered, and its check is cancelled (E3) and the event settled before the webhook is back. The test stops a part that
-// all worlds share: it does not run beside others.
+// G1: a PipelineRun has no finalizer. While Tekton's admission webhook is down it is gone when its
+// deletion has been answered, and its check is cancelled (E3) and the event settled before the
+// webhook is back. The test stops a part that all worlds share: it does not run beside others.
 func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
@@ -49,9 +49,10 @@ func TestG1ADeletedRunIsGoneAtOnce(t *testing.T) {
 	w.invariants()
 }
 
-// G2: a Repository's namespace with runs in it, one of which Tekton has not ended, is gone within a minute of its deletion while nothing
-// of ours runs and the Git service is away. Afterwards the checks are concluded, and nothing waits for what is gone. That the webhook
-// is not needed for it either is G1's.
+// G2: a Repository's namespace with runs in it, one of which Tekton has not ended, is gone within a
+// minute of its deletion while nothing of ours runs and the Git service is away. Afterwards the
+// checks are concluded, and nothing waits for what is gone. That the webhook is not needed for it
+// either is G1's.
 func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -85,8 +86,9 @@ func TestG2ANamespaceGoesWithoutUs(t *testing.T) {
 	w.invariants() // I-3: a failure is Tekton's
 }
 
-// endedByDeletion requires that a check says how its run ended. The namespace's deletion takes its objects in any order:
-// Tekton may have ended the run, whose pod was deleted and could not be made again, before it went itself.
+// endedByDeletion requires that a check says how its run ended. The namespace's deletion takes its
+// objects in any order: Tekton may have ended the run, whose pod was deleted and could not be made
+// again, before it went itself.
 func (w *world) endedByDeletion(sha string, reported check) {
 	w.t.Helper()
 	event := w.eventOf(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
@@ -125,7 +127,8 @@ func (w *world) gone(limit time.Duration) {
 	})
 }
 
-// withoutWebhook kills Tekton's admission webhook until the returned function is called, or the test ends.
+// withoutWebhook kills Tekton's admission webhook until the returned function is called, or the
+// test ends.
 func (w *world) withoutWebhook() (mend func()) {
 	w.t.Helper()
 	webhook := shared.cluster.Part(cluster.TektonWebhook)

@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H4: while nodes are drained, the real API server lets one of two receivers and one of two controllers go, and the other
-// only when another one is ready. The pods are those of config/'s Deployments, in a namespace with its Pod Security level.
+// H4: while nodes are drained, the real API server lets one of two receivers and one of two
+// controllers go, and the other only when another one is ready. The pods are those of config/'s
+// Deployments, in a namespace with its Pod Security level.
 func TestH4ANodeDrainLeavesOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{})

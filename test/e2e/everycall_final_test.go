@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// final is what one event leaves in the cluster and at the forge, without names, ids, commits and times.
+// final is what one event leaves in the cluster and at the forge, without names, ids, commits and
+// times.
 type final struct {
 	Event     finalEvent
 	Runs      []finalRun // of the event, in the cluster
@@ -46,8 +47,8 @@ func endsSame(got, free final) error {
 	return nil
 }
 
-// endsWithoutTable requires the end of a fault-free event, except that the report may lack its table: a cluster that forbids to
-// list TaskRuns costs the report that, and not its verdict.
+// endsWithoutTable requires the end of a fault-free event, except that the report may lack its
+// table: a cluster that forbids to list TaskRuns costs the report that, and not its verdict.
 func endsWithoutTable(got, free final) error {
 	ignore := cmpopts.IgnoreFields(check{}, "Text")
 	if diff := cmp.Diff(free, got, ignore); diff != "" {
@@ -56,7 +57,8 @@ func endsWithoutTable(got, free final) error {
 	return nil
 }
 
-// endsRefused requires the end of an event whose PipelineRun was denied: one failed check with the denial's words.
+// endsRefused requires the end of an event whose PipelineRun was denied: one failed check with the
+// denial's words.
 func endsRefused(got, _ final) error {
 	switch {
 	case len(got.Runs) != 0 || got.Secrets != 0 || got.Payloads != 0 || got.Event.Phase != "Settled" || got.Event.Waits != 0:
@@ -70,7 +72,8 @@ func endsRefused(got, _ final) error {
 
 var durations = regexp.MustCompile(`\d+ seconds?`)
 
-// final reads what the event left. Whatever the event's own names are is replaced by what they stand for.
+// final reads what the event left. Whatever the event's own names are is replaced by what they
+// stand for.
 func (l *lane) final(e event) (final, error) {
 	ctx := l.ctx
 	var f final
@@ -117,7 +120,8 @@ func (l *lane) final(e event) (final, error) {
 		f.Event.Runs = append(f.Event.Runs, plain(words))
 	}
 	for _, run := range runs.Items {
-		// Tekton's own label, which it gives up when its update meets another one shortly before the run's end.
+		// Tekton's own label, which it gives up when its update meets another one shortly before
+		// the run's end.
 		delete(run.Labels, "tekton.dev/pipeline")
 		c := run.Status.GetCondition("Succeeded")
 		f.Runs = append(f.Runs, finalRun{Succeeded: fmt.Sprint(c.IsTrue(), " ", c.GetReason()),

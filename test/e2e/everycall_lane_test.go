@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// lane is a world that takes one trial after the other, each with a commit and a delivery of its own. Lanes run beside
-// each other, outside the test's goroutine: their methods return errors.
+// lane is a world that takes one trial after the other, each with a commit and a delivery of its
+// own. Lanes run beside each other, outside the test's goroutine: their methods return errors.
 type lane struct {
 	*world
 	free   final    // what a fault-free event leaves
@@ -36,8 +36,8 @@ type trial struct {
 	end func(got, free final) error
 }
 
-// point is the k-th call of a fault-free event. It is found again as the nth call of its name: how often an informer
-// wakes the controller meanwhile shifts k, but not that.
+// point is the k-th call of a fault-free event. It is found again as the nth call of its name: how
+// often an informer wakes the controller meanwhile shifts k, but not that.
 type point struct {
 	k, nth int
 	name   string
@@ -47,7 +47,8 @@ func (t trial) String() string {
 	return fmt.Sprintf("%s, call %d (%s, number %d)", t.fault, t.at.k, t.at.name, t.at.nth)
 }
 
-// mayMiss tells whether a fault-free event may do without the call: two changes of a run may wake the controller once.
+// mayMiss reports whether a fault-free event may do without the call: two changes of a run may wake
+// the controller once.
 func (p point) mayMiss() bool { return p.name == "get gitevents" && p.nth > 1 }
 
 // points names the calls of a fault-free event.
@@ -71,7 +72,8 @@ type event struct {
 type armed struct {
 	// hits is how many calls it acted on.
 	hits func() int
-	// killed is closed when the controller is dead and the call it died at is done; nil when nothing is killed.
+	// killed is closed when the controller is dead and the call it died at is done; nil when
+	// nothing is killed.
 	killed <-chan struct{}
 	// disarm takes away what Proxy.Reset does not; it may be nil.
 	disarm func()
@@ -81,12 +83,13 @@ type armed struct {
 var errNotReached = errors.New("the event ended without a k-th call")
 
 const (
-	// attempts is how often a trial is run until its k-th call is made: two informer events may share a reconcile, so
-	// that one event makes a call or two less than another.
+	// attempts is how often a trial is run until its k-th call is made: two informer events may
+	// share a reconcile, so that one event makes a call or two less than another.
 	attempts = 4
 )
 
-// newLane starts a world and runs events without a fault, so that their end and their calls are known.
+// newLane starts a world and runs events without a fault, so that their end and their calls are
+// known.
 func newLane(t *testing.T, on kind) *lane {
 	t.Helper()
 	w := newWorld(t, setup{service: on, receivers: 1})
@@ -102,15 +105,16 @@ func newLane(t *testing.T, on kind) *lane {
 	return l
 }
 
-// newEvent makes a commit and its delivery. Its definitions are read: the file is another one each time.
+// newEvent makes a commit and its delivery. Its definitions are read: the file is another one each
+// time.
 func (l *lane) newEvent() (event, error) {
 	l.events++
 	sha, delivery := l.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("hello", "push")) + fmt.Sprintf("\n# event %d\n", l.events)})
 	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 
-// made tells whether a controller made the call for the event: not for its leases, its informers, its settings, its
-// sweep, its Repositories, its preflight or its copies of webhook secrets.
+// made reports whether a controller made the call for the event: not for its leases, its informers,
+// its settings, its sweep, its Repositories, its preflight or its copies of webhook secrets.
 func (e event) made(c cluster.Call) bool {
 	if strings.HasSuffix(c.UserAgent, "/preflight") || forNoEvent(c) {
 		return false
@@ -204,7 +208,8 @@ func (l *lane) disarm(a *armed, e event) {
 	}
 }
 
-// revive starts a controller that was killed at a call which it made after the event was settled: nobody waited for its end then.
+// revive starts a controller that was killed at a call which it made after the event was settled:
+// nobody waited for its end then.
 func (l *lane) revive(a *armed) {
 	if a.killed == nil || a.hits() == 0 {
 		return
@@ -220,7 +225,8 @@ func (l *lane) revive(a *armed) {
 	}
 }
 
-// settledEvent polls until the event is settled, and starts the controller again when the trial has killed it.
+// settledEvent polls until the event is settled, and starts the controller again when the trial has
+// killed it.
 func (l *lane) settledEvent(ctx context.Context, a *armed, e event) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -246,7 +252,8 @@ func (l *lane) settledEvent(ctx context.Context, a *armed, e event) error {
 	}
 }
 
-// everyTrial takes all trials, or in make test a fixed third of them, through the lanes and reports each that ended wrong.
+// everyTrial takes all trials, or in make test a fixed third of them, through the lanes and reports
+// each that ended wrong.
 func everyTrial(t *testing.T, scenario string, all []*lane, trials []trial) {
 	t.Helper()
 	if testing.Short() && !*everyClass {

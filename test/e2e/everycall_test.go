@@ -19,9 +19,9 @@ var everyClass = flag.Bool("every-class", false, "every call meets every class o
 // denial is what the admission webhook of D2 says about whatever it is asked.
 const denial = "this object is not to the liking of the test"
 
-// C9: killed at any of its calls for an event, to the API server or to the Git service, before the call took effect or
-// after, or told to end during a call of any kind (H3), and started again, a controller leaves the same cluster and the
-// same checks.
+// C9: killed at any of its calls for an event, to the API server or to the Git service, before the
+// call took effect or after, or told to end during a call of any kind (H3), and started again, a
+// controller leaves the same cluster and the same checks.
 func TestKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -48,11 +48,12 @@ func TestKilledAtEveryCall(t *testing.T) {
 	})
 }
 
-// D2: whatever answer any call for an event gets from the API server, once or for three seconds, and also when the
-// answer of one that took effect is lost: the end is that of an event without a fault. Only a denial of the
-// PipelineRun's creation is the author's, and then the check fails with its words. The classes of answers take turns:
-// every call meets one of them once and another one for three seconds, and the creation the denial as well. With
-// -every-class (make every-call) every call meets every class.
+// D2: whatever answer any call for an event gets from the API server, once or for three seconds,
+// and also when the answer of one that took effect is lost: the end is that of an event without a
+// fault. Only a denial of the PipelineRun's creation is the author's, and then the check fails with
+// its words. The classes of answers take turns: every call meets one of them once and another one
+// for three seconds, and the creation the denial as well. With -every-class (make every-call) every
+// call meets every class.
 func TestEveryCallFails(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -73,7 +74,8 @@ func TestEveryCallFails(t *testing.T) {
 	})
 }
 
-// takesTurn tells whether it is the turn of class i of so many at a point. The two services have different turns.
+// takesTurn reports whether it is the turn of class i of so many at a point. The two services have
+// different turns.
 func takesTurn(at point, on kind, i, classes int) bool {
 	k := at.k
 	if on == githubApp {
@@ -86,8 +88,8 @@ func takesTurn(at point, on kind, i, classes int) bool {
 type apiFault struct {
 	name string
 	do   cluster.Action
-	// invalid and operator tell what the answer means where it is final: at the creation of the PipelineRun, and at the
-	// reading of what a report can do without.
+	// invalid and operator tell what the answer means where it is final: at the creation of the
+	// PipelineRun, and at the reading of what a report can do without.
 	invalid, operator bool
 	// applied: the call takes effect.
 	applied bool
@@ -106,8 +108,8 @@ func apiFaults() []apiFault {
 	}
 }
 
-// trial is the fault at a point. While it lasts longer than that call, no refusal and no report without its table can be
-// written down either: then the end is the fault-free one after all.
+// trial is the fault at a point. While it lasts longer than that call, no refusal and no report
+// without its table can be written down either: then the end is the fault-free one after all.
 func (f apiFault) trial(at point, lasts string, rule cluster.Rule) trial {
 	end := endsSame
 	switch {
@@ -119,7 +121,8 @@ func (f apiFault) trial(at point, lasts string, rule cluster.Rule) trial {
 	return trial{fault: f.name + " " + lasts, at: at, arm: failAt(rule), end: end}
 }
 
-// newLanes starts the lanes and returns the calls that an event makes when nothing fails: the fewest that any lane saw.
+// newLanes starts the lanes and returns the calls that an event makes when nothing fails: the
+// fewest that any lane saw.
 func newLanes(t *testing.T, on kind) (all []*lane, calls []string) {
 	t.Helper()
 	for range amount(2, 4) {
@@ -138,7 +141,8 @@ func newLanes(t *testing.T, on kind) (all []*lane, calls []string) {
 	return all, calls
 }
 
-// failAt applies the rule from the point on to every call for the event, for as long as the rule lasts.
+// failAt applies the rule from the point on to every call for the event, for as long as the rule
+// lasts.
 func failAt(rule cluster.Rule) func(*lane, event, point) *armed {
 	return func(l *lane, e event, at point) *armed {
 		var seen atomic.Int64
@@ -170,7 +174,8 @@ func endAt(end func(*lane, chan<- struct{}), do cluster.Action) func(*lane, even
 	}
 }
 
-// endAtForge ends the controller while its call to the forge waits for its answer, before or after it took effect.
+// endAtForge ends the controller while its call to the forge waits for its answer, before or after
+// it took effect.
 func endAtForge(end func(*lane, chan<- struct{}), do forge.Action) func(*lane, event, point) *armed {
 	return func(l *lane, _ event, at point) *armed {
 		ctx, cancel := context.WithCancel(l.ctx)
@@ -193,7 +198,8 @@ func (l *lane) kills(gone chan<- struct{}) {
 	close(gone)
 }
 
-// terminates sends SIGTERM and closes gone when the process has ended; one that does not end in time is for the trial to find.
+// terminates sends SIGTERM and closes gone when the process has ended; one that does not end in
+// time is for the trial to find.
 func (l *lane) terminates(gone chan<- struct{}) {
 	_ = l.controllers[0].Terminate()
 	go func() {

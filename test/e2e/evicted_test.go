@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
 // leastCap is the smallest settled-cap.
@@ -26,8 +26,9 @@ func smallCap() [][3]string {
 	return [][3]string{{"plumbline", "settled-cap", fmt.Sprint(leastCap)}}
 }
 
-// evictable kills the controller and makes the settled events that there are the oldest above the cap: the half hour in
-// which their secrets might come late is over, and as many others follow them as are kept. Who leads next evicts them.
+// evictable kills the controller and makes the settled events that there are the oldest above the
+// cap: the half hour in which their secrets might come late is over, and as many others follow them
+// as are kept. Who leads next evicts them.
 func (w *world) evictable(events ...v1alpha1.GitEvent) {
 	w.t.Helper()
 	w.kill(w.controller())
@@ -50,8 +51,8 @@ func (w *world) evictable(events ...v1alpha1.GitEvent) {
 	}
 }
 
-// anHourAgo is a push whose body says that it happened an hour ago: nobody looks for a tombstone of one that has just happened,
-// because none is evicted within half an hour.
+// anHourAgo is a push whose body says that it happened an hour ago: nobody looks for a tombstone of
+// one that has just happened, because none is evicted within half an hour.
 func (w *world) anHourAgo(push delivery) delivery {
 	_, body := partsOf(push)
 	at := fmt.Appendf(nil, `"pushed_at":%d`, time.Now().Add(-time.Hour).Unix())
@@ -86,7 +87,8 @@ func (w *world) remembered(event string) tombstone.Entry {
 	return entry
 }
 
-// stubLimit is what a settled event with two runs may take, with what the API server notes of who wrote which field.
+// stubLimit is what a settled event with two runs may take, with what the API server notes of who
+// wrote which field.
 const stubLimit = 6 << 10
 
 // smallStub measures an event as the API server returns it.
@@ -102,8 +104,9 @@ func (w *world) smallStub(event v1alpha1.GitEvent) {
 	}
 }
 
-// Two events are evicted within the time in which their deliveries may be sent again. What ran does not run twice; what
-// was refused for another reason than its content is processed, under the next name.
+// Two events are evicted within the time in which their deliveries may be sent again. What ran does
+// not run twice; what was refused for another reason than its content is processed, under the next
+// name.
 func TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded(t *testing.T) {
 	t.Parallel()
 	retry := "-operator-retry=" + operatorRetry.String()

@@ -26,7 +26,8 @@ import (
 // patchFailures is the counter of failed patches on the controller's Prometheus page.
 const patchFailures = "plumbline_pipelinerun_patch_failures_total"
 
-// Annotation lines for pipeline: what the cluster plays, and pods that do not end until the test releases their run.
+// Annotation lines for pipeline: what the cluster plays, and pods that do not end until the test
+// releases their run.
 const (
 	held  = cluster.HoldAnnotation + `: "true"`
 	fails = cluster.ExitCodeAnnotation + `: "1"`
@@ -59,7 +60,8 @@ func (w *world) logged(p *installation.Process) []string {
 	return found
 }
 
-// number adds up the samples on a process's Prometheus page whose lines contain all the words, less what they were before the world.
+// number adds up the samples on a process's Prometheus page whose lines contain all the words, less
+// what they were before the world.
 func (w *world) number(p *installation.Process, words ...string) int {
 	w.t.Helper()
 	sum := func(page string) (sum int) {
@@ -94,7 +96,8 @@ func (w *world) told(event string) map[string]int {
 	return reasons
 }
 
-// tells waits until the Repository has so many Kubernetes Events with a reason that speak of one GitEvent.
+// tells waits until the Repository has so many Kubernetes Events with a reason that speak of one
+// GitEvent.
 func (w *world) tells(event, reason string, n int) {
 	w.t.Helper()
 	w.eventually(soon, fmt.Sprintf("the Repository has %d Kubernetes Events with reason %s", n, reason), func() error {
@@ -187,8 +190,8 @@ func (w *world) run(name string) *pipelinev1.PipelineRun {
 	return found
 }
 
-// carries is nil when a run has what the Git service gave its check: on GitHub the check run's id, on GitLab the id of
-// the status' pipeline, which is no label.
+// carries is nil when a run has what the Git service gave its check: on GitHub the check run's id,
+// on GitLab the id of the status' pipeline, which is no label.
 func (w *world) carries(run string, check check) error {
 	found, key, id := w.run(run), pipelinesascode.CheckRunID, check.ID
 	pipeline, _, isStatus := strings.Cut(check.ID, "/")
@@ -224,8 +227,8 @@ func (w *world) accepted(sha, name string) []write {
 	return applied
 }
 
-// oneCheck requires that the commit has exactly one check run of that name and that nothing was written to it once it
-// was completed.
+// oneCheck requires that the commit has exactly one check run of that name and that nothing was
+// written to it once it was completed.
 func (w *world) oneCheck(sha, name string) {
 	w.t.Helper()
 	n := 0

@@ -14,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// B1, B7: while .tekton or the commit cannot be read (502, 429, a connection that breaks, no answer at all) there is no
-// failure and no check, and the event says that it waits for the Git service; afterwards its pipeline runs once.
+// B1, B7: while .tekton or the commit cannot be read (502, 429, a connection that breaks, no answer
+// at all) there is no failure and no check, and the event says that it waits for the Git service;
+// afterwards its pipeline runs once.
 func TestB1FetchFails(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, waitsForWhatCannotBeRead)
@@ -60,8 +61,8 @@ func waitsForWhatCannotBeRead(t *testing.T, w *world) {
 	}
 }
 
-// B2: a commit without .tekton in a repository that can be read ends its event as "no pipelines" with one look and no
-// other: nobody is told, and nothing is tried again.
+// B2: a commit without .tekton in a repository that can be read ends its event as "no pipelines"
+// with one look and no other: nobody is told, and nothing is tried again.
 func TestB2NoPipelines(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, endsWithoutPipelines)
@@ -93,8 +94,9 @@ func endsWithoutPipelines(t *testing.T, w *world) {
 	w.settled(afterFault)
 }
 
-// B2: a repository that the Git service hides is no repository without pipelines: the event waits for an operator, the
-// Repository's condition says so, it is tried again slowly, and it runs once the repository is shown again.
+// B2: a repository that the Git service hides is no repository without pipelines: the event waits
+// for an operator, the Repository's condition says so, it is tried again slowly, and it runs once
+// the repository is shown again.
 func TestB2HiddenRepository(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}}, waitsForAHiddenRepository)
@@ -123,8 +125,8 @@ func waitsForAHiddenRepository(t *testing.T, w *world) {
 	w.ranOnce("hidden")
 }
 
-// undescribed is an event whose delivery does not tell its commit's message: on GitHub any pull request, on GitLab a push
-// of a new branch without new commits.
+// undescribed is an event whose delivery does not tell its commit's message: on GitHub any pull
+// request, on GitLab a push of a new branch without new commits.
 func (w *world) undescribed(name string) (string, delivery) {
 	w.t.Helper()
 	if w.git.kind() == githubApp {
@@ -193,7 +195,8 @@ func (w *world) ranOnce(pipeline string) {
 	}
 }
 
-// credentials waits for the Repository's condition about what its events wait for an operator to do.
+// credentials waits for the Repository's condition about what its events wait for an operator to
+// do.
 func (w *world) credentials(status, reason string, says ...string) {
 	w.t.Helper()
 	w.conditioned(pacv1alpha1.RepositoryCredentials, status+" "+reason, says...)

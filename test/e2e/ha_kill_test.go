@@ -19,8 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// SIGTERM while a PipelineRun is being created and another controller waits for the lease: the first keeps it until that has its
-// answer and is written down, and ends within its grace period. If it gave it up before, the other one might create the run, see it end and be deleted, and the
+// SIGTERM while a PipelineRun is being created and another controller waits for the lease: the
+// first keeps it until that has its answer and is written down, and ends within its grace period.
+// If it gave it up before, the other one might create the run, see it end and be deleted, and the
 // first would create it again.
 func TestTheLeaseIsKeptWhileARunIsCreated(t *testing.T) {
 	t.Parallel()
@@ -65,8 +66,9 @@ func (w *world) holders() map[string]string {
 	return holders
 }
 
-// A3, H1, small: of two receivers and two controllers that work on 20 deliveries one each is killed. What was not
-// acknowledged is delivered to the other receiver; each delivery ends with one run and a check that tells the truth.
+// A3, H1, small: of two receivers and two controllers that work on 20 deliveries one each is
+// killed. What was not acknowledged is delivered to the other receiver; each delivery ends with one
+// run and a check that tells the truth.
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	// A hook on GitLab that fails four times in a row pauses, a minute as shipped.
@@ -106,8 +108,8 @@ func endsWhatItAcknowledged(t *testing.T, w *world) {
 	}
 }
 
-// insist delivers to one receiver and then the other until one acknowledges, as a Service in front of both would have
-// it and a person who asks for a redelivery.
+// insist delivers to one receiver and then the other until one acknowledges, as a Service in front
+// of both would have it and a person who asks for a redelivery.
 func (w *world) insist(d delivery, first int) error {
 	ctx, cancel := context.WithTimeout(w.ctx, afterFault)
 	defer cancel()
@@ -130,7 +132,8 @@ func (w *world) ends(p *installation.Process) {
 	w.must(p.Wait(ctx))
 }
 
-// released tells whether the process begins nothing new: it has let go of the leases under which it does not work.
+// released reports whether the process begins nothing new: it has let go of the leases under which
+// it does not work.
 func (w *world) released(p *installation.Process) error {
 	if !strings.Contains(w.log(p), "has stopped leading") {
 		return fmt.Errorf("%s still leads", p.Name())

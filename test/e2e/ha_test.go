@@ -16,10 +16,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H6: the holder of the lease is paused for longer than its lease and the fence against late reports take, another
-// controller takes over, then the first goes on. It had posted the check and not written that down: there is one run, and
-// one current check that tells the truth, and after the pause the first holder sends nothing. The other places where a
-// process may stop are in pkg/reconciler/gitevent.
+// H6: the holder of the lease is paused for longer than its lease and the fence against late
+// reports take, another controller takes over, then the first goes on. It had posted the check and
+// not written that down: there is one run, and one current check that tells the truth, and after
+// the pause the first holder sends nothing. The other places where a process may stop are in
+// pkg/reconciler/gitevent.
 func TestThePausedHolderGoesOn(t *testing.T) {
 	t.Parallel()
 	w, leader := newPair(t)
@@ -43,9 +44,10 @@ func TestThePausedHolderGoesOn(t *testing.T) {
 	w.oneCheck(sha, checkName("paused"))
 }
 
-// E9: two controllers reconcile one event at the same time: the first is paused in the middle, the second takes over,
-// and the first goes on while the second's post of the check is under way. There is one run and one current check: as
-// the second is held between its intent and its post, the first may post too, and then the older one is closed (I-8).
+// E9: two controllers reconcile one event at the same time: the first is paused in the middle, the
+// second takes over, and the first goes on while the second's post of the check is under way. There
+// is one run and one current check: as the second is held between its intent and its post, the
+// first may post too, and then the older one is closed (I-8).
 func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, twoReconcile)
@@ -67,7 +69,7 @@ func twoReconcile(t *testing.T, on kind) {
 	w.endsOnce(sha, "both")
 }
 
-// made tells whether the process has made a call of that name.
+// made reports whether the process has made a call of that name.
 func (w *world) made(p *installation.Process, name string) error {
 	for _, call := range p.Proxy.Calls() {
 		if nameOf(call) == name {
@@ -93,7 +95,8 @@ func newPairOn(t *testing.T, on kind) (*world, *installation.Process) {
 	return w, leader
 }
 
-// stopAt pauses the leader when its first call of that name is on its way. The call is kept until release is called.
+// stopAt pauses the leader when its first call of that name is on its way. The call is kept until
+// release is called.
 func stopAt(leader *installation.Process, name string) (stopped <-chan struct{}, release func()) {
 	var chosen atomic.Int64
 	reached, released := make(chan struct{}), make(chan struct{})
@@ -107,7 +110,8 @@ func stopAt(leader *installation.Process, name string) (stopped <-chan struct{},
 	return reached, func() { close(released) }
 }
 
-// stopAtForge pauses the leader while the answer to its first call of a route is on its way: the call took effect.
+// stopAtForge pauses the leader while the answer to its first call of a route is on its way: the
+// call took effect.
 func (w *world) stopAtForge(leader *installation.Process, route string) (stopped <-chan struct{}) {
 	reached, released := make(chan struct{}), make(chan struct{})
 	call := w.forge.Inject(forge.Fault{Route: route, Count: 1, Do: forge.ApplyThenHold(released)})

@@ -29,8 +29,8 @@ type broken struct {
 	do     cluster.Action
 }
 
-// shapes are answers of docs/errors.md, that of D3 among them, and all of them in make test-all. What each of them means is in pkg/fault
-// and test/faults.
+// shapes are answers of docs/errors.md, that of D3 among them, and all of them in make test-all.
+// What each of them means is in pkg/fault and test/faults.
 func shapes() []broken {
 	status := func(name, reason string, status metav1.Status) broken {
 		return broken{name: name, reason: reason, words: status.Message, do: cluster.Fault(status)}
@@ -59,9 +59,10 @@ func shapes() []broken {
 	)
 }
 
-// D1, D3, D4: while every write on a PipelineRun fails for its whole life, whatever the API server answers, the
-// checks of a run that succeeds and of one that fails end as the runs do; the failure is logged, counted, a condition
-// and retried, and nothing else. A conflict at each of them is a storm of conflicts. In the end everything is applied once.
+// D1, D3, D4: while every write on a PipelineRun fails for its whole life, whatever the API server
+// answers, the checks of a run that succeeds and of one that fails end as the runs do; the failure
+// is logged, counted, a condition and retried, and nothing else. A conflict at each of them is a
+// storm of conflicts. In the end everything is applied once.
 func TestNoWriteOnPipelineRunsWorks(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, reportsWithoutWrites)
@@ -127,8 +128,8 @@ func (w *world) livesUnpatched(sha string, b broken) {
 	}
 }
 
-// unpatched waits until the failing patch shows in every place where it must: patchAttempts, condition, metric, Kubernetes
-// Event and log.
+// unpatched waits until the failing patch shows in every place where it must: patchAttempts,
+// condition, metric, Kubernetes Event and log.
 func (w *world) unpatched(sha string, b broken) {
 	w.t.Helper()
 	event := w.eventOf(sha, "condition Annotated is False and the patch was tried again", func(event *v1alpha1.GitEvent) error {
@@ -155,7 +156,7 @@ func (w *world) unpatched(sha string, b broken) {
 	w.toldOnce(event.Name)
 }
 
-// logsPatchFailure tells whether the controller's log has the error in the words of the issue.
+// logsPatchFailure reports whether the controller's log has the error in the words of the issue.
 func (w *world) logsPatchFailure(run, words string) error {
 	want := fmt.Sprintf("failed to patch pipelinerun %s/%s: %s", w.ci, run, strings.ReplaceAll(words, "RUN", run))
 	lines := w.logged(w.controller())
@@ -165,8 +166,8 @@ func (w *world) logsPatchFailure(run, words string) error {
 	return fmt.Errorf("no error in the log reads %q; errors: %q", want, lines[max(0, len(lines)-5):])
 }
 
-// endsPatched requires that both runs of a pair are patched once that works again, nothing was reported anew, and no failure was logged
-// more often than it was met.
+// endsPatched requires that both runs of a pair are patched once that works again, nothing was
+// reported anew, and no failure was logged more often than it was met.
 func (w *world) endsPatched(sha, name string) {
 	w.t.Helper()
 	w.settles(sha, afterFault)

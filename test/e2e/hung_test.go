@@ -21,9 +21,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// B15: a Git host accepts connections and never answers, and 500 events of it wait (150 in make test). What another host delivers meanwhile
-// is run and reported as ever, and those that wait ask the API server nothing. Once the first one answers again, each of its events is worked off, once. Every fiftieth
-// of them starts a run, because a run takes the test's own Tekton longer than an event takes the controller.
+// B15: a Git host accepts connections and never answers, and 500 events of it wait (150 in make
+// test). What another host delivers meanwhile is run and reported as ever, and those that wait ask
+// the API server nothing. Once the first one answers again, each of its events is worked off, once.
+// Every fiftieth of them starts a run, because a run takes the test's own Tekton longer than an
+// event takes the controller.
 func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 	t.Parallel()
 	const withRun, pushes = 50, 5
@@ -53,7 +55,8 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 			t.Fatalf("%d events of the hung host wait, want all %d", open, backlog)
 		}
 	}
-	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the longer it hangs.
+	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the
+	// longer it hangs.
 	asked := calls()
 	if t.Logf("%d calls were made for %d events that wait", asked, backlog); asked >= backlog {
 		t.Error("they are too many")
@@ -85,7 +88,8 @@ func TestB15AHungHostDelaysNoOtherHostsEvents(t *testing.T) {
 	}
 }
 
-// elsewhere is the same installation as it serves a repository of a namespace on a GitLab of its own.
+// elsewhere is the same installation as it serves a repository of a namespace on a GitLab of its
+// own.
 func (w *world) elsewhere(t *testing.T, namespace, name string) *world {
 	t.Helper()
 	g := &onGitLab{GitLab: gitlab.New(gitlab.Options{}), forks: map[string]gitlab.Project{}, heads: map[int64]string{}}
@@ -98,7 +102,8 @@ func (w *world) elsewhere(t *testing.T, namespace, name string) *world {
 	return &other
 }
 
-// pushMany delivers n pushes to as many branches, and returns the commits of those that start a run: one of so many.
+// pushMany delivers n pushes to as many branches, and returns the commits of those that start a
+// run: one of so many.
 func (w *world) pushMany(n, withRun int) []string {
 	w.t.Helper()
 	definition := strings.Replace(pipeline("waits", "push"), "[main]", "[topic-*]", 1)
@@ -138,7 +143,8 @@ func (w *world) openEvents() int {
 	return n
 }
 
-// callsAboutEvents counts, whenever it is called, the controllers' calls since now about the events of now.
+// callsAboutEvents counts, whenever it is called, the controllers' calls since now about the events
+// of now.
 func (w *world) callsAboutEvents() func() int {
 	w.t.Helper()
 	names := map[string]bool{}

@@ -27,9 +27,10 @@ func (w *world) goOn(pipeline string) (commits []string) {
 	return commits
 }
 
-// B13: of two pushes the run of the newer commit stays, whether its delivery comes first, second, at the same moment at another replica,
-// or twice; the older one ends or is not created. Also with a limit of one run, which the older one has. Another pipeline, whose author has
-// written what is neither true nor false, goes on.
+// B13: of two pushes the run of the newer commit stays, whether its delivery comes first, second,
+// at the same moment at another replica, or twice; the older one ends or is not created. Also with
+// a limit of one run, which the older one has. Another pipeline, whose author has written what is
+// neither true nor false, goes on.
 func TestB13TheNewestRunStays(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 2, controllers: 2}, func(t *testing.T, w *world) {

@@ -22,9 +22,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// plumb campaign, with the rights of config/examples and no others, refuses patches of the canary's runs and deletes the copies of
-// its webhook secret, finds nothing that was not as promised, and leaves nothing behind: neither at its end, nor when it is
-// interrupted, nor, with --clean, when it was killed.
+// plumb campaign, with the rights of config/examples and no others, refuses patches of the canary's
+// runs and deletes the copies of its webhook secret, finds nothing that was not as promised, and
+// leaves nothing behind: neither at its end, nor when it is interrupted, nor, with --clean, when it
+// was killed.
 func TestACampaignAgainstAnInstallation(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -69,7 +70,8 @@ func TestACampaignAgainstAnInstallation(t *testing.T) {
 	p.leaves(0, "after --clean")
 }
 
-// plumbs starts plumb against a world, as somebody who has the rights of config/examples/campaign-rights.yaml.
+// plumbs starts plumb against a world, as somebody who has the rights of
+// config/examples/campaign-rights.yaml.
 type plumbs struct {
 	*world
 	path, kubeconfig, policy string
@@ -144,8 +146,8 @@ func (p *plumbs) refuses(c *played) {
 	})
 }
 
-// enforced waits until the API server, which hears of the policy a moment later, refuses a patch by the controller, and requires that
-// it refuses nobody else's.
+// enforced waits until the API server, which hears of the policy a moment later, refuses a patch by
+// the controller, and requires that it refuses nobody else's.
 func (p *plumbs) enforced(run string) {
 	p.t.Helper()
 	controller, patch, dry := p.asController(), []byte(`{"metadata":{"annotations":{"probe":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}

@@ -8,8 +8,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// invariants requires I-1 to I-5, I-7 and I-8 of docs/codes.md of everything that happened in the world. Call it
-// when faults are over: what has to become true is waited for, what must never have happened is looked for once.
+// invariants requires I-1 to I-5, I-7 and I-8 of docs/codes.md of everything that happened in the
+// world. Call it when faults are over: what has to become true is waited for, what must never have
+// happened is looked for once.
 func (w *world) invariants() {
 	w.t.Helper()
 	w.eventually(afterFault, "I-1, I-5 and I-8 hold", func() error { return joined(w.everything().Eventually()) })

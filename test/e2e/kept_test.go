@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// ADR 23: the API server lets nobody change or add what an event holds of its delivery and its plan, nor settle an event that
-// holds its payload still; a write of the status by somebody who does not have the payload leaves it where it is.
+// ADR 23: the API server lets nobody change or add what an event holds of its delivery and its
+// plan, nor settle an event that holds its payload still; a write of the status by somebody who
+// does not have the payload leaves it where it is.
 func TestWhatAnEventHoldsIsOnlyRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

@@ -23,8 +23,9 @@ func controllerMay(verb, resource string) installation.Right {
 	return installation.Right{Account: "plumbline-controller", Verb: verb, Resource: resource}
 }
 
-// Rights are neither missing nor in excess: an installation that begins without any takes a push to its end once it was
-// given exactly those that a call was refused for, all of config/ and nothing else. Meanwhile nothing it says is untrue.
+// Rights are neither missing nor in excess: an installation that begins without any takes a push to
+// its end once it was given exactly those that a call was refused for, all of config/ and nothing
+// else. Meanwhile nothing it says is untrue.
 func TestWithoutEachRightSomethingFails(t *testing.T) {
 	t.Parallel()
 	secret, create := controllerMay("create", "/secrets"), controllerMay("create", "tekton.dev/pipelineruns")
@@ -69,9 +70,10 @@ func TestWithoutEachRightSomethingFails(t *testing.T) {
 	l.top(unreached())
 }
 
-// unreached are the rights that nothing here needs: besides those that no scenario does, what evicts settled events, which
-// takes more of them than this installation has, and what renames a Repository. TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded,
-// the alerts and TestADeletedRepositoryKeepsItsURLForADay use them.
+// unreached are the rights that nothing here needs: besides those that no scenario does, what
+// evicts settled events, which takes more of them than this installation has, and what renames a
+// Repository. TestARedeliveryOfAnEvictedEventIsAnsweredAsRecorded, the alerts and
+// TestADeletedRepositoryKeepsItsURLForADay use them.
 func unreached() map[installation.Right]string {
 	rights := unused()
 	rights[controllerMay("delete", "plumbline.dev/gitevents")] = "settled events are evicted above the cap"
@@ -82,7 +84,8 @@ func unreached() map[installation.Right]string {
 	return rights
 }
 
-// starts waits until the receiver is ready and the Repository, whose push needs a param of a Secret, owns its URL.
+// starts waits until the receiver is ready and the Repository, whose push needs a param of a
+// Secret, owns its URL.
 func (l *ladder) starts() {
 	l.t.Helper()
 	_, err := l.Kube.CoreV1().Secrets(l.ci).Create(l.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "words"}, StringData: map[string]string{"one": "word"}}, metav1.CreateOptions{})
@@ -103,8 +106,8 @@ func (l *ladder) change(repository, patch string) {
 	l.must(err)
 }
 
-// claims waits until the Repository owns its URL. It is changed meanwhile: the controller looks again then, and else only
-// after five minutes.
+// claims waits until the Repository owns its URL. It is changed meanwhile: the controller looks
+// again then, and else only after five minutes.
 func (l *ladder) claims(repository, rawURL string) {
 	l.t.Helper()
 	url, err := v1alpha1.CanonicalURL(rawURL)
@@ -141,8 +144,9 @@ func (l *ladder) refused(right installation.Right) error {
 	return nil
 }
 
-// rest does what needs the rights that a push on GitHub does not: a run that is not kept, one that somebody deletes, a delivery for a
-// repository that nobody claims, one of a GitLab, and a Repository that is deleted.
+// rest does what needs the rights that a push on GitHub does not: a run that is not kept, one that
+// somebody deletes, a delivery for a repository that nobody claims, one of a GitLab, and a
+// Repository that is deleted.
 func (l *ladder) rest() {
 	l.t.Helper()
 	receiver, prune := l.receivers[0], controllerMay("delete", "tekton.dev/pipelineruns")
@@ -170,7 +174,8 @@ func (l *ladder) rest() {
 	lab.commit("main", forge.Change{Files: map[string]string{"a.go": "package a"}})
 	push := lab.pushed("refs/heads/main")
 	l.accepted("a delivery of GitLab", func() (int, string) {
-		// Sent by us: GitLab itself stops after the fourth refusal, and here each of several rights is refused more than once.
+		// Sent by us: GitLab itself stops after the fourth refusal, and here each of several rights
+		// is refused more than once.
 		request, err := push.Request(l.ctx, receiver.URL)
 		l.must(err)
 		a, err := exchange(request)

@@ -37,8 +37,9 @@ type rung struct {
 // ladderRole is a Role, or a ClusterRole when namespace is empty.
 type ladderRole struct{ namespace, name, account string }
 
-// ladder is an installation that begins without any right and gets each one when a call was refused for want of it: what
-// was never refused is never granted. So each right is taken away for real, and a call that needs it fails.
+// ladder is an installation that begins without any right and gets each one when a call was refused
+// for want of it: what was never refused is never granted. So each right is taken away for real,
+// and a call that needs it fails.
 type ladder struct {
 	*world
 	mu    sync.Mutex
@@ -180,7 +181,8 @@ func (l *ladder) allows(right installation.Right) {
 	l.rung(right).held = false
 }
 
-// top requires that every right was refused once, or has a reason why not, and that nothing else gives what no role did.
+// top requires that every right was refused once, or has a reason why not, and that nothing else
+// gives what no role did.
 func (l *ladder) top(unreached map[installation.Right]string) {
 	l.t.Helper()
 	defer func() {

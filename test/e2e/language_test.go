@@ -42,8 +42,8 @@ func TestPathsAndExpressionsOnAPush(t *testing.T) {
 	}
 }
 
-// B14: a push of a commit that is in an open pull request waits while that cannot be told, and is then left to it. B3:
-// the files that changed are waited for too.
+// B14: a push of a commit that is in an open pull request waits while that cannot be told, and is
+// then left to it. B3: the files that changed are waited for too.
 func TestAPushAndAPullRequestOfOneCommitRunOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

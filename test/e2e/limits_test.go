@@ -4,7 +4,8 @@ package e2e
 
 import "time"
 
-// Every deadline of the scenarios, in one place. They are upper bounds that tests poll up to, never waits.
+// Every deadline of the scenarios, in one place. They are upper bounds that tests poll up to, never
+// waits.
 const (
 	// soon is enough for anything that needs no retry, on a busy machine.
 	soon = 60 * time.Second
@@ -14,9 +15,11 @@ const (
 	outage = 3 * time.Second
 	// pollEvery is how often the API server is asked for a state that a test waits for.
 	pollEvery = 50 * time.Millisecond
-	// apiWait is the -api-wait of all receivers, for a machine that others use; 3 seconds as shipped.
+	// apiWait is the -api-wait of all receivers, for a machine that others use; 3 seconds as
+	// shipped.
 	apiWait = 30 * time.Second
-	// trialLimit is for one event of C9 and D2 from its delivery to its end, fault and restart included.
+	// trialLimit is for one event of C9 and D2 from its delivery to its end, fault and restart
+	// included.
 	trialLimit = 90 * time.Second
 	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
 	operatorRetry = time.Second
@@ -26,32 +29,39 @@ const (
 	workedOff = 4 * time.Minute
 	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
 	aMoment = 3 * time.Second
-	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as shipped.
+	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as
+	// shipped.
 	credentialLook = time.Second
 	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
 	lateReports = 3 * time.Second
-	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of it are more than a second, which
-	// is what the times of events are told in.
+	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of
+	// it are more than a second, which is what the times of events are told in.
 	closeWindow = 5 * time.Second
-	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is gone and to act.
+	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is
+	// gone and to act.
 	takeover = 90 * time.Second
-	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late reports (10 s) together.
+	// pausedFor is H6's pause: more than the lease (6 s in tests) and the fence against late
+	// reports (10 s) together.
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
 
-	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least, on a busy machine.
+	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least,
+	// on a busy machine.
 	soakLimit    = 5 * time.Minute
 	soakRestarts = 3
-	// mitigationRate and mitigationRestart make a missing mitigation show within seconds; mitigationLimit gives it up.
+	// mitigationRate and mitigationRestart make a missing mitigation show within seconds;
+	// mitigationLimit gives it up.
 	mitigationRate    = 40
 	mitigationRestart = 3 * time.Second
 	mitigationLimit   = 2 * time.Minute
 
-	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains, and what is shipped.
+	// slowDrain is the -drain-wait of H3: enough to look at a receiver that drains, and what is
+	// shipped.
 	slowDrain = 15 * time.Second
 	// signalled is how long a call goes on after SIGTERM.
 	signalled = time.Second
-	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in docs/reliability.md.
+	// controlPlaneOutage is H7's: longer than a lease (6 s in tests) and its fence; 10 minutes in
+	// docs/reliability.md.
 	controlPlaneOutage = 9 * time.Second
 )

@@ -27,7 +27,8 @@ func newestOf(checks []check, name string) (newest check, found bool) {
 	return newest, found
 }
 
-// checkReaches waits until the current check of that name has the conclusion (or, without one, the status).
+// checkReaches waits until the current check of that name has the conclusion (or, without one, the
+// status).
 func (w *world) checkReaches(sha, name, want string, limit time.Duration) check {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
@@ -83,7 +84,8 @@ func (w *world) runs() []pipelinev1.PipelineRun {
 	return list.Items
 }
 
-// nextSecond waits until what the API server stores has a later time than everything before: it writes times in whole seconds.
+// nextSecond waits until what the API server stores has a later time than everything before: it
+// writes times in whole seconds.
 func (w *world) nextSecond() {
 	w.t.Helper()
 	before := time.Now().Unix()
@@ -125,8 +127,9 @@ func (w *world) settled(limit time.Duration) []v1alpha1.GitEvent {
 // checkName is the name of a pipeline's check.
 func checkName(pipeline string) string { return application + " / " + pipeline }
 
-// pipeline is a PipelineRun file with one task that succeeds, for an event, with extra annotations ("key: value" lines).
-// In make test the runner ends its runs, unless onTekton gives them to Tekton.
+// pipeline is a PipelineRun file with one task that succeeds, for an event, with extra annotations
+// ("key: value" lines). In make test the runner ends its runs, unless onTekton gives them to
+// Tekton.
 func pipeline(name, event string, annotations ...string) string {
 	extra := ""
 	for _, annotation := range annotations {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the scenarios of docs/codes.md: built binaries under their own ServiceAccounts, a real API
-// server with a real Tekton, and a GitHub and a GitLab that remember every write.
+// Package e2e runs the scenarios of docs/codes.md: built binaries under their own ServiceAccounts,
+// a real API server with a real Tekton, and a GitHub and a GitLab that remember every write.
 package e2e
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// suite is what all tests share: one cluster, the binaries, one App's key (a new one takes a second to make).
+// suite is what all tests share: one cluster, the binaries, one App's key (a new one takes a second
+// to make).
 type suite struct {
 	cluster  *cluster.Cluster
 	programs installation.Programs
@@ -49,7 +50,8 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return watchSecrets(ctx, c, &shared.secrets)
 }
 
-// audit looks for secrets in all logs and, if no test was left out, for missing rights. Only both tiers together use all rights.
+// audit looks for secrets in all logs and, if no test was left out, for missing rights. Only both
+// tiers together use all rights.
 func audit(c *cluster.Cluster) error {
 	if err := auditLogs(c); err != nil {
 		return err

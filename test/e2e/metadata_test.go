@@ -22,9 +22,9 @@ import (
 
 const dashboard = "https://dashboard.example"
 
-// D7: everything known before creation is in the create request: the labels and annotations that PaC's
-// tools read, state started, log-url and the name of the git-auth secret, which exists before the run; what is patched later
-// is only the id that the service gave and state completed.
+// D7: everything known before creation is in the create request: the labels and annotations that
+// PaC's tools read, state started, log-url and the name of the git-auth secret, which exists before
+// the run; what is patched later is only the id that the service gave and state completed.
 func TestTheCreateCarriesEverythingKnown(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, createsWithEverythingKnown)
@@ -93,8 +93,8 @@ func (w *world) watchRuns() <-chan watch.Event {
 	return watcher.ResultChan()
 }
 
-// secretFirst requires that the run's secret was created before the run. The world has only this run, and the proxy
-// cannot read the name in a Secret's protobuf.
+// secretFirst requires that the run's secret was created before the run. The world has only this
+// run, and the proxy cannot read the name in a Secret's protobuf.
 func (w *world) secretFirst(run string) {
 	w.t.Helper()
 	at := map[string]int{}
@@ -123,8 +123,8 @@ func ours(all map[string]string) map[string]string {
 	return kept
 }
 
-// wanted is what PaC's tools read for a push to main of a GitHub Enterprise Server, as which the forge counts, or of
-// a GitLab.
+// wanted is what PaC's tools read for a push to main of a GitHub Enterprise Server, as which the
+// forge counts, or of a GitLab.
 func (w *world) wanted(d delivery, e *v1alpha1.GitEvent) (labels, annotations map[string]string) {
 	w.t.Helper()
 	const p = "pipelinesascode.tekton.dev/"

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// missedOutages is for how long nobody can record a delivery, each in a test of its own: `make missed` has 10 s, 60 s and 10 minutes,
-// `make test` the first alone.
+// missedOutages is for how long nobody can record a delivery, each in a test of its own: `make
+// missed` has 10 s, 60 s and 10 minutes, `make test` the first alone.
 var missedOutages = flag.String("missed", "10s", "how long the outages of A14 are, with commas between")
 
 // forEachOutage runs a test for each of missedOutages.
@@ -36,8 +36,9 @@ func forEachOutage(t *testing.T, test func(t *testing.T, long time.Duration)) {
 // recoveredWithin is how long it takes after an outage until what was missed runs.
 const recoveredWithin = time.Minute
 
-// A14: deliveries come while the API server cannot be reached, and are answered 503; or while all receivers are away, and
-// nobody answers. When that is over each of them runs exactly once, within a minute, and no person has done anything.
+// A14: deliveries come while the API server cannot be reached, and are answered 503; or while all
+// receivers are away, and nobody answers. When that is over each of them runs exactly once, within
+// a minute, and no person has done anything.
 func TestA14WhatWasMissedRunsAfterTheOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]struct{ begin, end func(w *world) }{
@@ -106,8 +107,8 @@ func (w *world) recovers(commits []string, within time.Duration) {
 	w.invariants()
 }
 
-// missedFor pushes to one branch after the other for so long, and requires that no delivery is acknowledged. It returns the
-// commits.
+// missedFor pushes to one branch after the other for so long, and requires that no delivery is
+// acknowledged. It returns the commits.
 func (w *world) missedFor(long time.Duration) (commits []string) {
 	w.t.Helper()
 	tick := time.NewTicker(long / 5)
@@ -118,8 +119,8 @@ func (w *world) missedFor(long time.Duration) (commits []string) {
 	return commits
 }
 
-// A14 with a GitLab, which is told of no App and sends nothing again by itself: the token's role decides whether what was missed can be found.
-// It sends five a minute, so it has two.
+// A14 with a GitLab, which is told of no App and sends nothing again by itself: the token's role
+// decides whether what was missed can be found. It sends five a minute, so it has two.
 func TestA14AGitLabSendsAgainWhatWasMissed(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

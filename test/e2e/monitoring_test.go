@@ -66,7 +66,8 @@ func queryOf(t *testing.T, queries []query, alert string) query {
 	return query{}
 }
 
-// page is what metrics pages say: values by series, spelled as on the page and preceded by the process.
+// page is what metrics pages say: values by series, spelled as on the page and preceded by the
+// process.
 type page map[string]series
 
 type series struct {
@@ -98,8 +99,8 @@ func (p page) read(process, text string) {
 	}
 }
 
-// pages are those of the world's processes that run, and of the API server, as far as it is about the world's own
-// webhooks: the others share them.
+// pages are those of the world's processes that run, and of the API server, as far as it is about
+// the world's own webhooks: the others share them.
 func (w *world) pages() page {
 	w.t.Helper()
 	all := page{}
@@ -182,7 +183,8 @@ func (p page) sum(s selector) (sum float64) {
 	return sum
 }
 
-// movement tells whether an alert's metrics have moved as its condition moves them; the error says what they show.
+// movement reports whether an alert's metrics have moved as its condition moves them; the error
+// says what they show.
 type movement func(q query, before, after page) error
 
 // rises: each of the selected sums is higher than before.

@@ -17,9 +17,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// C7: a push comes in while the Repository's namespace is terminating, and a finalizer keeps it so: one attempt is made
-// to create something there, the event is settled as refused, and its check is cancelled and says why. When the namespace
-// is made anew, the same delivery is processed when it is delivered again.
+// C7: a push comes in while the Repository's namespace is terminating, and a finalizer keeps it so:
+// one attempt is made to create something there, the event is settled as refused, and its check is
+// cancelled and says why. When the namespace is made anew, the same delivery is processed when it
+// is delivered again.
 func TestC7TheNamespaceIsTerminating(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1})
@@ -63,7 +64,8 @@ func (w *world) refusedAs(sha, pipeline, reason, words string) {
 	w.oneCheck(sha, checkName(pipeline))
 }
 
-// terminating begins the deletion of the Repository's namespace, and keeps the Repository in it until lift is called.
+// terminating begins the deletion of the Repository's namespace, and keeps the Repository in it
+// until lift is called.
 func (w *world) terminating() (lift func()) {
 	w.t.Helper()
 	keep := func(finalizers string) error {
@@ -85,7 +87,8 @@ func (w *world) terminating() (lift func()) {
 	return lift
 }
 
-// createsIn are the controller's attempts to create something in a namespace, Kubernetes Events aside.
+// createsIn are the controller's attempts to create something in a namespace, Kubernetes Events
+// aside.
 func (w *world) createsIn(namespace string) []string {
 	var creates []string
 	for _, call := range w.controller().Proxy.Calls() {

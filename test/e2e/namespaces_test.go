@@ -16,9 +16,10 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// Two installations serve a namespace each; the rights of the first end at its own. Both get a push, neither makes a call in the
-// other's namespace, and a Repository there that names a URL of its own is no rival. Then the namespace moves to the second
-// installation, while a run of the first still goes on: the first finishes it, starts nothing new, and its status is the second's.
+// Two installations serve a namespace each; the rights of the first end at its own. Both get a
+// push, neither makes a call in the other's namespace, and a Repository there that names a URL of
+// its own is no rival. Then the namespace moves to the second installation, while a run of the
+// first still goes on: the first finishes it, starts nothing new, and its status is the second's.
 func TestANamespaceMovesToAnotherInstallation(t *testing.T) {
 	t.Parallel()
 	first, second := newWorld(t, setup{}), newWorld(t, setup{receivers: 1, controllers: 1})
@@ -77,7 +78,8 @@ func (w *world) urlIs(reason string) error {
 	return nil
 }
 
-// noCalls requires that no process of one of two worlds has made a call in the namespaces of the other.
+// noCalls requires that no process of one of two worlds has made a call in the namespaces of the
+// other.
 func noCalls(log io.Reader, one, other *world) {
 	one.t.Helper()
 	lines := bufio.NewScanner(log)

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// deletes is the delivery of a comment that its author has deleted. GitLab tells of none; an event of that name must do nothing there either.
+// deletes is the delivery of a comment that its author has deleted. GitLab tells of none; an event
+// of that name must do nothing there either.
 func (w *world) deletes(number int, user, body string) delivery {
 	w.t.Helper()
 	if g, isGitLab := w.git.(*onGitLab); isGitLab {
@@ -30,8 +31,9 @@ func (w *world) ourselves() (own, bot string) {
 	return "plumbline[bot]", "renovate[bot]"
 }
 
-// S16: comments that are edited or deleted, of bots, of our own account or that begin as ours do, and those on what is closed, start nothing,
-// are told nowhere and cost no call; those on what has been closed since only a few.
+// S16: comments that are edited or deleted, of bots, of our own account or that begin as ours do,
+// and those on what is closed, start nothing, are told nowhere and cost no call; those on what has
+// been closed since only a few.
 func TestS16WhatIsNoCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A8: while a dead process holds every lease, receivers that have never seen a leader become ready, find the Repository
-// in their caches, and record and acknowledge deliveries; a controller that waits for the leases does nothing. When they
-// run out it does the work.
+// A8: while a dead process holds every lease, receivers that have never seen a leader become ready,
+// find the Repository in their caches, and record and acknowledge deliveries; a controller that
+// waits for the leases does nothing. When they run out it does the work.
 func TestA8NoLeader(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{controllers: 1, standby: true})
@@ -66,7 +66,8 @@ func (w *world) takenByTheDead() {
 	}
 }
 
-// No code of leader election is in the receiver's binary: the linker keeps what can be reached, as the controller's shows.
+// No code of leader election is in the receiver's binary: the linker keeps what can be reached, as
+// the controller's shows.
 func TestTheReceiverHasNoLeaderElection(t *testing.T) {
 	t.Parallel()
 	const elector = "tools/leaderelection."

@@ -17,10 +17,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// E4: the Repository is deleted while one run goes on and another one waits to be created. Nothing keeps it from going;
-// the run that was not created is cancelled, and the one that goes on ends as it does. With a GitHub App that is reported
-// at once. On GitLab the credentials went with the Repository: nothing is reported until it is there again. When that is
-// too late, the reports are dropped: TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent has the ten minutes.
+// E4: the Repository is deleted while one run goes on and another one waits to be created. Nothing
+// keeps it from going; the run that was not created is cancelled, and the one that goes on ends as
+// it does. With a GitHub App that is reported at once. On GitLab the credentials went with the
+// Repository: nothing is reported until it is there again. When that is too late, the reports are
+// dropped: TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent has the ten minutes.
 func TestE4TheRepositoryIsDeleted(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, outlivesItsRepository)
@@ -62,7 +63,8 @@ func outlivesItsRepository(t *testing.T, w *world) {
 		if wait := w.waitsBecause(sha, "report", "RepositoryGone"); wait.Class != "Operator" {
 			t.Errorf("it waits for %+v, want an operator", wait)
 		}
-		// The other one may have been reported with the credentials that the same reconcile had read before.
+		// The other one may have been reported with the credentials that the same reconcile had
+		// read before.
 		if check, _ := w.current(sha, checkName("goes-on")); check.Conclusion != "" {
 			t.Errorf("the check says %s without credentials", check.Conclusion)
 		}

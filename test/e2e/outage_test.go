@@ -12,10 +12,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// H7, short: the API server is killed while a run is under way, for longer than the leases. Receivers stay ready and
-// answer 503 with Retry-After, no process ends, and no check says anything. When it is back, the run that went on and the
-// push that was refused, which the controller has GitHub send again (A14), both end as what they are. The test stops a part that all worlds share: it does not run
-// beside others.
+// H7, short: the API server is killed while a run is under way, for longer than the leases.
+// Receivers stay ready and answer 503 with Retry-After, no process ends, and no check says
+// anything. When it is back, the run that went on and the push that was refused, which the
+// controller has GitHub send again (A14), both end as what they are. The test stops a part that all
+// worlds share: it does not run beside others.
 func TestH7TheControlPlaneIsDown(t *testing.T) {
 	w := newWorld(t, setup{receivers: 2, controllers: 2})
 	w.claimed()
@@ -71,8 +72,9 @@ func TestH7TheControlPlaneIsDown(t *testing.T) {
 	w.invariants()
 }
 
-// startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's informers try again after up
-// to a minute (30 s and as much jitter), and it is not Tekton's that are looked at.
+// startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's
+// informers try again after up to a minute (30 s and as much jitter), and it is not Tekton's that
+// are looked at.
 func (w *world) startAPIServer() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*afterFault)
 	defer cancel()

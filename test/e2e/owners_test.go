@@ -7,12 +7,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/answers"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they count for nothing, aliases that loop
-// are nobody's, and a broken file grants nobody anything, which the Repository is told once for all of its strangers.
+// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they
+// count for nothing, aliases that loop are nobody's, and a broken file grants nobody anything,
+// which the Repository is told once for all of its strangers.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -38,15 +39,15 @@ func TestOwners(t *testing.T) {
 	})
 }
 
-// badOwners requires that OWNERS grant hans nothing, that a writer goes on, and that the Repository has one Event that says why, however
-// many strangers there are.
+// badOwners requires that OWNERS grant hans nothing, that a writer goes on, and that the Repository
+// has one Event that says why, however many strangers there are.
 func (w *world) badOwners(says string) {
 	w.t.Helper()
 	w.pendsFor("hans", "is not in OWNERS")
-	w.repositoryTold(answers.ReasonBadOwners, says)
+	w.repositoryTold(planning.ReasonBadOwners, says)
 	w.pendsFor("heidi", "is not in OWNERS")
 	w.runsFor("writer")
-	list, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + answers.ReasonBadOwners})
+	list, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + planning.ReasonBadOwners})
 	w.must(err)
 	if len(list.Items) != 1 || list.Items[0].Count > 1 {
 		w.t.Errorf("the Repository has the Events %+v, want one", list.Items)

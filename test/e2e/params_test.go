@@ -13,14 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 const secretWord = `pass"word of the team`
 
-// 3.12: a branch with a hostile name, the payload, a param with a filter and one from a Secret that is made late. The
-// value reaches the PipelineRun and nothing else: no check, no GitEvent, no stored plan, no log.
+// 3.12: a branch with a hostile name, the payload, a param with a filter and one from a Secret that
+// is made late. The value reaches the PipelineRun and nothing else: no check, no GitEvent, no
+// stored plan, no log.
 func TestParamsAndVariables(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1})
@@ -69,8 +70,8 @@ func TestParamsAndVariables(t *testing.T) {
 	w.toldNothingOf("word of the team")
 }
 
-// A task that fails with the secret in its message: the check tells what failed without it; a PipelineRun that is refused
-// for it, too. What is stored meanwhile holds a marker.
+// A task that fails with the secret in its message: the check tells what failed without it; a
+// PipelineRun that is refused for it, too. What is stored meanwhile holds a marker.
 func TestSecretsOfRunsThatFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
@@ -114,7 +115,8 @@ func (w *world) keeps(name, key, value string) {
 	w.must(err)
 }
 
-// toldNothingOf requires that a text is in no write to the Git service, no GitEvent, no Kubernetes Event, and no log.
+// toldNothingOf requires that a text is in no write to the Git service, no GitEvent, no Kubernetes
+// Event, and no log.
 func (w *world) toldNothingOf(text string) {
 	w.t.Helper()
 	kubernetes, err := w.Kube.CoreV1().Events(w.ci).List(w.ctx, metav1.ListOptions{})

@@ -16,10 +16,11 @@ import (
 // panicLimit is the number of panics that park an event.
 const panicLimit = 5
 
-// B16: an event whose planning panics and one whose reporting panics: the process survives, another event runs
-// meanwhile; the first is parked after five attempts with a reason, a metric and one Kubernetes Event, the other, which has a run,
-// waits on. No check fails. With a controller that does not panic the other one's check tells the truth, and the parked
-// delivery that is delivered again (A6) is processed under a new record.
+// B16: an event whose planning panics and one whose reporting panics: the process survives, another
+// event runs meanwhile; the first is parked after five attempts with a reason, a metric and one
+// Kubernetes Event, the other, which has a run, waits on. No check fails. With a controller that
+// does not panic the other one's check tells the truth, and the parked delivery that is delivered
+// again (A6) is processed under a new record.
 func TestB16Poison(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1})
@@ -89,7 +90,8 @@ func (w *world) startPoison(flags ...string) *installation.Process {
 	return p
 }
 
-// parked requires that a delivery's event was given up, as a person and a machine can see, and that nothing is left of it.
+// parked requires that a delivery's event was given up, as a person and a machine can see, and that
+// nothing is left of it.
 func (w *world) parked(p *installation.Process, d delivery) {
 	w.t.Helper()
 	event := w.recordOf(d)

@@ -39,8 +39,8 @@ func (w *world) denial(p policy) string {
 // policyName is the world's own: policies are cluster-wide.
 func (w *world) policyName() string { return w.Namespace + ".test.plumbline.dev" }
 
-// enforce creates the policy and waits until the probe is denied by it. It ends with the returned function, which
-// waits until the probe passes, or with the test.
+// enforce creates the policy and waits until the probe is denied by it. It ends with the returned
+// function, which waits until the probe passes, or with the test.
 func (w *world) enforce(p policy, probe func() error) (lift func()) {
 	w.t.Helper()
 	fail := admissionv1.Fail
@@ -113,7 +113,8 @@ func sample(name string) *pipelinev1.PipelineRun {
 	}
 }
 
-// probeCreate creates a PipelineRun of that name in a namespace of its own, with the controller's rights, as a dry run.
+// probeCreate creates a PipelineRun of that name in a namespace of its own, with the controller's
+// rights, as a dry run.
 func (w *world) probeCreate(name string) func() error {
 	w.t.Helper()
 	client, namespace := w.asController(), shared.cluster.Namespace(w.t, "probe")

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// presses presses the re-run button of a check, or that of all checks of a commit for an empty name, and returns the event.
+// presses presses the re-run button of a check, or that of all checks of a commit for an empty
+// name, and returns the event.
 func (w *world) presses(sha, name, user string) forge.Delivery {
 	w.t.Helper()
 	e := forge.RerunEvent{Repo: repoName, SHA: sha, Sender: user}
@@ -29,7 +30,8 @@ func (w *world) presses(sha, name, user string) forge.Delivery {
 	return w.forge.PressRerun(e)
 }
 
-// ofAnotherApp makes the check of a press, or all checks, those of another App. Nothing else of the delivery changes.
+// ofAnotherApp makes the check of a press, or all checks, those of another App. Nothing else of the
+// delivery changes.
 func (w *world) ofAnotherApp(d forge.Delivery) delivery {
 	w.t.Helper()
 	var payload map[string]any
@@ -44,10 +46,11 @@ func (w *world) ofAnotherApp(d forge.Delivery) delivery {
 	return w.git.signed(d, body, "webhook-secret-of-the-test")
 }
 
-// A press of "Re-run" runs that one pipeline again, of the pull request or push that it was of, whatever its annotations say now and
-// whatever was pushed since, and a new check takes the old one's place. One press is one set of runs, a second press a second one.
-// "Re-run all checks" runs what did not succeed. S27: who may not write starts nothing, and a press at the check of another App, or at
-// all of its checks, is ignored.
+// A press of "Re-run" runs that one pipeline again, of the pull request or push that it was of,
+// whatever its annotations say now and whatever was pushed since, and a new check takes the old
+// one's place. One press is one set of runs, a second press a second one. "Re-run all checks" runs
+// what did not succeed. S27: who may not write starts nothing, and a press at the check of another
+// App, or at all of its checks, is ignored.
 func TestACheckIsPressed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})

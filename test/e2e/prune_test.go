@@ -21,8 +21,9 @@ import (
 // keeps is the annotation of an author who wants to keep so many runs.
 func keeps(written string) string { return fmt.Sprintf("%s: %q", pipelinesascode.MaxKeepRuns, written) }
 
-// G5: no run is deleted before the Git service has accepted how it ended, nor because of one whose end it has not accepted. After the
-// outage the one is left that was completed last, which was not created last, and the events settle.
+// G5: no run is deleted before the Git service has accepted how it ended, nor because of one whose
+// end it has not accepted. After the outage the one is left that was completed last, which was not
+// created last, and the events settle.
 func TestG5RunsAreKeptUntilTheyAreReported(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -93,8 +94,8 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	return names
 }
 
-// G3: a delete that is refused is tried again, says nothing to the author and ends nothing but itself; after the outage what is not kept is
-// gone. The deletes name the object.
+// G3: a delete that is refused is tried again, says nothing to the author and ends nothing but
+// itself; after the outage what is not kept is gone. The deletes name the object.
 func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
@@ -116,8 +117,9 @@ func TestARefusedDeleteIsTriedAgain(t *testing.T) {
 	w.invariants()
 }
 
-// G4: the git-auth secret lives as long as its run, so that a console can start an ended one again: GitLab's token is in there still; one that was
-// minted for the run is revoked and not in there any more. It goes with the run.
+// G4: the git-auth secret lives as long as its run, so that a console can start an ended one again:
+// GitLab's token is in there still; one that was minted for the run is revoked and not in there any
+// more. It goes with the run.
 func TestASecretGoesWithItsRun(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, w *world) {

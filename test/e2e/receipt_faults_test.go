@@ -34,8 +34,9 @@ func persistFaults() []persistFault {
 	}
 }
 
-// A2: while the record or its payload cannot be created, a delivery is answered 503 with Retry-After, and nothing is
-// called, created or recorded for it; once it can, the redelivery of each is processed once.
+// A2: while the record or its payload cannot be created, a delivery is answered 503 with
+// Retry-After, and nothing is called, created or recorded for it; once it can, the redelivery of
+// each is processed once.
 func TestA2CannotPersist(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesWhatItCannotPersist)

@@ -10,14 +10,15 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// ignorable is a delivery that starts nothing, with the reason that is counted and words of the answer.
+// ignorable is a delivery that starts nothing, with the reason that is counted and words of the
+// answer.
 type ignorable struct {
 	what, reason, says string
 	delivery           delivery
 }
 
-// A12: what is never acted on is answered 2xx with the reason, counted with the reason, and not stored. A GitLab disables
-// a hook that gets anything else.
+// A12: what is never acted on is answered 2xx with the reason, counted with the reason, and not
+// stored. A GitLab disables a hook that gets anything else.
 func TestA12Ignorable(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, ignoresWhatStartsNothing)

@@ -19,8 +19,9 @@ import (
 // marker is a text of a body that must not be found in a log.
 const marker = "plumbline-e2e-body-of-a-stranger"
 
-// A9, A10: a delivery that nobody vouches for as the service does is answered 401, one that cannot be decoded 400, and one over GitHub's
-// 25 MiB, with or without a declared length, 413; nothing is stored or called, and no body is in a log.
+// A9, A10: a delivery that nobody vouches for as the service does is answered 401, one that cannot
+// be decoded 400, and one over GitHub's 25 MiB, with or without a declared length, 413; nothing is
+// stored or called, and no body is in a log.
 func TestA9BadDeliveries(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesForgeries)
@@ -56,7 +57,8 @@ func refusesForgeries(t *testing.T, w *world) {
 	w.deliver(w.again(), 202) // the right secret still opens the door
 }
 
-// forgeries are deliveries that the service has not sent; what else Verify refuses is in pkg/provider/providertest.
+// forgeries are deliveries that the service has not sent; what else Verify refuses is in
+// pkg/provider/providertest.
 func (w *world) forgeries() map[string]delivery {
 	d := w.again()
 	_, body := partsOf(d)
@@ -92,8 +94,9 @@ func (w *world) refusesForGood() {
 	}
 }
 
-// A9: while there is no secret to verify a delivery with, because it is missing or cannot be read, the delivery is answered 503
-// with Retry-After, not 401, whatever its signature; and it is taken when the secret can be read again.
+// A9: while there is no secret to verify a delivery with, because it is missing or cannot be read,
+// the delivery is answered 503 with Retry-After, not 401, whatever its signature; and it is taken
+// when the secret can be read again.
 func TestA9SecretUnreadable(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, waitsForItsSecret)
@@ -148,8 +151,9 @@ func waitsForItsSecret(t *testing.T, w *world) {
 	w.onlyOne(sha)
 }
 
-// stream posts a body as a delivery of the App: one with a length asks first whether it may be sent (a server that
-// refuses it without reading it closes the connection, which may lose the answer), one without is sent in chunks.
+// stream posts a body as a delivery of the App: one with a length asks first whether it may be sent
+// (a server that refuses it without reading it closes the connection, which may lose the answer),
+// one without is sent in chunks.
 func (w *world) stream(body io.Reader) (answered, error) {
 	request, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.receivers[0].URL, body)
 	if err != nil {

@@ -95,7 +95,8 @@ func (w *world) nothingStored(what string) {
 	}
 }
 
-// untouched requires that nothing was done for anything: no call to the forge, no PipelineRun, no secret.
+// untouched requires that nothing was done for anything: no call to the forge, no PipelineRun, no
+// secret.
 func (w *world) untouched(what string) {
 	w.t.Helper()
 	if calls := w.git.log().requests; len(calls) != 0 {
@@ -109,7 +110,8 @@ func (w *world) untouched(what string) {
 	}
 }
 
-// secrets is the number of secrets in the Repository's namespace, without the one that the Repository names.
+// secrets is the number of secrets in the Repository's namespace, without the one that the
+// Repository names.
 func (w *world) secrets() int {
 	w.t.Helper()
 	list, err := w.Kube.CoreV1().Secrets(w.ci).List(w.ctx, metav1.ListOptions{})
@@ -132,7 +134,8 @@ func (w *world) again() delivery {
 	return w.git.pushed("refs/heads/main")
 }
 
-// bulky is a pipeline whose plan does not fit into the status of its event, so that it has EventPayloads.
+// bulky is a pipeline whose plan does not fit into the status of its event, so that it has
+// EventPayloads.
 func bulky(pipeline string) string {
 	noise := make([]byte, 2*v1alpha1.MaxManifestBytes)
 	_, _ = rand.Read(noise) // documented never to fail

@@ -11,12 +11,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// A1: when a delivery is answered 2xx, its record and its payload can be read from the API server by somebody else, and
-// the answer comes within 8 s, with no controller alive and writes that each take a second.
+// A1: when a delivery is answered 2xx, its record and its payload can be read from the API server
+// by somebody else, and the answer comes within 8 s, with no controller alive and writes that each
+// take a second.
 func TestA1AnswerAfterDurableRecord(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true}, answersAfterTheRecord)
@@ -30,7 +31,8 @@ func answersAfterTheRecord(t *testing.T, w *world) {
 	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 
 	answer := w.sent(w.receivers[0], delivery)
-	// Nothing waits between the answer and these reads: an answer ahead of its record fails here by a second.
+	// Nothing waits between the answer and these reads: an answer ahead of its record fails here by
+	// a second.
 	events := w.events()
 	if answer.status != 202 || slow.Hits() < 1 {
 		t.Errorf("answered %v after %d slow writes, want 202 after one or more", answer, slow.Hits())
@@ -66,8 +68,9 @@ func (w *world) oneOf(d delivery) {
 	}
 }
 
-// A4, A5: fifty copies of one delivery at once over three replicas, and one when its run is over and its event is settled, are all
-// acknowledged and have one record, one payload, one run and one check.
+// A4, A5: fifty copies of one delivery at once over three replicas, and one when its run is over
+// and its event is settled, are all acknowledged and have one record, one payload, one run and one
+// check.
 func TestA5FiftyCopiesOverThreeReplicas(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 3, controllers: 1}, takesFiftyCopiesOnce)
@@ -136,8 +139,8 @@ func (w *world) copies(d delivery, n int) []copied {
 	return answers
 }
 
-// A4 and A5 meet: copies of a delivery to three replicas while a name is taken by another record of the same delivery
-// that settled without runs make one new record, not several.
+// A4 and A5 meet: copies of a delivery to three replicas while a name is taken by another record of
+// the same delivery that settled without runs make one new record, not several.
 func TestA6PendingEventIsProcessedAgainOnce(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 3, controllers: 1}, processesAPendingEventAgain)

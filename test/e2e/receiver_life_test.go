@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H2: a receiver that is cut off from the API server stays ready, because it cannot tell that from an outage, which
-// would take every endpoint away; it answers 503 with Retry-After within 8 s and never 2xx, says so in a metric, and
-// records again when the connection is back.
+// H2: a receiver that is cut off from the API server stays ready, because it cannot tell that from
+// an outage, which would take every endpoint away; it answers 503 with Retry-After within 8 s and
+// never 2xx, says so in a metric, and records again when the connection is back.
 func TestH2ACutOffReceiverStaysReady(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
@@ -45,8 +45,9 @@ func TestH2ACutOffReceiverStaysReady(t *testing.T) {
 	w.onlyOne(sha)
 }
 
-// H3, the receiver's part: at SIGTERM it is not ready at once, takes new deliveries for as long as endpoints take to go
-// and closes their connections, then listens no more, ends what is in flight, and is gone.
+// H3, the receiver's part: at SIGTERM it is not ready at once, takes new deliveries for as long as
+// endpoints take to go and closes their connections, then listens no more, ends what is in flight,
+// and is gone.
 func TestH3TheOrderOfAReceiversEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{controllers: 1})

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// site is a web server that is an Artifact Hub below /api/v1 and shows the same Tasks as files elsewhere. What it
-// answers can be changed; requests are counted.
+// site is a web server that is an Artifact Hub below /api/v1 and shows the same Tasks as files
+// elsewhere. What it answers can be changed; requests are counted.
 type site struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -89,8 +89,9 @@ func referring(name, event, task, reference string) string {
 	return text[:start] + "        taskRef: {name: " + task + "}\n"
 }
 
-// B4, B5: an outage of the hub (5xx, 429, a broken connection) is waited for by the pipelines that need it, with a check that says so and
-// without failure or run; the others start. What is not there fails its own check only.
+// B4, B5: an outage of the hub (5xx, 429, a broken connection) is waited for by the pipelines that
+// need it, with a check that says so and without failure or run; the others start. What is not
+// there fails its own check only.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -170,7 +171,8 @@ func followsReferences(t *testing.T, w *world, h *site) {
 	w.invariants()
 }
 
-// notStarted requires that a pipeline has no PipelineRun and that its check, if there is one, is open.
+// notStarted requires that a pipeline has no PipelineRun and that its check, if there is one, is
+// open.
 func (w *world) notStarted(sha, pipeline string) {
 	w.t.Helper()
 	for _, run := range w.runs() {

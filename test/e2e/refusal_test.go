@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// refused is a PipelineRun that is refused at creation: who refuses it, what the author wrote, and with which words.
+// refused is a PipelineRun that is refused at creation: who refuses it, what the author wrote, and
+// with which words.
 type refused struct {
 	name  string
 	file  string
@@ -46,9 +47,9 @@ func refusals() []refused {
 	}
 }
 
-// C4, and the last criterion of the original report: a PipelineRun that Tekton's webhook, the API server's validation or
-// a policy refuses at creation gets a failed check with their words verbatim within 30 s; it is not tried again by
-// itself, and pushing a fix works.
+// C4, and the last criterion of the original report: a PipelineRun that Tekton's webhook, the API
+// server's validation or a policy refuses at creation gets a failed check with their words verbatim
+// within 30 s; it is not tried again by itself, and pushing a fix works.
 func TestARefusedPipelineRunFailsItsCheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, aRefusedPipelineRunFails)

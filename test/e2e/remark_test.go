@@ -76,7 +76,8 @@ func TestCommandsOnACommit(t *testing.T) {
 	})
 }
 
-// cancelsOnOneBranch starts the pipeline long on main, which a command for another branch at the same commit leaves alone.
+// cancelsOnOneBranch starts the pipeline long on main, which a command for another branch at the
+// same commit leaves alone.
 func (w *world) cancelsOnOneBranch(sha string) {
 	w.t.Helper()
 	w.deliver(w.remarks(sha, "member", "/test long"), http.StatusAccepted)

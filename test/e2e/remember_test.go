@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-ci/plumbline/pkg/approval"
+	"github.com/plumbline-ci/plumbline/pkg/authz/approval"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -28,8 +28,9 @@ func (w *world) remembers(number int, approved, text string) {
 	w.repositoryTold("ApprovalRemembered", says)
 }
 
-// S22: with remember-ok-to-test what the author of an approved pull request pushes runs, each time compared with the commit that was approved,
-// until definitions are changed. What others push waits.
+// S22: with remember-ok-to-test what the author of an approved pull request pushes runs, each time
+// compared with the commit that was approved, until definitions are changed. What others push
+// waits.
 func TestS22AnApprovalIsRememberedUntilSomethingChanges(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

@@ -49,7 +49,8 @@ func (w *world) own(number int) delivery {
 	return w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: all[len(all)-1].ID})
 }
 
-// The rows of the answers, in one world for each service: one comment, edited in place, and none for whoever may not ask.
+// The rows of the answers, in one world for each service: one comment, edited in place, and none
+// for whoever may not ask.
 func TestCommandsAreAnswered(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// D6: while no check can be created at the forge the run goes on to its end; the check appears once that works again,
-// with the state of that moment.
+// D6: while no check can be created at the forge the run goes on to its end; the check appears once
+// that works again, with the state of that moment.
 func TestNoCheckCanBeCreated(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, noCheckCanBeCreated)
@@ -50,8 +50,9 @@ func noCheckCanBeCreated(t *testing.T, w *world) {
 			w.checkReaches(sha, checkName(test.name), test.conclusion, afterFault)
 			w.settles(sha, afterFault)
 			w.oneCheck(sha, checkName(test.name))
-			// A reconcile that began before the run ended may say in_progress first; and what had no answer may have been
-			// stored, so the check may be looked up and confirmed once more before the end.
+			// A reconcile that began before the run ended may say in_progress first; and what had
+			// no answer may have been stored, so the check may be looked up and confirmed once more
+			// before the end.
 			concluded := false
 			for i, write := range w.accepted(sha, checkName(test.name)) {
 				if (i == 0) != write.Creates {
@@ -66,8 +67,9 @@ func noCheckCanBeCreated(t *testing.T, w *world) {
 	}
 }
 
-// E6: a write that says in_progress and is still under way when the run ends never overwrites completed: the next write
-// waits for it, and after completed nothing reopens the check. The delayed write is once the POST, once a PATCH.
+// E6: a write that says in_progress and is still under way when the run ends never overwrites
+// completed: the next write waits for it, and after completed nothing reopens the check. The
+// delayed write is once the POST, once a PATCH.
 func TestADelayedWriteDoesNotReopenACheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, aDelayedWriteReopensNothing)
@@ -102,8 +104,8 @@ func aDelayedWriteReopensNothing(t *testing.T, w *world) {
 	}
 }
 
-// E8: the POST of a check run is stored although the answer is a 502 or none: the check run is found by its external_id
-// and adopted, so there is one.
+// E8: the POST of a check run is stored although the answer is a 502 or none: the check run is
+// found by its external_id and adopted, so there is one.
 func TestAStoredCheckIsAdopted(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
@@ -133,8 +135,8 @@ func aStoredCheckIsAdopted(t *testing.T, w *world) {
 	}
 }
 
-// delayCreation makes the API server unable to create PipelineRuns for a moment, so that the check is first queued and
-// its in_progress is a PATCH.
+// delayCreation makes the API server unable to create PipelineRuns for a moment, so that the check
+// is first queued and its in_progress is a PATCH.
 func (w *world) delayCreation() (end func()) {
 	var armed []*cluster.Armed
 	for _, p := range w.controllers {

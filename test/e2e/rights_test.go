@@ -36,7 +36,8 @@ type auditEvent struct {
 	}
 }
 
-// checkRights compares what config/ grants with what the suite used: no right is missing and, if every test has run, none is in excess.
+// checkRights compares what config/ grants with what the suite used: no right is missing and, if
+// every test has run, none is in excess.
 func checkRights(log string, everyTest bool) error {
 	granted, err := installation.Rights()
 	if err != nil {
@@ -71,8 +72,9 @@ func checkRights(log string, everyTest bool) error {
 	return fmt.Errorf("rights of config/:\n%s", strings.Join(slices.Compact(faults), "\n"))
 }
 
-// readAudit returns the rights our ServiceAccounts used and the calls they were refused for want of one. A call that
-// succeeded at another time was not: an API server that was just started refuses until it has read the roles.
+// readAudit returns the rights our ServiceAccounts used and the calls they were refused for want of
+// one. A call that succeeded at another time was not: an API server that was just started refuses
+// until it has read the roles.
 func readAudit(log string) (map[installation.Right]bool, []string, error) {
 	file, err := os.Open(log)
 	if err != nil {

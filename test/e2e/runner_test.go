@@ -21,8 +21,8 @@ import (
 )
 
 // runnerName is the spec.managedBy of PipelineRuns that only have to end. Tekton's controller
-// leaves them alone, and they have neither TaskRuns nor pods. In make test-all Tekton executes these
-// runs too.
+// leaves them alone, and they have neither TaskRuns nor pods. In make test-all Tekton executes
+// these runs too.
 const runnerName = "test.plumbline.dev/runner"
 
 const managedLine = "  managedBy: " + runnerName + "\n"

@@ -21,9 +21,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// S28: what a run's pods find clones their repository and can do no more there. With it somebody asks GitHub for a successful
-// check, for the commit that is tested and for another one: refused. Two runs do not have the same, none has the controller's,
-// and once the event is settled GitHub knows none of them.
+// S28: what a run's pods find clones their repository and can do no more there. With it somebody
+// asks GitHub for a successful check, for the commit that is tested and for another one: refused.
+// Two runs do not have the same, none has the controller's, and once the event is settled GitHub
+// knows none of them.
 func TestARunsTokenWritesNoVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, private: true})
@@ -84,7 +85,8 @@ func (w *world) asRun(method, path, token, body string) int {
 	return response.StatusCode
 }
 
-// nowhereInTheNamespace requires that no Secret and no PipelineRun beside the Repository holds one of the values.
+// nowhereInTheNamespace requires that no Secret and no PipelineRun beside the Repository holds one
+// of the values.
 func (w *world) nowhereInTheNamespace(values []string) {
 	w.t.Helper()
 	secrets, err := w.Kube.CoreV1().Secrets(w.ci).List(w.ctx, metav1.ListOptions{})
@@ -110,7 +112,8 @@ func (w *world) nowhereInTheNamespace(values []string) {
 	}
 }
 
-// S29: a Repository that uses the global one's token gets its runs and its verdicts, and the token is not in its namespace.
+// S29: a Repository that uses the global one's token gets its runs and its verdicts, and the token
+// is not in its namespace.
 func TestTheGlobalTokenIsNotWrittenIntoATenantsNamespace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{service: gitLab})
@@ -130,7 +133,8 @@ func TestTheGlobalTokenIsNotWrittenIntoATenantsNamespace(t *testing.T) {
 	w.endsOnce(sha, "tenant")
 }
 
-// inheritsToken moves the token from the Repository of the world's GitLab project to the global Repository.
+// inheritsToken moves the token from the Repository of the world's GitLab project to the global
+// Repository.
 func (w *world) inheritsToken() string {
 	w.t.Helper()
 	secrets, repositories := w.Kube.CoreV1().Secrets, w.Plumbline.PipelinesascodeV1alpha1().Repositories
@@ -178,7 +182,8 @@ func (w *world) leftSecret(event *v1alpha1.GitEvent) {
 	}
 }
 
-// lsRemote is what a pod does: git, whose home directory holds the secret's files, asks what it may fetch.
+// lsRemote is what a pod does: git, whose home directory holds the secret's files, asks what it may
+// fetch.
 func (w *world) lsRemote(secret *corev1.Secret, url string) error {
 	w.t.Helper()
 	home := w.t.TempDir()

@@ -18,7 +18,8 @@ const repoName = "acme/app"
 // somebody does what a scenario does not say who does.
 const somebody = "octocat"
 
-// onGitHub is the service that a GitHub App serves. Scenarios that are about GitHub alone use world.forge.
+// onGitHub is the service that a GitHub App serves. Scenarios that are about GitHub alone use
+// world.forge.
 type onGitHub struct {
 	*forge.GitHub
 	app  forge.App

@@ -23,7 +23,8 @@ const (
 	gitLab    kind = "gitlab"
 )
 
-// service is a Git service with the world's repository, in no service's own terms: onGitHub and onGitLab are two.
+// service is a Git service with the world's repository, in no service's own terms: onGitHub and
+// onGitLab are two.
 type service interface {
 	hosting
 	branches
@@ -39,7 +40,8 @@ type hosting interface {
 	url() string
 	// page is the web address of the repository, and of a file of it.
 	page(file ...string) string
-	// connect creates what the Repository in the world's namespace names, and returns the Repository's spec.
+	// connect creates what the Repository in the world's namespace names, and returns the
+	// Repository's spec.
 	connect(w *world) pacv1alpha1.RepositorySpec
 	// secret is the Secret with what deliveries are signed with, and its key.
 	secret(w *world) (namespace, name, key string)
@@ -53,7 +55,8 @@ type branches interface {
 	point(ref, sha string)
 	remove(ref string)
 	tip(branch string) string
-	// create makes another, private repository beside the world's, and returns the page of a file of it.
+	// create makes another, private repository beside the world's, and returns the page of a file
+	// of it.
 	create(name string, files map[string]string, file string) string
 }
 
@@ -61,13 +64,15 @@ type branches interface {
 type people interface {
 	// grant gives a user a role: read, write or admin.
 	grant(user, role string)
-	// join makes a team beside the repository and a user a member of it; it returns what settings.policy calls the team.
+	// join makes a team beside the repository and a user a member of it; it returns what
+	// settings.policy calls the team.
 	join(team, user string) string
 	// fork makes a user's own fork with a commit on the branch feature, and returns that.
 	fork(user string) string
 	// commitFork pushes to the branch feature of a user's fork.
 	commitFork(user string, change forge.Change) string
-	// open opens a pull request to the default branch from a branch of the repository, or of a user's fork.
+	// open opens a pull request to the default branch from a branch of the repository, or of a
+	// user's fork.
 	open(fork, branch, author string) int
 }
 
@@ -175,7 +180,8 @@ const (
 	writeComment   operation = "comment on a pull request"
 )
 
-// refusal is an answer that each service words in its own way. What has no words, forge has an Action for.
+// refusal is an answer that each service words in its own way. What has no words, forge has an
+// Action for.
 type refusal string
 
 const (

@@ -9,8 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/soak"
 )
 
-// A7, I-9, short: while three receivers are replaced one after the other, as rolling updates do, no delivery of a client
-// outside fails, and each that was acknowledged has its record. `make soak` is the long one.
+// A7, I-9, short: while three receivers are replaced one after the other, as rolling updates do, no
+// delivery of a client outside fails, and each that was acknowledged has its record. `make soak` is
+// the long one.
 func TestRollingRestartsAreNotSeen(t *testing.T) {
 	t.Parallel()
 	settings, err := soak.Short()
@@ -27,8 +28,8 @@ func TestRollingRestartsAreNotSeen(t *testing.T) {
 	}
 }
 
-// Without any one of the mitigations the same restarts are seen; that is also how the soak shows that it would find
-// them.
+// Without any one of the mitigations the same restarts are seen; that is also how the soak shows
+// that it would find them.
 func TestEachMitigationIsNeeded(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

@@ -12,8 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// B11: a force-push replaces A by B while one of A's two runs exists and the other waits to be created: the first goes
-// on to its own end, the other is never created and its check is cancelled, "superseded by B"; B runs.
+// B11: a force-push replaces A by B while one of A's two runs exists and the other waits to be
+// created: the first goes on to its own end, the other is never created and its check is cancelled,
+// "superseded by B"; B runs.
 func TestB11SupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, isSupersededWhileARunWaits)

@@ -110,8 +110,9 @@ func decided() []shownBy {
 	}
 }
 
-// The tests of every row exist, those of a scenario that is for both services can run on both, and no test is in neither tier.
-// TestGuaranteesAreListed of test/language finds the codes that no test of make test shows.
+// The tests of every row exist, those of a scenario that is for both services can run on both, and
+// no test is in neither tier. TestGuaranteesAreListed of test/language finds the codes that no test
+// of make test shows.
 func TestTheTableHolds(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{}

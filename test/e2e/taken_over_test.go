@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// replaced deletes the world's repository and has somebody make another one under its name, which the App or the token covers
-// as well. It returns what the service calls that one.
+// replaced deletes the world's repository and has somebody make another one under its name, which
+// the App or the token covers as well. It returns what the service calls that one.
 func (w *world) replaced() int64 {
 	w.t.Helper()
 	g, ok := w.git.(*onGitLab)
@@ -55,8 +55,9 @@ func (w *world) sentAgain(d delivery, times int) {
 	})
 }
 
-// S14: the repository behind a URL is another one, because somebody has taken over its name. Its pushes start nothing and it is
-// told nothing, however often they are sent, until somebody who may edit the Repository confirms it; then a redelivery runs.
+// S14: the repository behind a URL is another one, because somebody has taken over its name. Its
+// pushes start nothing and it is told nothing, however often they are sent, until somebody who may
+// edit the Repository confirms it; then a redelivery runs.
 func TestS14ARepositoryUnderATakenOverNameStartsNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -94,8 +95,8 @@ func TestS14ARepositoryUnderATakenOverNameStartsNothing(t *testing.T) {
 	})
 }
 
-// S15: where a proof is asked for, a Repository whose namespace is neither listed nor named by the default branch is not
-// served; the push that adds the file is.
+// S15: where a proof is asked for, a Repository whose namespace is neither listed nor named by the
+// default branch is not served; the push that adds the file is.
 func TestS15AURLIsServedWithAProof(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}}}, func(t *testing.T, w *world) {

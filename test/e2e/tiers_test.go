@@ -9,9 +9,9 @@ import (
 
 // The tests have two tiers. `make test` (go test -short) runs the first one: each test on one Git
 // service, unless its code depends on the service. `make test-all` runs both, each test on both
-// services, and Tekton executes every run (runner_test.go). TestTheTableHolds and test/language read
-// the marks in the sources: a test whose body has the line onlyInTestAll(t) belongs to the second
-// tier. forBothServices and forBothKinds run on both services in both tiers.
+// services, and Tekton executes every run (runner_test.go). TestTheTableHolds and test/language
+// read the marks in the sources: a test whose body has the line onlyInTestAll(t) belongs to the
+// second tier. forBothServices and forBothKinds run on both services in both tiers.
 
 // onlyInTestAll skips a test, or a case of one, that belongs to the second tier.
 func onlyInTestAll(t *testing.T) {
@@ -40,7 +40,8 @@ func amount(few, many int) int {
 // bothKinds are the Git services.
 func bothKinds() []kind { return []kind{githubApp, gitLab} }
 
-// kindsFor returns the services that a test runs on: in make test the one that the test's name chooses.
+// kindsFor returns the services that a test runs on: in make test the one that the test's name
+// chooses.
 func kindsFor(t *testing.T) []kind {
 	t.Helper()
 	if !testing.Short() {
@@ -51,7 +52,8 @@ func kindsFor(t *testing.T) []kind {
 	return []kind{bothKinds()[name.Sum32()%2]}
 }
 
-// forEachKind runs a scenario that makes worlds of its own for each Git service of the tier, as subtests in parallel.
+// forEachKind runs a scenario that makes worlds of its own for each Git service of the tier, as
+// subtests in parallel.
 func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
 	t.Helper()
 	forKinds(t, kindsFor(t), scenario)
@@ -73,8 +75,8 @@ func forKinds(t *testing.T, kinds []kind, scenario func(t *testing.T, on kind)) 
 	}
 }
 
-// forEachService runs a scenario for each Git service of the tier in a world whose Repository owns its URL, and then looks for
-// broken invariants there.
+// forEachService runs a scenario for each Git service of the tier in a world whose Repository owns
+// its URL, and then looks for broken invariants there.
 func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
 	t.Helper()
 	forEachKind(t, inWorld(s, scenario))

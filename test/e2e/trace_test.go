@@ -16,8 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// One trace leads from the acceptance of a delivery in the receiver to the final check that the controller reports, and
-// Tekton is told to continue it: the collector gets the spans of both processes under one id.
+// One trace leads from the acceptance of a delivery in the receiver to the final check that the
+// controller reports, and Tekton is told to continue it: the collector gets the spans of both
+// processes under one id.
 func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// E11: a service that is busy with the commit (GitLab's 409) is asked again until it takes the report, once.
+// E11: a service that is busy with the commit (GitLab's 409) is asked again until it takes the
+// report, once.
 func TestE11ABusyServiceIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, asksABusyServiceAgain)
@@ -35,8 +36,9 @@ func asksABusyServiceAgain(_ *testing.T, w *world) {
 	w.neverFailed(sha)
 }
 
-// E12: when GitLab says "Cannot transition status" and shows the state that was to be set, that is done, with one attempt;
-// when it shows another one, the event says so in a condition and tries again, and the end is the run's.
+// E12: when GitLab says "Cannot transition status" and shows the state that was to be set, that is
+// done, with one attempt; when it shows another one, the event says so in a condition and tries
+// again, and the end is the run's.
 func TestE12CannotTransition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 1})
@@ -119,8 +121,8 @@ func (w *world) setStatus(sha, name, state, description string) {
 	}
 }
 
-// begun waits until the event of a commit is planned and its PipelineRuns are there. That they are is recorded with what their first
-// report is answered: see created.
+// begun waits until the event of a commit is planned and its PipelineRuns are there. That they are
+// is recorded with what their first report is answered: see created.
 func (w *world) begun(sha string) *v1alpha1.GitEvent {
 	w.t.Helper()
 	return w.eventOf(sha, "its PipelineRuns are there", func(event *v1alpha1.GitEvent) error {

@@ -10,7 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// uninstall takes the App away from the world's repository; the function that it returns installs it again.
+// uninstall takes the App away from the world's repository; the function that it returns installs
+// it again.
 func (w *world) uninstall() (again func()) {
 	w.t.Helper()
 	g, isGitHub := w.git.(*onGitHub)
@@ -21,9 +22,10 @@ func (w *world) uninstall() (again func()) {
 	return func() { g.installation = g.Install(g.app.ID, "acme", repoName) }
 }
 
-// G8: while the App is uninstalled a run ends, and an event waits. That nobody can be told of the run's end is counted, and its event
-// ends. The other event ends as refused, its Repository is told once, and nothing is asked for it any more. Once the App is installed
-// again, as another installation, its redelivery is processed.
+// G8: while the App is uninstalled a run ends, and an event waits. That nobody can be told of the
+// run's end is counted, and its event ends. The other event ends as refused, its Repository is told
+// once, and nothing is asked for it any more. Once the App is installed again, as another
+// installation, its redelivery is processed.
 func TestTheEventsOfAnUninstalledAppEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})

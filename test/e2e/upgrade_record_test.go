@@ -32,8 +32,9 @@ type upgradeWrite struct {
 	Body        map[string]any
 }
 
-// TestRecordForUpgrades brings events of another version into every open state, kills it, and writes what it left behind to
-// testdata/upgrade. It is no test of this version: see the README there.
+// TestRecordForUpgrades brings events of another version into every open state, kills it, and
+// writes what it left behind to testdata/upgrade. It is no test of this version: see the README
+// there.
 func TestRecordForUpgrades(t *testing.T) {
 	if os.Getenv(installation.OfEnv) == "" {
 		t.Skipf("%s names no other version", installation.OfEnv)
@@ -144,7 +145,8 @@ func (w *world) stoodStill(commits map[string]string) {
 	})
 }
 
-// writeRecord writes the objects as the API server keeps them, without what it adds to each, and the writes of checks.
+// writeRecord writes the objects as the API server keeps them, without what it adds to each, and
+// the writes of checks.
 func (w *world) writeRecord() {
 	w.t.Helper()
 	var objects bytes.Buffer

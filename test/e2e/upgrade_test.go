@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H5: what the version before has left in every open state goes on with this one: each event ends with one run and one check that
-// tells the truth, and nothing runs twice.
+// H5: what the version before has left in every open state goes on with this one: each event ends
+// with one run and one check that tells the truth, and nothing runs twice.
 func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(installation.OfEnv) != "" {
@@ -68,8 +68,9 @@ func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
 	}
 }
 
-// restore puts the recorded objects and checks back and returns the recorded runs by state. What servers give an object anew is
-// replaced in all of them: UIDs, and the ids of checks. Times of events are moved as a whole, so that the last one is now.
+// restore puts the recorded objects and checks back and returns the recorded runs by state. What
+// servers give an object anew is replaced in all of them: UIDs, and the ids of checks. Times of
+// events are moved as a whole, so that the last one is now.
 func (w *world) restore() map[string]string {
 	w.t.Helper()
 	client, err := dynamic.NewForConfig(w.Cluster.RESTConfig())
@@ -163,7 +164,8 @@ func movedTimes(text string, created time.Time) string {
 	})
 }
 
-// restoreChecks makes the recorded calls to GitHub again and returns the ids that the checks have now.
+// restoreChecks makes the recorded calls to GitHub again and returns the ids that the checks have
+// now.
 func (w *world) restoreChecks() map[string]string {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(upgradeData, "checks.json"))

@@ -36,14 +36,17 @@ func upgradeStates() []string {
 	return []string{upReceived, upPulled, upPlanned, upMade, upPosted, upRunning, upFinished, upReported, upSettled}
 }
 
-// upgradeWord is the value of a secret param, which every pipeline has: plans that are kept have a Secret.
+// upgradeWord is the value of a secret param, which every pipeline has: plans that are kept have a
+// Secret.
 const upgradeWord = "the word that the team keeps"
 
-// recordedForge is where the GitHub of recorded objects listens: an address of the loopback network that nothing else uses.
+// recordedForge is where the GitHub of recorded objects listens: an address of the loopback network
+// that nothing else uses.
 const recordedForge = "127.77.11.10:8077"
 
-// upgradeWorld is a world without processes whose names, addresses, ids and commits are the same each time. It returns the
-// commits by state: each is the tip of a branch of that name, which has one pipeline of that name.
+// upgradeWorld is a world without processes whose names, addresses, ids and commits are the same
+// each time. It returns the commits by state: each is the tip of a branch of that name, which has
+// one pipeline of that name.
 func upgradeWorld(t *testing.T) (*world, map[string]string) {
 	t.Helper()
 	var goes atomic.Bool
@@ -79,8 +82,8 @@ func upgradePipeline(state string) string {
 	return strings.Replace(text, "  params:\n", "  params:\n    - {name: word, value: '{{ word }}'}\n", 1)
 }
 
-// upgradeKinds are those whose objects a version leaves behind, in the order in which they are put back: what has a UID that
-// others name comes first.
+// upgradeKinds are those whose objects a version leaves behind, in the order in which they are put
+// back: what has a UID that others name comes first.
 func upgradeKinds() []schema.GroupVersionResource {
 	plumbline := schema.GroupVersion{Group: "plumbline.dev", Version: "v1alpha1"}
 	return []schema.GroupVersionResource{

@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// E1: success comes only from Succeeded=True: a run that fails, one that times out and one that is cancelled never say
-// success, each ends as Tekton ended it, and beside them one succeeds.
+// E1: success comes only from Succeeded=True: a run that fails, one that times out and one that is
+// cancelled never say success, each ends as Tekton ended it, and beside them one succeeds.
 func TestOnlySuccessIsSuccess(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, onlySuccessIsSuccess)
@@ -42,7 +42,8 @@ func onlySuccessIsSuccess(t *testing.T, w *world) {
 		{"is-cancelled", "cancelled", "was cancelled"},
 	} {
 		check := w.checkReaches(sha, checkName(want.pipeline), want.conclusion, soon)
-		// Tekton may end the PipelineRun before its TaskRun: then there are the words of the PipelineRun alone.
+		// Tekton may end the PipelineRun before its TaskRun: then there are the words of the
+		// PipelineRun alone.
 		ended := want.pipeline == "times-out" && check.Tells("failed to finish within")
 		if !check.Tells(want.words) && !ended {
 			t.Errorf("check %q lacks the words %q: %s", want.pipeline, want.words, check.Text)
@@ -59,8 +60,9 @@ func onlySuccessIsSuccess(t *testing.T, w *world) {
 	w.settles(sha, soon)
 }
 
-// E2: a run whose spec.status asks to be cancelled or stopped is in progress, also for a process that sees it for the
-// first time, until Tekton has ended it; then it is cancelled. Its finally task, or for Cancelled its status, is held.
+// E2: a run whose spec.status asks to be cancelled or stopped is in progress, also for a process
+// that sees it for the first time, until Tekton has ended it; then it is cancelled. Its finally
+// task, or for Cancelled its status, is held.
 func TestCancellingIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, cancellingIsNotCancelled)
@@ -117,8 +119,8 @@ func cancellingIsNotCancelled(t *testing.T, w *world) {
 	w.settles(sha, soon)
 }
 
-// E3: a PipelineRun is deleted before its end while the forge is down and the controller is killed: once both are back
-// the check is cancelled and says why.
+// E3: a PipelineRun is deleted before its end while the forge is down and the controller is killed:
+// once both are back the check is cancelled and says why.
 func TestADeletedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, aDeletedRunIsCancelled)

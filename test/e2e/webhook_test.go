@@ -18,9 +18,10 @@ import (
 
 // The tests of this file stop a part that all worlds share: they do not run beside others.
 
-// D1, the original report: Tekton's admission webhook is killed after a PipelineRun is created and before its first
-// patch. The patch fails, is logged in the API server's words, counted, a condition and retried; the check goes on to
-// show what the run does and never says failure unless the run fails; with the webhook back the run is patched.
+// D1, the original report: Tekton's admission webhook is killed after a PipelineRun is created and
+// before its first patch. The patch fails, is logged in the API server's words, counted, a
+// condition and retried; the check goes on to show what the run does and never says failure unless
+// the run fails; with the webhook back the run is patched.
 func TestTheWebhookDiesAroundThePatch(t *testing.T) {
 	first := map[kind]string{githubApp: "survives", gitLab: "breaks"}
 	for _, on := range bothKinds() {
@@ -60,8 +61,8 @@ func survivesTheWebhook(w *world, name, conclusion string) {
 	w.invariants()
 }
 
-// webhookDies pushes one held pipeline, kills the webhook while the proxy holds the first patch of its run, and lets
-// the patch go.
+// webhookDies pushes one held pipeline, kills the webhook while the proxy holds the first patch of
+// its run, and lets the patch go.
 func (w *world) webhookDies(name, ends string) (sha string, event *v1alpha1.GitEvent) {
 	w.t.Helper()
 	dead := make(chan struct{})
@@ -81,8 +82,8 @@ func (w *world) webhookDies(name, ends string) (sha string, event *v1alpha1.GitE
 	return sha, event
 }
 
-// refusal is what the API server says to a patch of the run while the webhook is dead. A connection that was open when
-// it was killed may break instead of being refused: that is asked away first.
+// refusal is what the API server says to a patch of the run while the webhook is dead. A connection
+// that was open when it was killed may break instead of being refused: that is asked away first.
 func (w *world) refusal(run string) string {
 	w.t.Helper()
 	var words string

@@ -46,7 +46,8 @@ func (w *world) settings(patch, want, says string) {
 	w.conditioned(pacv1alpha1.RepositorySettings, want, says)
 }
 
-// conditioned waits for a condition of the Repository: its status and reason, and words of its message.
+// conditioned waits for a condition of the Repository: its status and reason, and words of its
+// message.
 func (w *world) conditioned(of apis.ConditionType, want string, says ...string) {
 	w.t.Helper()
 	w.eventually(afterFault, "the Repository's condition "+string(of)+" is "+want, func() error {
@@ -63,8 +64,8 @@ func (w *world) conditioned(of apis.ConditionType, want string, says ...string) 
 	})
 }
 
-// takesOver takes a condition from another world's installation, which may have ended with its test: nobody else makes it true
-// (docs/repository.md).
+// takesOver takes a condition from another world's installation, which may have ended with its
+// test: nobody else makes it true (docs/repository.md).
 func (w *world) takesOver(r *pacv1alpha1.Repository, of apis.ConditionType) {
 	w.t.Helper()
 	writer := "plumbline.dev/" + string(of)
@@ -119,8 +120,9 @@ func listing(teams ...string) string {
 	return `{"policy":{"pull_request":["` + strings.Join(teams, `","`) + `"]}}`
 }
 
-// S10, S25: a policy of teams says who may in the place of write access, on branches of the repository as well. Whoever acted has to be
-// in it, too. A list that names no team lets nobody in, and a team that is not there has nobody in it.
+// S10, S25: a policy of teams says who may in the place of write access, on branches of the
+// repository as well. Whoever acted has to be in it, too. A list that names no team lets nobody in,
+// and a team that is not there has nobody in it.
 func TestAPolicyOfTeams(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -170,9 +172,10 @@ func TestAPolicyOfTeams(t *testing.T) {
 	})
 }
 
-// S13: a policy that cannot be evaluated, because the Repository names a service that is not served, lets nobody start the run of a pull
-// request: not who is in its team, and not who may write, by a pull request or a command. The condition names it. Pushes go on, and without
-// the policy so do pull requests.
+// S13: a policy that cannot be evaluated, because the Repository names a service that is not
+// served, lets nobody start the run of a pull request: not who is in its team, and not who may
+// write, by a pull request or a command. The condition names it. Pushes go on, and without the
+// policy so do pull requests.
 func TestAPolicyThatCannotBeEvaluatedDenies(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -215,7 +218,8 @@ func (w *world) ownersFail() *forge.FaultHandle {
 	return w.git.inject(at, forge.Fault{Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, path) }, Do: forge.ServerError502HTML()})
 }
 
-// S12: an error of any look-up is a wait, whatever was asked for. That somebody is in no team is an answer.
+// S12: an error of any look-up is a wait, whatever was asked for. That somebody is in no team is an
+// answer.
 func TestStrangerNeverRunsWhateverIsAskedFor(t *testing.T) {
 	t.Parallel()
 	answers := map[string]forge.Action{

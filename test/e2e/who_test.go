@@ -23,7 +23,8 @@ func (w *world) acted(number int, action, by string) delivery {
 	return w.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: action, Sender: by})
 }
 
-// changes pushes to the branch of a user's fork, as somebody, and returns the commit and the event of the pull request.
+// changes pushes to the branch of a user's fork, as somebody, and returns the commit and the event
+// of the pull request.
 func (w *world) changes(owner string, number int, by string, change forge.Change) (string, delivery) {
 	change.Author = by
 	sha := w.git.commitFork(owner, change)
@@ -79,8 +80,8 @@ func (w *world) disposed(d delivery, want v1alpha1.Disposition, reason string) {
 	}
 }
 
-// S10: after each push of a stranger to the fork of a writer's pull request, and when a stranger opens it again, it waits for
-// approval. What the writer pushes runs.
+// S10: after each push of a stranger to the fork of a writer's pull request, and when a stranger
+// opens it again, it waits for approval. What the writer pushes runs.
 func TestS10AStrangersPushToAWritersForkWaits(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -127,7 +128,8 @@ func (w *world) pends(d delivery) {
 	})
 }
 
-// S10: the label of somebody who may not push starts nothing and tells nothing, on a branch of the repository itself too.
+// S10: the label of somebody who may not push starts nothing and tells nothing, on a branch of the
+// repository itself too.
 func TestS10AStrangersLabelStartsNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
@@ -175,7 +177,8 @@ func (w *world) forgery(d delivery, key string, pairs ...string) delivery {
 	return forged
 }
 
-// S11: whoever knows the token can send what they like. Nothing of it starts a run or is told to anybody, and what is true runs.
+// S11: whoever knows the token can send what they like. Nothing of it starts a run or is told to
+// anybody, and what is true runs.
 func TestS11AForgedBodyStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{service: gitLab, receivers: 1, controllers: 1})

@@ -36,7 +36,8 @@ type world struct {
 	forge *forge.GitHub // git of a world on GitHub, for what there is only there
 	repo  forge.Repo    // there
 	ci    string        // the Repository's namespace
-	// inherited is the Secret of the global Repository that has the webhook's secret, "" if the Repository names its own.
+	// inherited is the Secret of the global Repository that has the webhook's secret, "" if the
+	// Repository names its own.
 	inherited string
 
 	receivers, controllers []*installation.Process
@@ -46,7 +47,8 @@ type world struct {
 	kept   bool    // it goes back to the pool
 }
 
-// setup says how many processes a world starts with, and which of them go through a proxy of their own.
+// setup says how many processes a world starts with, and which of them go through a proxy of their
+// own.
 type setup struct {
 	service                kind
 	receivers, controllers int
@@ -61,7 +63,8 @@ type setup struct {
 	recorded               bool     // the namespaces have the names that are in recorded objects
 }
 
-// newWorld is a world with what s asks for, from the pool if that has one. Everything ends with the test.
+// newWorld is a world with what s asks for, from the pool if that has one. Everything ends with the
+// test.
 func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // its parallel subtests may wait for the other scenarios'
@@ -195,7 +198,8 @@ func (w *world) must(err error) {
 	}
 }
 
-// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that, receivers answer 503.
+// claimed waits until the Repository owns its URL and its webhook's secret is copied: before that,
+// receivers answer 503.
 func (w *world) claimed() {
 	w.t.Helper()
 	url, err := v1alpha1.CanonicalURL(w.git.page())

@@ -19,7 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// call is one request to an API server, made once: client-go's own retries of an answer with Retry-After are left out.
+// call is one request to an API server, made once: client-go's own retries of an answer with
+// Retry-After are left out.
 type call struct {
 	method    string
 	resource  schema.GroupVersionResource
@@ -104,8 +105,8 @@ func (c call) answer(ctx context.Context, config *rest.Config) ([]byte, error) {
 	return result.Raw()
 }
 
-// refused makes the call once it is refused: the API server sees a new webhook, policy or quota a moment after it is stored. Until
-// then it is asked without effect.
+// refused makes the call once it is refused: the API server sees a new webhook, policy or quota a
+// moment after it is stored. Until then it is asked without effect.
 func (w *world) refused(t *testing.T, c call) error {
 	t.Helper()
 	_ = until(t, func() error { return c.dry().do(t.Context(), w.config) })

@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// judge is an admission webhook that answers as the path of the call says, at one address with a valid certificate and at one
-// with an expired certificate.
+// judge is an admission webhook that answers as the path of the call says, at one address with a
+// valid certificate and at one with an expired certificate.
 type judge struct {
 	typed kubernetes.Interface
 	valid *httptest.Server

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults makes a real API server give every error of docs/errors.md that it can be brought to give, and holds how
-// pkg/fault classifies it, and the sentence that a person reads, to a table.
+// Package faults makes a real API server give every error of docs/errors.md that it can be brought
+// to give, and holds how pkg/fault classifies it, and the sentence that a person reads, to a table.
 package faults
 
 import (
@@ -83,8 +83,8 @@ func (w *world) settle(ctx context.Context) error {
 	})
 }
 
-// oddFlags: a certificate that has expired; Services are called at their endpoints, so that one without any shows; and lists and watches
-// are etcd's, so that one that is too late shows.
+// oddFlags: a certificate that has expired; Services are called at their endpoints, so that one
+// without any shows; and lists and watches are etcd's, so that one that is too late shows.
 func (j *judge) oddFlags(dir string) ([]string, error) {
 	cert, key := filepath.Join(dir, "expired.crt"), filepath.Join(dir, "expired.key")
 	return []string{
@@ -96,7 +96,8 @@ func (j *judge) oddFlags(dir string) ([]string, error) {
 // ci is the namespace of most rows. Sentences name it, so it has always the same name.
 const ci = "ci"
 
-// objects are there before the first row. A priority level without any seat takes one request at a time.
+// objects are there before the first row. A priority level without any seat takes one request at a
+// time.
 const objects = `
 apiVersion: v1
 kind: Namespace

@@ -92,7 +92,8 @@ func judgedDry(label, path string) func(*testing.T, *world) error {
 	}
 }
 
-// withoutDryRun: no API of today takes a webhook that says so, but a cluster may have had it for long. It is copied into etcd.
+// withoutDryRun: no API of today takes a webhook that says so, but a cluster may have had it for
+// long. It is copied into etcd.
 func withoutDryRun(t *testing.T, w *world) error {
 	const old = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"row-k38","uid":"1"},
 		"webhooks":[{"name":"policy.example.com","clientConfig":{"url":"https://127.0.0.1:1"},"sideEffects":"Some","failurePolicy":"Fail",

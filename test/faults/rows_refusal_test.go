@@ -86,7 +86,8 @@ func asNobody(t *testing.T, w *world) error {
 	return create("k12").do(t.Context(), w.as(t, "default"))
 }
 
-// contended: whenever the API server counts a PipelineRun in its ResourceQuota, a webhook has just changed that.
+// contended: whenever the API server counts a PipelineRun in its ResourceQuota, a webhook has just
+// changed that.
 func contended(t *testing.T, w *world) error {
 	h := w.answering("k14", "/touches")
 	h.resource = "resourcequotas/status"
@@ -109,8 +110,8 @@ func leaving(t *testing.T, w *world) error {
 	return w.refused(t, create("k16").in("leaving"))
 }
 
-// notReady asks an API server that waits for policies that it does not serve. Until it knows the custom resources, its answer is
-// another one.
+// notReady asks an API server that waits for policies that it does not serve. Until it knows the
+// custom resources, its answer is another one.
 func notReady(t *testing.T, w *world) error {
 	part, config, err := w.OtherAPIServer("unready-apiserver", "--feature-gates=MutatingAdmissionPolicy=true")
 	if err != nil {
@@ -138,7 +139,8 @@ func outdated(t *testing.T, w *world) error {
 	return c.do(t.Context(), w.config)
 }
 
-// twice creates an object with the same name again, the second time as if the API server had generated the name.
+// twice creates an object with the same name again, the second time as if the API server had
+// generated the name.
 func twice(name, generateName string) func(*testing.T, *world) error {
 	return func(t *testing.T, w *world) error {
 		object := pending(name)

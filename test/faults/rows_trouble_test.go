@@ -48,8 +48,9 @@ func written(err error) func(*testing.T, *world) error {
 	return func(*testing.T, *world) error { return err }
 }
 
-// tooMany: one request of the account waits for a webhook. Its priority level has no seat for another one. The wait that the API server
-// names grows with what it has refused in the last second, so that little may be refused here.
+// tooMany: one request of the account waits for a webhook. Its priority level has no seat for
+// another one. The wait that the API server names grows with what it has refused in the last
+// second, so that little may be refused here.
 func tooMany(t *testing.T, w *world) error {
 	config := w.as(t, "busy")
 	w.install(t, w.answering("k29", "/held"))

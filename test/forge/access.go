@@ -105,7 +105,7 @@ func (r *repo) collaboratorJSON(g *GitHub, u *account) object {
 	return o
 }
 
-// insider tells whether the caller sees concealed members of the organisation.
+// insider reports whether the caller sees concealed members of the organisation.
 func (c *call) insider(org *account) bool {
 	return c.token != nil && c.token.in.account == org && c.token.may("members", "read")
 }

@@ -177,7 +177,7 @@ func (g *GitHub) mustInstallation(id int64) *installation {
 	return in
 }
 
-// holds tells whether the installation covers the repository.
+// holds reports whether the installation covers the repository.
 func (in *installation) holds(r *repo) bool {
 	return r.owner == in.account && (in.all || in.repos[r.id])
 }

@@ -108,12 +108,12 @@ func (c *call) notAccessible() answer {
 	return a.With("X-Accepted-GitHub-Permissions", strings.Join(accepted, "; "))
 }
 
-// covers tells whether the token reaches the repository.
+// covers reports whether the token reaches the repository.
 func (t *token) covers(r *repo) bool {
 	return t.in.holds(r) && (t.repos == nil || t.repos[r.id])
 }
 
-// may tells whether both the token and its installation, as it is now, hold
+// may reports whether both the token and its installation, as it is now, hold
 // the permission, or one of several.
 func (t *token) may(permission, level string) bool {
 	return slices.ContainsFunc(strings.Split(permission, "|"), func(one string) bool {
@@ -137,7 +137,7 @@ func (c *call) limitKey() string {
 	return "nobody"
 }
 
-// overLimit counts the call and tells whether the hour's budget was spent before it.
+// overLimit counts the call and reports whether the hour's budget was spent before it.
 func (c *call) overLimit() bool {
 	u := c.g.usage[c.limitKey()]
 	now := c.g.now()

@@ -22,7 +22,8 @@ type CommentEvent struct {
 	Sender string
 }
 
-// Comment writes a comment on a pull request's conversation and returns its ID. Who may write one is not checked.
+// Comment writes a comment on a pull request's conversation and returns its ID. Who may write one
+// is not checked.
 func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 	defer g.lock()()
 	r := g.mustRepo(repo)

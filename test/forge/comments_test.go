@@ -46,7 +46,8 @@ func TestCommentDelivery(t *testing.T) {
 	}
 }
 
-// Each event and comment of a repository has a later second than the one before, however fast they come.
+// Each event and comment of a repository has a later second than the one before, however fast they
+// come.
 func TestEachEventHasItsOwnSecond(t *testing.T) {
 	w := newWorld(t, Options{})
 	sha := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})

@@ -38,8 +38,9 @@ type PullEvent struct {
 	Label string
 }
 
-// happened is the time of the next event of a repository or comment there. Each has a second of its own, because times of events are
-// told in seconds; so they run ahead of the clock where more happens than one thing a second. The caller holds mu.
+// happened is the time of the next event of a repository or comment there. Each has a second of its
+// own, because times of events are told in seconds; so they run ahead of the clock where more
+// happens than one thing a second. The caller holds mu.
 func (g *GitHub) happened(r *repo) time.Time {
 	now := g.now()
 	if !now.After(r.lastEvent) {

@@ -16,7 +16,8 @@ import (
 // deliveryLogAge is for how long GitHub has deliveries in its log.
 const deliveryLogAge = 3 * 24 * time.Hour
 
-// SetWebhookURL sets where redeliveries of the App go to. Without it, each goes where the last attempt went.
+// SetWebhookURL sets where redeliveries of the App go to. Without it, each goes where the last
+// attempt went.
 func (g *GitHub) SetWebhookURL(appID int64, url string) {
 	defer g.lock()()
 	if g.apps[appID] == nil {
@@ -36,7 +37,8 @@ func (g *GitHub) Redeliver(ctx context.Context, guid string) (int, []byte, error
 	return g.attempt(ctx, url, d, true)
 }
 
-// again returns a delivery and where it goes to, "" if there never was such a one. The caller holds mu.
+// again returns a delivery and where it goes to, "" if there never was such a one. The caller holds
+// mu.
 func (g *GitHub) again(guid string) (d Delivery, url string) {
 	d, known := g.bodies[guid]
 	if !known {
@@ -70,7 +72,8 @@ func logged(c *call) []*DeliveryRecord {
 	return list
 }
 
-// listDeliveries pages by a cursor that names the first attempt of the page. Like GitHub it knows no page numbers.
+// listDeliveries pages by a cursor that names the first attempt of the page. Like GitHub it knows
+// no page numbers.
 func listDeliveries(c *call) answer {
 	q := c.r.URL.Query()
 	all := logged(c)

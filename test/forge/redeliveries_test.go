@@ -14,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/internal/asking"
 )
 
-// GitHub's log of an App's deliveries: newest first, paged by cursor, for three days. A redelivery is asked for by the id of an
-// attempt, answered at once, sent to where the App's webhook is now, and logged under the same GUID.
+// GitHub's log of an App's deliveries: newest first, paged by cursor, for three days. A redelivery
+// is asked for by the id of an attempt, answered at once, sent to where the App's webhook is now,
+// and logged under the same GUID.
 func TestDeliveryLog(t *testing.T) {
 	now := time.Now().Add(time.Minute - deliveryLogAge)
 	w := newWorld(t, Options{Now: func() time.Time { return now }})

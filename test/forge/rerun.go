@@ -11,7 +11,8 @@ import (
 // RerunEvent says which re-run button was pressed.
 type RerunEvent struct {
 	Repo string
-	// CheckID is the check run whose "Re-run" was pressed; 0 is "Re-run all checks" of the App's suite on SHA.
+	// CheckID is the check run whose "Re-run" was pressed; 0 is "Re-run all checks" of the App's
+	// suite on SHA.
 	CheckID int64
 	SHA     string
 	AppID   int64
@@ -20,8 +21,8 @@ type RerunEvent struct {
 	Action string
 }
 
-// PressRerun presses a re-run button and builds the event that tells of it, without sending it. Who may press one is not checked. The
-// suite is queued again; the check runs stay as they are.
+// PressRerun presses a re-run button and builds the event that tells of it, without sending it. Who
+// may press one is not checked. The suite is queued again; the check runs stay as they are.
 func (g *GitHub) PressRerun(e RerunEvent) Delivery {
 	defer g.lock()()
 	r := g.mustRepo(e.Repo)

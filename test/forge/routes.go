@@ -82,7 +82,8 @@ type route struct {
 	method   string
 	pattern  string
 	audience audience
-	// permission is what a token needs here, one of several if there is a bar between them; empty needs none beyond being valid.
+	// permission is what a token needs here, one of several if there is a bar between them; empty
+	// needs none beyond being valid.
 	permission string
 	level      string // "read" or "write"
 	doc        string

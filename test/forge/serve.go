@@ -69,7 +69,7 @@ func (c *call) Finish(a answer) answer {
 		OrHeader("X-GitHub-Request-Id", strings.ToUpper(traffic.RandomHex(8)))
 }
 
-// mutates tells whether the request belongs in the write log. Minting and
+// mutates reports whether the request belongs in the write log. Minting and
 // revoking a token changes nothing that people see, nor does a redelivery.
 func (c *call) mutates() bool {
 	if c.rt.name == RouteToken || c.rt.name == RouteRevoke || c.rt.name == RouteAppRedeliver {

@@ -124,8 +124,8 @@ func (g *GitHub) Minted() []string {
 	return slices.Clone(g.minted)
 }
 
-// TokensWith returns the installation tokens that work now and have the permission, as somebody who looks for them in a
-// cluster would know them.
+// TokensWith returns the installation tokens that work now and have the permission, as somebody who
+// looks for them in a cluster would know them.
 func (g *GitHub) TokensWith(permission, level string) []string {
 	defer g.lock()()
 	var found []string

@@ -77,7 +77,8 @@ func copies(runs, steps int) map[string]string {
 	return map[string]string{".tekton/task.yaml": task, ".tekton/runs.yaml": strings.Join(all, "---\n")}
 }
 
-// yamlBombs commits the definitions. The attacker's namespace may have no PipelineRuns: what is planned stays.
+// yamlBombs commits the definitions. The attacker's namespace may have no PipelineRuns: what is
+// planned stays.
 func yamlBombs(ctx context.Context, s *stage) error {
 	for branch, files := range bombs() {
 		s.forge.Commit(evil, branch, forge.Change{Files: files})
@@ -108,7 +109,8 @@ func (s *stage) bomb(ctx context.Context, branch string, sent *tally) {
 }
 
 const (
-	// requests are a stranger's open pull requests, pushed to all at once, and again after pullsEvery.
+	// requests are a stranger's open pull requests, pushed to all at once, and again after
+	// pullsEvery.
 	requests   = 80
 	pullsEvery = 10 * time.Second
 	stranger   = "stranger"

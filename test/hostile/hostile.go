@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile plays the attacks that docs/security.md is about against the built receiver and controller, each below the
-// memory limit of its container, while a well-behaved tenant pushes twice a second, and looks at what the tenant notices.
+// Package hostile plays the attacks that docs/security.md is about against the built receiver and
+// controller, each below the memory limit of its container, while a well-behaved tenant pushes
+// twice a second, and looks at what the tenant notices.
 package hostile
 
 import (
@@ -25,8 +26,8 @@ type Options struct {
 	Attacks []Attack
 	// Quiet is how long the tenant is alone, Attacked how long the attacks last.
 	Quiet, Attacked time.Duration
-	// Again has the tenant send a delivery again that was not taken, as people do at GitHub: with all attacks at once the machine
-	// is what is short. It is counted.
+	// Again has the tenant send a delivery again that was not taken, as people do at GitHub: with
+	// all attacks at once the machine is what is short. It is counted.
 	Again bool
 }
 
@@ -51,15 +52,16 @@ type Report struct {
 	// Limit is the kind of the processes' memory limits.
 	Limit                string
 	Receiver, Controller Memory
-	// Etcd is by how much more than in the same time of quiet etcd grew, in bytes: what was written and not compacted.
+	// Etcd is by how much more than in the same time of quiet etcd grew, in bytes: what was written
+	// and not compacted.
 	Etcd int64
 }
 
 // Memory is what a process had, in bytes.
 type Memory struct{ Idle, Peak, Limit int64 }
 
-// Run makes a stage of its own, plays the attacks there and takes it down. An error means that the play itself went wrong; what
-// the product did wrong is in the report.
+// Run makes a stage of its own, plays the attacks there and takes it down. An error means that the
+// play itself went wrong; what the product did wrong is in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	s, err := open(ctx, o)
 	if err != nil {

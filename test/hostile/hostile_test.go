@@ -38,8 +38,9 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return err
 }
 
-// The short form of `make hostile`, with all attacks at once (S1 to S9): every push of the tenant runs and is reported, no process ends,
-// and etcd grows by less than the budgets. What the tenant waited is told and not asserted: it is the machine's.
+// The short form of `make hostile`, with all attacks at once (S1 to S9): every push of the tenant
+// runs and is reported, no process ends, and etcd grows by less than the budgets. What the tenant
+// waited is told and not asserted: it is the machine's.
 func TestTheTenantGoesOn(t *testing.T) {
 	o := shared
 	o.Again = true

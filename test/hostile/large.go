@@ -29,7 +29,8 @@ const (
 	// largeBody is a little below GitHub's limit of 25 MB.
 	largeBody  = 24_000_000
 	largeEvery = 1000 * time.Millisecond
-	// foreign is how many PipelineRuns carry our label and were not made by us; each has about a mebibyte.
+	// foreign is how many PipelineRuns carry our label and were not made by us; each has about a
+	// mebibyte.
 	foreign = 20
 	// place is replaced in each copy of a body: no two deliveries are the same.
 	place = "0123456789abcdef"
@@ -60,7 +61,8 @@ func fresh(body []byte) []byte {
 	return bytes.Replace(body, []byte(place), []byte(hex.EncodeToString(random[:])), 1)
 }
 
-// largeThings makes large pushes, definitions that read the body, a GitLab whose lists never end, and PipelineRuns with our label.
+// largeThings makes large pushes, definitions that read the body, a GitLab whose lists never end,
+// and PipelineRuns with our label.
 func largeThings(ctx context.Context, s *stage) error {
 	reads := pipeline("reads", `pipelinesascode.tekton.dev/on-cel-expression: body.commits.size() == 12345`)
 	s.forge.Commit(evil, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": reads}})
@@ -92,7 +94,8 @@ func largeThings(ctx context.Context, s *stage) error {
 	return s.labelled(ctx)
 }
 
-// labelled makes PipelineRuns that look like Plumbline's, in a namespace of their own. They never run.
+// labelled makes PipelineRuns that look like Plumbline's, in a namespace of their own. They never
+// run.
 func (s *stage) labelled(ctx context.Context) (err error) {
 	if s.foreign, err = s.cluster.CreateNamespace(ctx, "foreign"); err != nil {
 		return err
@@ -131,7 +134,8 @@ func pushLarge(ctx context.Context, s *stage, sent *tally) {
 	})
 }
 
-// again is a delivery of a GitLab with a body that no other one has. kind keeps those of one attack from those of another.
+// again is a delivery of a GitLab with a body that no other one has. kind keeps those of one attack
+// from those of another.
 func again(d gitlab.Delivery, body []byte, kind, n int) gitlab.Delivery {
 	d.Body, d.Header = fresh(body), d.Header.Clone()
 	d.Header.Set("Idempotency-Key", fmt.Sprintf("00000000-0000-4000-%x000-%012d", kind, n))

@@ -18,7 +18,8 @@ import (
 
 const (
 	appID = 7
-	// good is the tenant's repository, shown another one of the same owner, where strangers open pull requests.
+	// good is the tenant's repository, shown another one of the same owner, where strangers open
+	// pull requests.
 	good  = "acme/app"
 	shown = "acme/open"
 	// evil is a repository of another owner, who installed the same App.
@@ -28,8 +29,8 @@ const (
 	hookSecret = "secret-of-the-attackers-hook"
 )
 
-// stage is an installation with one receiver and one controller, a GitHub with the tenant and the attacker, and a GitLab of the
-// attacker's.
+// stage is an installation with one receiver and one controller, a GitHub with the tenant and the
+// attacker, and a GitLab of the attacker's.
 type stage struct {
 	cluster              *cluster.Cluster
 	forge                *forge.GitHub
@@ -81,7 +82,8 @@ func (s *stage) serve(ctx context.Context, namespace, name string, spec pacv1alp
 	return err
 }
 
-// serveGitLab creates a Repository on a GitLab, and the Secret with the webhook's secret; without a token it has none.
+// serveGitLab creates a Repository on a GitLab, and the Secret with the webhook's secret; without a
+// token it has none.
 func (s *stage) serveGitLab(ctx context.Context, name, service, url, token string) error {
 	project := installation.OnGitLab{Service: service, URL: url, Token: token, Hook: hookSecret}
 	spec, err := project.Spec(ctx, s.installation, metav1.ObjectMeta{Namespace: s.attacker, Name: name})

@@ -17,14 +17,16 @@ import (
 const (
 	// pushEvery is the tenant's pace, whatever the answers take.
 	pushEvery = 500 * time.Millisecond
-	// reported is how long a push is waited for. It is far more than it takes, so that what is late is told from what is lost.
+	// reported is how long a push is waited for. It is far more than it takes, so that what is late
+	// is told from what is lost.
 	reported = 3 * time.Minute
 	// giveUp is when GitHub gives a delivery up.
 	giveUp = 10 * time.Second
 )
 
-// Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how many deliveries had to be
-// sent again because the API server was slow; how long after the push its first check was accepted at the forge, and the result.
+// Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how
+// many deliveries had to be sent again because the API server was slow; how long after the push its
+// first check was accepted at the forge, and the result.
 type Pushes struct {
 	Sent, Accepted, Successful, Again int
 	First, Result                     Times
@@ -102,7 +104,8 @@ func (s *stage) push(ctx context.Context) *push {
 	return p
 }
 
-// insist delivers a push, again and again while the API server is slow, or until it is taken if that was asked for.
+// insist delivers a push, again and again while the API server is slow, or until it is taken if
+// that was asked for.
 func (s *stage) insist(ctx context.Context, p *push) {
 	d := s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})
 	for {

@@ -14,7 +14,8 @@ import (
 // lookEvery is how often processes and etcd are looked at.
 const lookEvery = 200 * time.Millisecond
 
-// watcher looks at the processes and at etcd. A process that ended is started again, as the kubelet does.
+// watcher looks at the processes and at etcd. A process that ended is started again, as the kubelet
+// does.
 type watcher struct {
 	stage *stage
 	stop  context.CancelFunc

@@ -25,8 +25,9 @@ func podOf(t *testing.T, deployment, name string) *corev1.Pod {
 	}
 }
 
-// The API server's own PodSecurity admission takes the pods of config/, and refuses them when they may run as root (test/manifests has
-// what it does not ask for). A Deployment would only be warned of.
+// The API server's own PodSecurity admission takes the pods of config/, and refuses them when they
+// may run as root (test/manifests has what it does not ask for). A Deployment would only be warned
+// of.
 func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 	ctx := within(t)
 	namespace, err := shared.Kube.CoreV1().Namespaces().Get(ctx, product, metav1.GetOptions{})

@@ -13,7 +13,8 @@ import (
 	"syscall"
 )
 
-// Main reads the flags and runs a command until it ends or is interrupted. What went wrong ends the process with 1.
+// Main reads the flags and runs a command until it ends or is interrupted. What went wrong ends the
+// process with 1.
 func Main(name string, run func(ctx context.Context) error) {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation puts config/ on a test cluster and runs the built receiver and controller beside it, with the
-// tokens of the ServiceAccounts that config/ makes: rights that are missing show.
+// Package installation puts config/ on a test cluster and runs the built receiver and controller
+// beside it, with the tokens of the ServiceAccounts that config/ makes: rights that are missing
+// show.
 package installation
 
 import (
@@ -20,7 +21,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -35,7 +36,8 @@ type Options struct {
 	Forge    *forge.GitHub
 	App      forge.App
 	Programs Programs
-	// Namespace is where Plumbline is installed; "plumbline" for the product's own, "" for one that is made.
+	// Namespace is where Plumbline is installed; "plumbline" for the product's own, "" for one that
+	// is made.
 	Namespace string
 	// Config are changes to ConfigMaps: name, key, value.
 	Config [][3]string
@@ -43,8 +45,8 @@ type Options struct {
 	Limited bool
 }
 
-// Installation is Plumbline installed in a namespace of a test cluster, with an App on a forge. Its processes are
-// started by Receiver and Controller.
+// Installation is Plumbline installed in a namespace of a test cluster, with an App on a forge. Its
+// processes are started by Receiver and Controller.
 type Installation struct {
 	Namespace string
 	Cluster   *cluster.Cluster
@@ -104,8 +106,9 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 	return i, i.storeApp(ctx)
 }
 
-// shard creates the Secrets for copies of webhook secrets as a controller leaves them that had the App's to copy: receivers
-// become ready and know it, whether or not a controller is started beside them. How a controller makes them is a test of its own.
+// shard creates the Secrets for copies of webhook secrets as a controller leaves them that had the
+// App's to copy: receivers become ready and know it, whether or not a controller is started beside
+// them. How a controller makes them is a test of its own.
 func (i *Installation) shard(ctx context.Context) error {
 	app := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: i.Namespace, Name: appSecret, Key: webhooksecret.AppKey})
 	for shard := range webhooksecret.Shards {

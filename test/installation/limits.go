@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Limit is the memory that a process may have. What takes more is killed: by the kernel in a control group (KindCgroup), or,
-// where none can be made, by Go's runtime, which ends when RLIMIT_DATA gives it no more heap (KindData).
+// Limit is the memory that a process may have. What takes more is killed: by the kernel in a
+// control group (KindCgroup), or, where none can be made, by Go's runtime, which ends when
+// RLIMIT_DATA gives it no more heap (KindData).
 type Limit struct {
 	Kind  string
 	Bytes int64
@@ -24,12 +25,14 @@ const (
 	KindData   = "RLIMIT_DATA"
 )
 
-// controllers are where control groups of memory are made, and the file that limits one: version 1, then 2.
+// controllers are where control groups of memory are made, and the file that limits one: version 1,
+// then 2.
 func controllers() [][2]string {
 	return [][2]string{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}}
 }
 
-// NewLimit makes a limit for one process; name is unique on this machine as long as it lives. Release removes it.
+// NewLimit makes a limit for one process; name is unique on this machine as long as it lives.
+// Release removes it.
 func NewLimit(name string, bytes int64) *Limit {
 	for _, c := range controllers() {
 		group := filepath.Join(c[0], fmt.Sprintf("plumbline-test-%d-%s", os.Getpid(), name))
@@ -44,7 +47,8 @@ func NewLimit(name string, bytes int64) *Limit {
 	return &Limit{Kind: KindData, Bytes: bytes}
 }
 
-// Wrap returns the command that runs another one below the limit, under the process id that it is started with.
+// Wrap returns the command that runs another one below the limit, under the process id that it is
+// started with.
 func (l *Limit) Wrap(path string, args []string) (string, []string) {
 	script, value := `ulimit -d "$0" && exec "$@"`, strconv.FormatInt(l.Bytes>>10, 10)
 	if l.Kind == KindCgroup {

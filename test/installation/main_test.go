@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// stage is a cluster of this package's own, with Plumbline in the product's namespace: what is wrong with an
-// installation is mostly wrong with the whole cluster. Its tests take turns.
+// stage is a cluster of this package's own, with Plumbline in the product's namespace: what is
+// wrong with an installation is mostly wrong with the whole cluster. Its tests take turns.
 type stage struct {
 	*Installation
 	before []*unstructured.Unstructured // config/ as it was applied

@@ -59,8 +59,8 @@ func objectsOf(files ...string) (objects []*unstructured.Unstructured, err error
 	return objects, nil
 }
 
-// move rewrites the objects for another namespace, so that many installations share a cluster. What is cluster-wide
-// gets a name of its own.
+// move rewrites the objects for another namespace, so that many installations share a cluster. What
+// is cluster-wide gets a name of its own.
 func move(objects []*unstructured.Unstructured, namespace string) {
 	for _, object := range objects {
 		if object.GetNamespace() == product {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Narrow gives the controller its rights in one namespace only, as config/optional/namespaces.yaml says.
+// Narrow gives the controller its rights in one namespace only, as config/optional/namespaces.yaml
+// says.
 func (i *Installation) Narrow(ctx context.Context, namespace string) error {
 	root, err := root()
 	if err != nil {

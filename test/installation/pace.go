@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// OpenLoop calls do n times, one each pace, whatever the calls take, until ctx ends, and returns when all have returned. due is when a call
-// had to begin: who measures from there leaves out nothing that a busy system made late.
+// OpenLoop calls do n times, one each pace, whatever the calls take, until ctx ends, and returns
+// when all have returned. due is when a call had to begin: who measures from there leaves out
+// nothing that a busy system made late.
 func OpenLoop(ctx context.Context, pace time.Duration, n int, do func(i int, due time.Time)) {
 	begin := time.Now()
 	var flying sync.WaitGroup

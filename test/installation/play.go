@@ -20,12 +20,12 @@ type Play struct {
 	Programs Programs
 	// Progress gets a line per step of the cluster's start; nil discards them.
 	Progress io.Writer
-	// Wired is that of cluster.Options.
+	// Wired is that of clients.Options.
 	Wired bool
 }
 
-// Run starts a cluster with the CustomResourceDefinitions of config/, calls act and takes the cluster down. When act fails the
-// logs of all processes stay, and the error says where.
+// Run starts a cluster with the CustomResourceDefinitions of config/, calls act and takes the
+// cluster down. When act fails the logs of all processes stay, and the error says where.
 func (p Play) Run(ctx context.Context, act func(ctx context.Context, c *cluster.Cluster, built Programs) error) error {
 	dir, err := os.MkdirTemp("", "plumbline-"+p.Name+"-")
 	if err != nil {

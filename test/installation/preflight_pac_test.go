@@ -50,8 +50,9 @@ func removePaC(ctx context.Context, t *testing.T, namespace string) {
 	must(t, shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, leftOver, metav1.DeleteOptions{}))
 }
 
-// Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or beside one that is
-// scaled to nothing, it does. One that starts warns of everything else that is wrong.
+// Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or
+// beside one that is scaled to nothing, it does. One that starts warns of everything else that is
+// wrong.
 func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 	const namespace, name = "tekton-pipelines", "pipelines-as-code-controller" // where the Tekton operator puts it
 	ctx := within(t)

@@ -48,7 +48,8 @@ func (s stage) controllerFinds(ctx context.Context, flags ...string) (int, strin
 	return s.preflight(ctx, "controller", s.programs.Controller, flags...)
 }
 
-// runPods makes the pods of the Deployments, which nothing in this cluster does: a ReplicaSet of each, and a pod of it.
+// runPods makes the pods of the Deployments, which nothing in this cluster does: a ReplicaSet of
+// each, and a pod of it.
 func (s stage) runPods(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, name := range deployments() {
@@ -97,8 +98,9 @@ type condition struct {
 	receiver bool
 }
 
-// A healthy installation has no finding, with the rights of config/ and no more. For each thing that is wrong the
-// preflight ends with 1 and names the object and the remedy; mended, there is no finding again.
+// A healthy installation has no finding, with the rights of config/ and no more. For each thing
+// that is wrong the preflight ends with 1 and names the object and the remedy; mended, there is no
+// finding again.
 func TestPreflightNamesWhatIsWrong(t *testing.T) {
 	ctx := within(t)
 	shared.runPods(ctx, t)
@@ -159,7 +161,8 @@ func (s stage) mend(ctx context.Context, t *testing.T) {
 	must(t, errors.Join(s.storeApp(ctx), s.shard(ctx)))
 }
 
-// An API server that is down is one line, and no reason for a controller to end: it waits and then starts.
+// An API server that is down is one line, and no reason for a controller to end: it waits and then
+// starts.
 func TestPreflightWithoutTheAPIServer(t *testing.T) {
 	ctx := within(t)
 	token, err := shared.Cluster.Token(ctx, product, "plumbline-controller") // while there is somebody to ask

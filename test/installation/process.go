@@ -22,8 +22,8 @@ type Process struct {
 	URL string
 	// Metrics is the address of its Prometheus page.
 	Metrics string
-	// Profiling is where it serves /debug/pprof once that is switched on: a controller by the key runtime-profiling of
-	// plumbline-config-observability, a receiver by -profiling.
+	// Profiling is where it serves /debug/pprof once that is switched on: a controller by the key
+	// runtime-profiling of plumbline-config-observability, a receiver by -profiling.
 	Profiling string
 	// Limit is nil unless the installation is Limited.
 	Limit *Limit
@@ -102,7 +102,8 @@ func (i *Installation) process(ctx context.Context, component, path string, prox
 	return p, nil
 }
 
-// environment is what the Deployments in config/ set, plus ports of the process's own: all share one host here.
+// environment is what the Deployments in config/ set, plus ports of the process's own: all share
+// one host here.
 func (i *Installation) environment(name string, metrics, profiling int) []string {
 	return []string{
 		"SYSTEM_NAMESPACE=" + i.Namespace,
@@ -124,7 +125,7 @@ func (i *Installation) name(component string) string {
 	return fmt.Sprintf("%s-%s-%d", i.Namespace, component, i.started[component])
 }
 
-// Answers tells whether a process answers 200 at a URL.
+// Answers reports whether a process answers 200 at a URL.
 func Answers(ctx context.Context, url string) error {
 	_, err := Fetch(ctx, url)
 	return err

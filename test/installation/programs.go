@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
-// OfEnv is the environment variable with the path of another working tree, whose config/ is installed and whose binaries are
-// built in place of this one's: that of a version before, to record what it writes.
+// OfEnv is the environment variable with the path of another working tree, whose config/ is
+// installed and whose binaries are built in place of this one's: that of a version before, to
+// record what it writes.
 const OfEnv = "PLUMBLINE_OF"
 
 // root is the working tree that is tried.
@@ -35,7 +36,8 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return Programs{Receiver: filepath.Join(dir, "receiver"), Controller: filepath.Join(dir, "controller")}, nil
 }
 
-// Compile compiles commands of this working tree into dir: args are flags of go build and the commands' packages.
+// Compile compiles commands of this working tree into dir: args are flags of go build and the
+// commands' packages.
 func Compile(ctx context.Context, dir string, args ...string) error {
 	root, err := root()
 	if err != nil {

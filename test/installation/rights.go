@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Right is one verb on one resource that config/ grants to a ServiceAccount. Resource is "group/resource" or
-// "group/resource/subresource"; the core group is empty.
+// Right is one verb on one resource that config/ grants to a ServiceAccount. Resource is
+// "group/resource" or "group/resource/subresource"; the core group is empty.
 type Right struct{ Account, Verb, Resource string }
 
-// Rights lists what config/ grants to the ServiceAccounts of Plumbline, cluster-wide or in its namespace.
+// Rights lists what config/ grants to the ServiceAccounts of Plumbline, cluster-wide or in its
+// namespace.
 func Rights() ([]Right, error) {
 	objects, err := manifests()
 	if err != nil {

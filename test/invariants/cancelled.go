@@ -16,11 +16,12 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// Cancelling is what a violation is called that is none of docs/codes.md: a run was told to end that nobody has cancelled, or goes on
-// although somebody has.
+// Cancelling is what a violation is called that is none of docs/codes.md: a run was told to end
+// that nobody has cancelled, or goes on although somebody has.
 const Cancelling = "cancelling"
 
-// noted is the last version of an event, and at which resource versions it was seen first, had planned to end others, and was settled.
+// noted is the last version of an event, and at which resource versions it was seen first, had
+// planned to end others, and was settled.
 type noted struct {
 	v1alpha1.GitEvent
 
@@ -53,8 +54,8 @@ func (h *History) note(v cluster.Version, event *v1alpha1.GitEvent) {
 	}
 }
 
-// ends judges a PipelineRun that is told to end: its event has taken note of a cancellation of the pipeline before, and whatever it has
-// taken note of comes from events that may end it.
+// ends judges a PipelineRun that is told to end: its event has taken note of a cancellation of the
+// pipeline before, and whatever it has taken note of comes from events that may end it.
 func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 	event := h.noted[run.Labels[plumbline.EventLabel]]
 	if event == nil {
@@ -80,8 +81,8 @@ func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 	}
 }
 
-// mayEnd tells whether an event may end what another one has started: both are of one Repository and of one pull request or commit. What a
-// newer commit of a branch ends is of another one.
+// mayEnd reports whether an event may end what another one has started: both are of one Repository
+// and of one pull request or commit. What a newer commit of a branch ends is of another one.
 func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	newer := strings.HasPrefix(why.Why, "superseded by ") // docs/running.md
 	if by.Spec.Repository.Origin() != event.Spec.Repository.Origin() {
@@ -90,15 +91,16 @@ func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	return newer || by.cancels > 0 && by.Spec.Subject() == event.Spec.Subject()
 }
 
-// toldToEnd tells whether somebody has told Tekton to end a PipelineRun.
+// toldToEnd reports whether somebody has told Tekton to end a PipelineRun.
 func toldToEnd(run *pipelinev1.PipelineRun) bool {
 	return slices.Contains([]pipelinev1.PipelineRunSpecStatus{
 		pipelinev1.PipelineRunSpecStatusCancelled, pipelinev1.PipelineRunSpecStatusCancelledRunFinally, pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
 	}, run.Spec.Status)
 }
 
-// Cancelled is what has not become true yet of what a command or the end of a pull request ends: each run that it covers, of an event that
-// happened before, is over; and its event has been told, unless it had settled when whoever cancels had told all.
+// Cancelled is what has not become true yet of what a command or the end of a pull request ends:
+// each run that it covers, of an event that happened before, is over; and its event has been told,
+// unless it had settled when whoever cancels had told all.
 func (h *History) Cancelled() (broken []Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// about is an event of a pull request that was recorded in a second, and has one run "name-run" of each pipeline.
+// about is an event of a pull request that was recorded in a second, and has one run "name-run" of
+// each pipeline.
 func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
 	e.Spec.Repository.URL, e.Spec.PullRequest = "app", &v1alpha1.PullRequest{Number: pull}
@@ -27,7 +28,8 @@ func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEv
 	return e
 }
 
-// command is one that ends what was started before on a pull request, all pipelines if no one is named.
+// command is one that ends what was started before on a pull request, all pipelines if no one is
+// named.
 func command(pull, second int64, names ...string) *v1alpha1.GitEvent {
 	e := about(pull, second, "command")
 	e.Status.Plan = &v1alpha1.Plan{Cancels: &v1alpha1.Cancellation{Names: names, Why: "octocat said so", At: e.Spec.ReceivedAt}}
@@ -36,7 +38,8 @@ func command(pull, second int64, names ...string) *v1alpha1.GitEvent {
 
 func (p *tape) says(e *v1alpha1.GitEvent) { p.tell(theEvents, e.Name, e) }
 
-// hears is a version of an event that has taken note of what another one cancels, or of what has superseded it.
+// hears is a version of an event that has taken note of what another one cancels, or of what has
+// superseded it.
 func (p *tape) hears(e, from *v1alpha1.GitEvent) {
 	why := &v1alpha1.Cancellation{Why: "superseded by 1234567", At: from.Spec.ReceivedAt}
 	if from.Status.Plan != nil {
@@ -68,8 +71,8 @@ func (p *tape) over(words ...string) {
 	p.says(e)
 }
 
-// What ends that nobody has cancelled, or that somebody has who may not, and what goes on although it was cancelled, is found, and nothing in
-// what is sound.
+// What ends that nobody has cancelled, or that somebody has who may not, and what goes on although
+// it was cancelled, is found, and nothing in what is sound.
 func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,21 +11,24 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/records"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
 // contender is a planned run: newer ones of its pipeline may end it, and it may end older ones.
 type contender struct {
 	run, event, sha string
-	// course is what all runs that may end it have in common: the pull request or branch, and the pipeline.
+	// course is what all runs that may end it have in common: the pull request or branch, and the
+	// pipeline.
 	course course
 	// cancels: it ends older ones.
 	cancels bool
-	// planned is when it was seen to be planned, and starts when it was there or waited for nothing but a slot or a quota. The others are
-	// zero until it is told to end, is over, or its event settles.
+	// planned is when it was seen to be planned, and starts when it was there or waited for nothing
+	// but a slot or a quota. The others are zero until it is told to end, is over, or its event
+	// settles.
 	planned, starts, told, over, settled time.Time
-	// made: its PipelineRun was there. hindered: its event has had to wait before it knew what is newer, or before others took note.
+	// made: its PipelineRun was there. hindered: its event has had to wait before it knew what is
+	// newer, or before others took note.
 	made, hindered bool
 	// ends are the newer ones that it was told of.
 	ends []superseding
@@ -40,10 +43,12 @@ type superseding struct {
 	revision      int64
 }
 
-// supersededBy begins the words of a run that a newer one ends; the newer commit follows (docs/running.md).
+// supersededBy begins the words of a run that a newer one ends; the newer commit follows
+// (docs/running.md).
 const supersededBy = "superseded by "
 
-// Line is what a pull request is called, or a branch ("refs/heads/main") if the number is 0, of a Repository.
+// Line is what a pull request is called, or a branch ("refs/heads/main") if the number is 0, of a
+// Repository.
 func Line(namespace, repository string, number int64, ref string) string {
 	if number != 0 {
 		ref = fmt.Sprint("#", number)
@@ -59,7 +64,8 @@ func lineOf(event *v1alpha1.GitEvent) string {
 	return Line(repository.Namespace, repository.Name, number, event.GitRef())
 }
 
-// contends remembers what a version of an event says of its runs. An event that is gone, nil, says that it has settled.
+// contends remembers what a version of an event says of its runs. An event that is gone, nil, says
+// that it has settled.
 func (h *History) contends(v cluster.Version, event *v1alpha1.GitEvent) {
 	if h.contenders == nil {
 		h.contenders = map[string]map[string]*contender{}
@@ -88,7 +94,7 @@ func (h *History) contends(v cluster.Version, event *v1alpha1.GitEvent) {
 
 // saw remembers a version of the run and its event.
 func (c *contender) saw(v cluster.Version, event *v1alpha1.GitEvent, run *v1alpha1.Run) {
-	c.sha = records.Record{Event: event}.SHA()
+	c.sha = history.Record{Event: event}.SHA()
 	c.cancels, c.made = c.cancels || run.CancelInProgress, c.made || run.UID != ""
 	if run.UID != "" || waitsFor(event, run, concurrencyLimit, quota) {
 		first(&c.starts, v.At)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package invariants says whether I-1 to I-5, I-7 and I-8 of docs/codes.md hold of what was seen in a cluster and at a Git
-// service. It reads both services in one language, that of check runs.
+// Package invariants says whether I-1 to I-5, I-7 and I-8 of docs/codes.md hold of what was seen in
+// a cluster and at a Git service. It reads both services in one language, that of check runs.
 package invariants
 
 import (
@@ -20,8 +20,8 @@ type Delivery struct {
 	Took time.Duration
 }
 
-// Check is a check run of GitHub, or a commit status of GitLab in GitHub's words. GitLab keeps one line of 255
-// characters: it is the Title, and Summary and Text too.
+// Check is a check run of GitHub, or a commit status of GitLab in GitHub's words. GitLab keeps one
+// line of 255 characters: it is the Title, and Summary and Text too.
 type Check struct {
 	ID string // as Plumbline records it
 	// Number is higher in newer ones.
@@ -35,8 +35,8 @@ type Check struct {
 	Line bool
 }
 
-// Tells tells whether people can read the words there. GitLab has room for their start, and where nothing failed for none:
-// the PipelineRun and the GitEvent have them whole.
+// Tells reports whether people can read the words there. GitLab has room for their start, and where
+// nothing failed for none: the PipelineRun and the GitEvent have them whole.
 func (c Check) Tells(words string) bool {
 	all := c.Title + "\n" + c.Summary + "\n" + c.Text
 	if strings.Contains(all, words) || !c.Line {

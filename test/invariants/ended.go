@@ -16,8 +16,9 @@ func (m *made) end(now *pipelinev1.PipelineRun) {
 	}
 }
 
-// Ends are when the PipelineRuns were over, by name, as the first version said that did. Later ones may say another time: if the answer to its
-// write is lost, and its cache lags, Tekton's controller ends a PipelineRun once more.
+// Ends are when the PipelineRuns were over, by name, as the first version said that did. Later ones
+// may say another time: if the answer to its write is lost, and its cache lags, Tekton's controller
+// ends a PipelineRun once more.
 func (h *History) Ends() map[string]time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -40,7 +40,8 @@ type Service interface {
 	Checks(sha string) []Check
 }
 
-// Reader reads again and again, and keeps the checks of commits that nothing was written about since. Its zero value is ready.
+// Reader reads again and again, and keeps the checks of commits that nothing was written about
+// since. Its zero value is ready.
 type Reader struct{ known map[string]shown }
 
 // shown are the checks of a commit after so many writes.
@@ -54,8 +55,8 @@ func Read(ctx context.Context, service Service, i *installation.Installation) (*
 	return (&Reader{}).Read(ctx, service, i)
 }
 
-// Read reads the service first: a check must not be newer than the run it tells of. It reads the PipelineRuns before the events:
-// each was planned before it was made.
+// Read reads the service first: a check must not be newer than the run it tells of. It reads the
+// PipelineRuns before the events: each was planned before it was made.
 func (r *Reader) Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
 	e := &Evidence{Deliveries: service.Deliveries(), Writes: service.Writes()}
 	e.Checks = r.checks(service, e.Writes)
@@ -72,8 +73,8 @@ func (r *Reader) Read(ctx context.Context, service Service, i *installation.Inst
 	return e, nil
 }
 
-// checks are those of all commits that something was written about, in the order in which that began. A write that names no commit
-// may be about any.
+// checks are those of all commits that something was written about, in the order in which that
+// began. A write that names no commit may be about any.
 func (r *Reader) checks(service Service, writes []Write) (all []Check) {
 	var commits []string
 	counts := map[string]int{}
@@ -115,8 +116,8 @@ func (e *Evidence) join() {
 	}
 }
 
-// Never are the violations that nothing can make good: of I-2, I-3, I-4 and I-7. Of I-3 and I-4 they are final when all runs are
-// over.
+// Never are the violations that nothing can make good: of I-2, I-3, I-4 and I-7. Of I-3 and I-4
+// they are final when all runs are over.
 func (e *Evidence) Never() []Violation {
 	return slices.Concat(e.Once(), e.Failures(), e.Successes(), e.Reopened())
 }

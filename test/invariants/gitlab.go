@@ -39,7 +39,8 @@ func (g GitLab) Checks(sha string) (all []Check) {
 	return all
 }
 
-// Shown are the statuses of a commit in the project and in all forks that have it, and the notes about it.
+// Shown are the statuses of a commit in the project and in all forks that have it, and the notes
+// about it.
 func (g GitLab) Shown(s *gitlab.State, sha string) (all []Check) {
 	projects := []string{g.Project}
 	for _, w := range s.Writes() {
@@ -70,7 +71,8 @@ func (g GitLab) Shown(s *gitlab.State, sha string) (all []Check) {
 // noteOfCheck are a note's marks, the check's name and its title.
 var noteOfCheck = regexp.MustCompile(`^<!-- plumbline check:\w+ run:(\w+) commit:\w+ ended:(\w+) -->\n\*\*(.*)\*\* has (.*)`)
 
-// checkOfNote reads a note as people do, who know what its title means. Of the run it only has a digest.
+// checkOfNote reads a note as people do, who know what its title means. Of the run it only has a
+// digest.
 func checkOfNote(body string) (Check, bool) {
 	found := noteOfCheck.FindStringSubmatch(body)
 	if found == nil {
@@ -135,7 +137,8 @@ func (g GitLab) Writes() (all []Write) {
 			said.ExternalID = cmp.Or(markOf(w.Description), of[w.StatusID])
 			if w.Applied {
 				of[w.StatusID] = said.ExternalID
-				// A late report would not change a status that has ended but make another one: people see it opened again.
+				// A late report would not change a status that has ended but make another one:
+				// people see it opened again.
 				said.Check = name + " " + said.ExternalID
 				open[name] = w.StatusID
 				if said.Conclusion != "" {

@@ -28,14 +28,15 @@ const (
 // Histories are the resources that a History wants to be told of.
 func Histories() []string { return []string{theRepositories, theEvents, theRuns} }
 
-// History judges every version of the Repositories, the GitEvents and the PipelineRuns, one after the other. What a look at the cluster now
-// and then cannot show is found here: how many run at once at each resource version (I-6), in which order slots are given, and what was
-// there when something was deleted. Its methods may be called from any goroutine.
+// History judges every version of the Repositories, the GitEvents and the PipelineRuns, one after
+// the other. What a look at the cluster now and then cannot show is found here: how many run at
+// once at each resource version (I-6), in which order slots are given, and what was there when
+// something was deleted. Its methods may be called from any goroutine.
 type History struct {
 	// Installation is the namespace of the Plumbline that it judges.
 	Installation string
-	// Patience is for how long a run must have been seen to wait before nobody may be served before it: the caches of a controller lag, by
-	// as long as it was cut off or paused.
+	// Patience is for how long a run must have been seen to wait before nobody may be served before
+	// it: the caches of a controller lag, by as long as it was cut off or paused.
 	Patience time.Duration
 
 	mu           sync.Mutex
@@ -60,8 +61,8 @@ type made struct {
 	gone                   *time.Time
 	// ended is when it was over by the first version that said so.
 	ended *time.Time
-	// keep is how many ended runs its author wants to keep of the pipeline, -1 for all; kept how many were there when it was deleted that had
-	// not ended before it.
+	// keep is how many ended runs its author wants to keep of the pipeline, -1 for all; kept how
+	// many were there when it was deleted that had not ended before it.
 	keep, kept int
 	told       bool // to end
 	// marked: it has said that its end is reported.
@@ -210,7 +211,7 @@ func (h *History) waits(v cluster.Version, id string, event *v1alpha1.GitEvent, 
 	}
 }
 
-// waitsFor tells whether a run says that it waits for one of these reasons.
+// waitsFor reports whether a run says that it waits for one of these reasons.
 func waitsFor(event *v1alpha1.GitEvent, run *v1alpha1.Run, reasons ...string) bool {
 	return slices.ContainsFunc(event.Status.Waits, func(w v1alpha1.Wait) bool {
 		return w.Step == v1alpha1.StepCreate+run.Name && slices.Contains(reasons, w.Reason)
@@ -270,7 +271,8 @@ func (h *History) Never() []Violation {
 	return slices.Clone(h.broken)
 }
 
-// Most is how many PipelineRuns of one Repository with a limit ran at once, and Given how many slots were given.
+// Most is how many PipelineRuns of one Repository with a limit ran at once, and Given how many
+// slots were given.
 func (h *History) Most() (most, given int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

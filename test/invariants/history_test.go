@@ -126,7 +126,8 @@ func TestTheHistoryOfALimit(t *testing.T) {
 	}
 }
 
-// Tekton's controller may end a PipelineRun once more, and write another time then: it was over by the first one.
+// Tekton's controller may end a PipelineRun once more, and write another time then: it was over by
+// the first one.
 func TestAnEndIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)

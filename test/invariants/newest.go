@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// Newest is what a violation is called that is none of docs/codes.md: of a pipeline whose newer runs end the older ones another run has
-// ended than those that Git has newer ones of, or one goes on that should not.
+// Newest is what a violation is called that is none of docs/codes.md: of a pipeline whose newer
+// runs end the older ones another run has ended than those that Git has newer ones of, or one goes
+// on that should not.
 const Newest = "newest"
 
-// Head is a commit that a pull request or branch got, and when. One without a commit says that it is not open any more. A commit comes once.
+// Head is a commit that a pull request or branch got, and when. One without a commit says that it
+// is not open any more. A commit comes once.
 type Head struct {
 	SHA string
 	At  time.Time
@@ -34,8 +36,9 @@ func (h Heads) until(line, sha string) time.Time {
 	return time.Time{}
 }
 
-// Superseded are the violations of the promise that the newest run is left, by the heads that there were, and how many runs newer ones have
-// ended. The heads are to be read after the history: what ends a run was pushed before.
+// Superseded are the violations of the promise that the newest run is left, by the heads that there
+// were, and how many runs newer ones have ended. The heads are to be read after the history: what
+// ends a run was pushed before.
 func (h *History) Superseded(heads func() Heads) (broken []Violation, ended int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,8 +63,9 @@ func (h *History) Superseded(heads func() Heads) (broken []Violation, ended int)
 	return broken, ended
 }
 
-// judge finds out whether a newer run has ended one: one of another event, whose pipeline asks for it, of a commit that Git got later, or of
-// the same one. An event may find out from Git alone that it is late: then it tells itself.
+// judge finds out whether a newer run has ended one: one of another event, whose pipeline asks for
+// it, of a commit that Git got later, or of the same one. An event may find out from Git alone that
+// it is late: then it tells itself.
 func (h *History) judge(run *contender, by superseding, heads Heads) []Violation {
 	wrong := func(why string) []Violation {
 		return []Violation{Violated(Newest, run.run, "run %s of commit %s of %s ends at resource version %d because of GitEvent %s and commit %s: %s",
@@ -97,8 +101,9 @@ func left(runs []*contender) (broken []Violation) {
 	return broken
 }
 
-// overtaken finds runs that go on although a newer run has started, of a commit that Git had for its newest all the time. What cannot be judged is
-// left out: events that had to wait until Git or the API server answered, say, and what a controller may not have known yet.
+// overtaken finds runs that go on although a newer run has started, of a commit that Git had for
+// its newest all the time. What cannot be judged is left out: events that had to wait until Git or
+// the API server answered, say, and what a controller may not have known yet.
 func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation) {
 	for _, newer := range runs {
 		if !newer.cancels || newer.starts.IsZero() || newer.hindered {
@@ -116,8 +121,9 @@ func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation)
 	return broken
 }
 
-// goesOn tells whether a newer run should have ended an older one: its event has settled, long after the older run was planned, and the older
-// one was neither over nor told to end; or both have gone on beside each other for long. replaced is when Git got a commit that is newer than both.
+// goesOn reports whether a newer run should have ended an older one: its event has settled, long
+// after the older run was planned, and the older one was neither over nor told to end; or both have
+// gone on beside each other for long. replaced is when Git got a commit that is newer than both.
 func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 	ends := earliest(older.told, older.over, older.settled)
 	void := earliest(newer.told, replaced) // from then on it ends nothing
@@ -136,9 +142,11 @@ func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 	return !end.IsZero() && end.Sub(begin) >= beside*h.Patience
 }
 
-// beside is how many times as long as a controller may not know of something two runs may go on beside each other: it comes back to what it
-// has not been able to do later and later, and the API server may be away for most of that time.
+// beside is how many times as long as a controller may not know of something two runs may go on
+// beside each other: it comes back to what it has not been able to do later and later, and the API
+// server may be away for most of that time.
 const beside = 8
 
-// before tells whether something has happened, and before another thing, which may not have happened.
+// before reports whether something has happened, and before another thing, which may not have
+// happened.
 func before(at, other time.Time) bool { return !at.IsZero() && (other.IsZero() || at.Before(other)) }

@@ -27,8 +27,9 @@ func (r *rivals) push(words ...string) {
 	r.heads = append(r.heads, Head{strings.Join(words, ""), r.at})
 }
 
-// says tells the next version of an event by its name, its commit and what changes; at first it has a run that ends older ones, and is not
-// there yet. "because=b,two" has it take note that its run ends because of event b and commit two.
+// says tells the next version of an event by its name, its commit and what changes; at first it has
+// a run that ends older ones, and is not there yet. "because=b,two" has it take note that its run
+// ends because of event b and commit two.
 func (r *rivals) says(words ...string) {
 	r.t.Helper()
 	name := words[0]
@@ -87,7 +88,8 @@ func (r *rivals) changes(event *v1alpha1.GitEvent, word string) {
 	}
 }
 
-// Each run that ends without a newer one is found, and each that goes on beside one; nothing is in what is sound.
+// Each run that ends without a newer one is found, and each that goes on beside one; nothing is in
+// what is sound.
 func TestTheHistoryOfTheNewest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -159,7 +161,8 @@ func TestTheHistoryOfTheNewest(t *testing.T) {
 	}
 }
 
-// Pull requests are lines of their own, by their numbers, and what is known of a comment is its plan's commit.
+// Pull requests are lines of their own, by their numbers, and what is known of a comment is its
+// plan's commit.
 func TestTheLineOfAPullRequest(t *testing.T) {
 	t.Parallel()
 	h := &History{Installation: "ns"}

@@ -9,7 +9,8 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// Pruning is what a violation is called that is none of docs/codes.md: a PipelineRun is deleted that should be there.
+// Pruning is what a violation is called that is none of docs/codes.md: a PipelineRun is deleted
+// that should be there.
 const Pruning = "pruning"
 
 // Pruned is a PipelineRun that was deleted.
@@ -18,8 +19,8 @@ type Pruned struct {
 	Run pipelinev1.PipelineRun
 	// At is when it was seen to be gone, a little later than it was.
 	At time.Time
-	// Keep is how many ended ones its author wants to keep of the pipeline, -1 for all. Kept is how many were there that had not ended before
-	// it when it was deleted.
+	// Keep is how many ended ones its author wants to keep of the pipeline, -1 for all. Kept is how
+	// many were there that had not ended before it when it was deleted.
 	Keep, Kept int
 }
 
@@ -35,8 +36,8 @@ func (h *History) Pruned() (all []Pruned) {
 	return all
 }
 
-// kept is how many runs of a run's pipeline are there that are over and have not ended before it. Tekton may end a
-// PipelineRun twice: its event has noted one of the times.
+// kept is how many runs of a run's pipeline are there that are over and have not ended before it.
+// Tekton may end a PipelineRun twice: its event has noted one of the times.
 func (h *History) kept(run *made) (kept int) {
 	for _, other := range h.runs {
 		same := other != run && other.gone == nil && other.repository == run.repository && other.pipeline == run.pipeline
@@ -47,9 +48,10 @@ func (h *History) kept(run *made) (kept int) {
 	return kept
 }
 
-// Early are the PipelineRuns that were deleted and should not have been: one that is not over, whose result the Git service has not accepted
-// before, that its author wants to keep, or in whose place no newer ones are kept. They are to be read before the evidence: what was
-// accepted before they were deleted is in it then.
+// Early are the PipelineRuns that were deleted and should not have been: one that is not over,
+// whose result the Git service has not accepted before, that its author wants to keep, or in whose
+// place no newer ones are kept. They are to be read before the evidence: what was accepted before
+// they were deleted is in it then.
 func (e *Evidence) Early(pruned []Pruned) (broken []Violation) {
 	accepted := map[string]time.Time{}
 	for _, w := range e.Writes {
@@ -73,7 +75,8 @@ func (e *Evidence) Early(pruned []Pruned) (broken []Violation) {
 	return broken
 }
 
-// Remember adds the PipelineRuns that were deleted, so that verdicts are compared with how they ended.
+// Remember adds the PipelineRuns that were deleted, so that verdicts are compared with how they
+// ended.
 func (e *Evidence) Remember(pruned []Pruned) {
 	for _, p := range pruned {
 		if !slices.ContainsFunc(e.Live, func(run pipelinev1.PipelineRun) bool { return run.UID == p.Run.UID }) {

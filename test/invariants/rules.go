@@ -20,8 +20,9 @@ func Violated(invariant, subject, format string, args ...any) Violation {
 	return Violation{Invariant: invariant, Subject: subject, Message: fmt.Sprintf(format, args...)}
 }
 
-// Accounted is I-1: every delivery that was acknowledged as recorded has its event, with a disposition, and of several
-// records of one delivery at most one has runs. One that was only ever ignored has none.
+// Accounted is I-1: every delivery that was acknowledged as recorded has its event, with a
+// disposition, and of several records of one delivery at most one has runs. One that was only ever
+// ignored has none.
 func (e *Evidence) Accounted() (broken []Violation) {
 	for guid, recorded := range e.acknowledged() {
 		records, withRuns := 0, 0
@@ -44,7 +45,8 @@ func (e *Evidence) Accounted() (broken []Violation) {
 	return broken
 }
 
-// acknowledged maps the deliveries that got only answers of 2xx, or one 202, to whether one was 202.
+// acknowledged maps the deliveries that got only answers of 2xx, or one 202, to whether one was
+// 202.
 func (e *Evidence) acknowledged() map[string]bool {
 	answers := map[string][]int{}
 	for _, d := range e.Deliveries {
@@ -62,8 +64,8 @@ func (e *Evidence) acknowledged() map[string]bool {
 	return out
 }
 
-// Once is I-2: at most one PipelineRun for each delivery and pipeline, each planned by an event, and the one that the
-// event remembers.
+// Once is I-2: at most one PipelineRun for each delivery and pipeline, each planned by an event,
+// and the one that the event remembers.
 func (e *Evidence) Once() (broken []Violation) {
 	deliveries := map[string]string{}
 	for _, event := range e.Events {
@@ -152,7 +154,8 @@ func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// failed tells whether Tekton says of a run that is there that it failed, and not that somebody cancelled it.
+// failed reports whether Tekton says of a run that is there that it failed, and not that somebody
+// cancelled it.
 func (e *Evidence) failed(run v1alpha1.Run) bool {
 	cancelled := []pipelinev1.PipelineRunReason{
 		pipelinev1.PipelineRunReasonCancelled, pipelinev1.PipelineRunReasonCancelledRunningFinally, pipelinev1.PipelineRunReasonStoppedRunningFinally,

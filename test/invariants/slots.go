@@ -12,8 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// unlimited is how long after a Repository had no limit its runs are not counted: what a controller creates that has not heard of a limit yet,
-// and what was on its way. The API server ends a call after a minute (docs/adr/0041).
+// unlimited is how long after a Repository had no limit its runs are not counted: what a controller
+// creates that has not heard of a limit yet, and what was on its way. The API server ends a call
+// after a minute (docs/adr/0041).
 const unlimited = time.Minute
 
 // limited is a Repository with its slots.
@@ -50,8 +51,9 @@ func (l *limited) highest(since int64) int {
 	return highest
 }
 
-// gives judges the slots of a version of a Repository: none is given beyond the limit of this version, and none to a run before one that
-// came earlier and waits. A run that is there already may get one whatever the limit is: it began when there was none.
+// gives judges the slots of a version of a Repository: none is given beyond the limit of this
+// version, and none to a run before one that came earlier and waits. A run that is there already
+// may get one whatever the limit is: it began when there was none.
 func (h *History) gives(v cluster.Version, l *limited, now *pacv1alpha1.Repository) {
 	limit := now.Spec.Concurrency(nil)
 	if len(l.changes) == 0 || l.limit() != limit {
@@ -85,7 +87,8 @@ func (h *History) gives(v cluster.Version, l *limited, now *pacv1alpha1.Reposito
 	}
 }
 
-// passed is first come, first served: whoever gets a slot has waited no shorter than those who wait.
+// passed is first come, first served: whoever gets a slot has waited no shorter than those who
+// wait.
 func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	first := h.waiting[id]
 	if first == nil {
@@ -101,8 +104,9 @@ func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	}
 }
 
-// before tells whether a run is to be served before another one: it was recorded in an earlier second, or is of the same event and has
-// the lower name. Whose events were recorded in one second may be served in either order.
+// before reports whether a run is to be served before another one: it was recorded in an earlier
+// second, or is of the same event and has the lower name. Whose events were recorded in one second
+// may be served in either order.
 func (q *queued) before(other *queued) bool {
 	if q.event == other.event {
 		return cmp.Or(cmp.Compare(len(q.pipeline), len(other.pipeline)), cmp.Compare(q.pipeline, other.pipeline)) < 0
@@ -110,8 +114,8 @@ func (q *queued) before(other *queued) bool {
 	return q.received.Truncate(time.Second).Before(other.received.Truncate(time.Second))
 }
 
-// starts judges a run that counts from now on: of its Repository no more run at once than the limit is. If it has been lowered, those who
-// had a slot before may still begin.
+// starts judges a run that counts from now on: of its Repository no more run at once than the limit
+// is. If it has been lowered, those who had a slot before may still begin.
 func (h *History) starts(v cluster.Version, run *made) {
 	l := h.repositories[run.repository]
 	if l == nil || l.limit() == 0 || v.At.Sub(l.free) < unlimited {
@@ -134,8 +138,8 @@ func (h *History) starts(v cluster.Version, run *made) {
 	}
 }
 
-// Queue is what has not become true yet of I-6: everything that waits for a slot gets one or ends, and no slot is lost to a run that is over or
-// was never there.
+// Queue is what has not become true yet of I-6: everything that waits for a slot gets one or ends,
+// and no slot is lost to a run that is over or was never there.
 func (h *History) Queue() (broken []Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,7 +24,8 @@ type cited struct {
 	codes     map[string]bool
 }
 
-// declared is what a top-level declaration of a test file cites for the tests that use it: the cases of a table.
+// declared is what a top-level declaration of a test file cites for the tests that use it: the
+// cases of a table.
 type declared struct {
 	cases, uses map[string]bool
 }
@@ -98,8 +99,9 @@ func (r *reader) file(t *testing.T, path string) {
 	}
 }
 
-// judges reports whether the cases in a directory are about what judges an installation: a test of an
-// invariant's checker does not show the invariant. Names and doc comments of the tests count there.
+// judges reports whether the cases in a directory are about what judges an installation: a test of
+// an invariant's checker does not show the invariant. Names and doc comments of the tests count
+// there.
 func judges(dir string) bool {
 	return slices.Contains([]string{"cmd/plumb/internal/campaign", "test/campaign", "test/campaign/mutants", "test/canary", "test/invariants", "test/language"}, dir)
 }
@@ -120,7 +122,8 @@ func names(decl ast.Decl) (all []string) {
 	return all
 }
 
-// inspect reads the cases of a declaration, what it uses, and the rows of a table that names other tests.
+// inspect reads the cases of a declaration, what it uses, and the rows of a table that names other
+// tests.
 func (r *reader) inspect(decl ast.Decl) *declared {
 	d := &declared{cases: map[string]bool{}, uses: map[string]bool{}}
 	ast.Inspect(decl, func(n ast.Node) bool {
@@ -169,8 +172,8 @@ func (r *reader) in(text string) map[string]bool {
 	return codes
 }
 
-// finish gives tests the cases of the tables that they use, and what tables say of them. G1 to G5 stand for
-// rows of docs/errors.md where Git services' answers are read.
+// finish gives tests the cases of the tables that they use, and what tables say of them. G1 to G5
+// stand for rows of docs/errors.md where Git services' answers are read.
 func (r *reader) finish() {
 	for _, test := range r.tests {
 		r.cases(test, test.name, map[string]bool{})

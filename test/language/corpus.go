@@ -3,8 +3,8 @@
 package language
 
 import (
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // Occasion is one payload and what can be learnt of its event.

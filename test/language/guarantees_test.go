@@ -27,7 +27,8 @@ name of a case in its body, or in the tables of ` + "`test/e2e`" + `. The tests 
 `
 )
 
-// TestGuaranteesAreListed compares docs/guarantees.md with the sources. It fails when a code has no test that runs in make test.
+// TestGuaranteesAreListed compares docs/guarantees.md with the sources. It fails when a code has no
+// test that runs in make test.
 func TestGuaranteesAreListed(t *testing.T) {
 	codes := explainedCodes(t)
 	tests := citations(t, codes)
@@ -58,7 +59,8 @@ func TestGuaranteesAreListed(t *testing.T) {
 	}
 }
 
-// maxNames is how many tests of one directory a cell names. What more of them show is checked by a helper.
+// maxNames is how many tests of one directory a cell names. What more of them show is checked by a
+// helper.
 const maxNames = 12
 
 // cell lists tests by directory. Those of test/e2e need no directory.
@@ -87,7 +89,8 @@ const (
 	testAll
 )
 
-// tierOf returns the tier of a test. Its directory says it, unless its body leaves it to make test-all.
+// tierOf returns the tier of a test. Its directory says it, unless its body leaves it to make
+// test-all.
 func tierOf(dir, body string) tier {
 	switch {
 	case strings.Contains(body, "\n\tonlyInTestAll(t)\n"), dir == "test/hostile", dir == "test/bench":

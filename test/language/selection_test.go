@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/expression"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
-	"github.com/plumbline-ci/plumbline/pkg/template"
 )
 
 var update = flag.Bool("update", false, "write the golden files and docs/guarantees.md")
@@ -73,7 +73,7 @@ func (k *known) learn(needs template.Needs) {
 	if needs.Changed {
 		c := k.Changed
 		k.asked, k.event.Changed = k.asked+"[files] ", &c
-		k.scope.Learn(template.Facts{Files: expression.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)})
+		k.scope.Learn(template.Facts{Files: cel.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)})
 	}
 	if needs.Body {
 		k.asked, k.event.Body = k.asked+"[body] ", k.payload
@@ -89,10 +89,12 @@ func (k *known) learn(needs template.Needs) {
 	}
 }
 
-// maxRounds is how often something more is learnt: of each kind once, and one secret after the other.
+// maxRounds is how often something more is learnt: of each kind once, and one secret after the
+// other.
 const maxRounds = 6
 
-// The golden file of a selection holds, for each pipeline, what was looked up for it, whether it is selected, and why.
+// The golden file of a selection holds, for each pipeline, what was looked up for it, whether it is
+// selected, and why.
 func TestSelection(t *testing.T) {
 	corpus(t, "selection", func(t *testing.T, data []byte) string {
 		var s Selection

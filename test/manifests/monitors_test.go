@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// monitor is the part of a ServiceMonitor that config/monitoring uses, with the Prometheus Operator's names.
+// monitor is the part of a ServiceMonitor that config/monitoring uses, with the Prometheus
+// Operator's names.
 type monitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -26,7 +27,8 @@ type monitor struct {
 	} `json:"spec"`
 }
 
-// Each ServiceMonitor finds the metrics of one Service: a Service that it selects besides has no port of that name.
+// Each ServiceMonitor finds the metrics of one Service: a Service that it selects besides has no
+// port of that name.
 func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 	all := read(t)
 	found := map[string]bool{}
@@ -57,7 +59,8 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 	}
 }
 
-// The Prometheus Operator finds the rules where everything is. What they say is read by hack/tools/promrules.
+// The Prometheus Operator finds the rules where everything is. What they say is read by
+// hack/tools/promrules.
 func TestTheRulesAreInPlumblinesNamespace(t *testing.T) {
 	for _, document := range documents(t, filepath.Join(config, "monitoring", "prometheusrules.yaml")) {
 		var rules metav1.PartialObjectMetadata

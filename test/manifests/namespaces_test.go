@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The optional rights are those that config/ gives: the watches everywhere, and all others where the roles are bound.
+// The optional rights are those that config/ gives: the watches everywhere, and all others where
+// the roles are bound.
 func TestOptionalRightsAreThoseOfTheController(t *testing.T) {
 	all := read(t).rules()
 	watches := rbacv1.ClusterRole{}

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// policyOf is the one NetworkPolicy that selects a Deployment's pods: a second one would only add to what is allowed.
+// policyOf is the one NetworkPolicy that selects a Deployment's pods: a second one would only add
+// to what is allowed.
 func (a *installation) policyOf(t *testing.T, deployment appsv1.Deployment) networkingv1.NetworkPolicy {
 	t.Helper()
 	var selecting []networkingv1.NetworkPolicy
@@ -47,8 +48,8 @@ func TestEachPodHasItsOwnNetworkPolicy(t *testing.T) {
 	}
 }
 
-// Who reaches which of a container's ports: deliveries come from anywhere, metrics are read in the cluster, and probes,
-// which come from the node, need no rule.
+// Who reaches which of a container's ports: deliveries come from anywhere, metrics are read in the
+// cluster, and probes, which come from the node, need no rule.
 func TestWhoReachesAPod(t *testing.T) {
 	want := map[string]map[string]string{
 		"plumbline-receiver":   {"http": "anywhere", "metrics": "pods"},
@@ -88,8 +89,8 @@ func from(t *testing.T, peers []networkingv1.NetworkPolicyPeer) string {
 	return "pods"
 }
 
-// What a pod reaches: names, the API server, and for the controller Git services. Never port 80, where the metadata
-// services of clouds are, and never every port.
+// What a pod reaches: names, the API server, and for the controller Git services. Never port 80,
+// where the metadata services of clouds are, and never every port.
 func TestWhatAPodReaches(t *testing.T) {
 	want := map[string]bool{"53/UDP": true, "53/TCP": true, "443/TCP": true, "6443/TCP": true}
 	all := read(t)

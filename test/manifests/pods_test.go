@@ -158,9 +158,10 @@ func TestContainersAreProbedLimitedAndRestricted(t *testing.T) {
 	}
 }
 
-// checkSecurity requires what the Pod Security Standard "restricted" does not, which TestPodsAreAdmittedAsRestricted of
-// test/installation asks the API server about: nothing is written to disk, and the pod names no user. The images have a
-// numeric one. OpenShift chooses another one for each namespace, and refuses a pod that names its own.
+// checkSecurity requires what the Pod Security Standard "restricted" does not, which
+// TestPodsAreAdmittedAsRestricted of test/installation asks the API server about: nothing is
+// written to disk, and the pod names no user. The images have a numeric one. OpenShift chooses
+// another one for each namespace, and refuses a pod that names its own.
 func checkSecurity(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	s, c := pod.SecurityContext, pod.Containers[0].SecurityContext

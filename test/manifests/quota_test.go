@@ -13,7 +13,8 @@ import (
 	settings "github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// The optional quota is above the budgets of the receivers and the controller, and bounds both kinds.
+// The optional quota is above the budgets of the receivers and the controller, and bounds both
+// kinds.
 func TestTheQuotaIsAboveTheBudgets(t *testing.T) {
 	var quota corev1.ResourceQuota
 	all := documents(t, filepath.Join(config, "optional", "resourcequota.yaml"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests reads what config/ installs, for tests that hold it to the architecture's section on high
-// availability and to least rights. It needs no cluster.
+// Package manifests reads what config/ installs, for tests that hold it to the architecture's
+// section on high availability and to least rights. It needs no cluster.
 package manifests
 
 import (
@@ -82,9 +82,11 @@ func documents(t *testing.T, file string) (all [][]byte) {
 	return all
 }
 
-// add fails on every kind that is not listed: config/ has no Secret, as an upgrade must not overwrite real credentials; no
-// admission webhook (A13), which could be down; and no ResourceQuota: while the cluster's quota controller has not counted a kind
-// yet, the API server refuses to create objects of it, so a first installation must not have a quota of kinds that it defines itself.
+// add fails on every kind that is not listed: config/ has no Secret, as an upgrade must not
+// overwrite real credentials; no admission webhook (A13), which could be down; and no
+// ResourceQuota: while the cluster's quota controller has not counted a kind yet, the API server
+// refuses to create objects of it, so a first installation must not have a quota of kinds that it
+// defines itself.
 func (a *installation) add(file string, document []byte) error {
 	var head metav1.PartialObjectMetadata
 	if err := yaml.Unmarshal(document, &head); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 func TestNoWildcards(t *testing.T) {
@@ -35,7 +35,8 @@ func (a *installation) rules() map[string][]rbacv1.PolicyRule {
 	return all
 }
 
-// A stolen token must not list the cluster's Secrets, grant itself more, or start what is not a PipelineRun.
+// A stolen token must not list the cluster's Secrets, grant itself more, or start what is not a
+// PipelineRun.
 func TestWhatNobodyMayDo(t *testing.T) {
 	all := read(t).rules()
 	for name, test := range map[string]struct {
@@ -78,8 +79,8 @@ func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
 	})
 }
 
-// Secrets of teams are read by a role that does nothing else, so that it can be bound in chosen namespaces. The receiver reads
-// none of them, and not the App's (S31).
+// Secrets of teams are read by a role that does nothing else, so that it can be bound in chosen
+// namespaces. The receiver reads none of them, and not the App's (S31).
 func TestWhichSecretsAreRead(t *testing.T) {
 	want := map[string]rbacv1.PolicyRule{
 		"Role plumbline-receiver":                  {Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: shards()},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command oracle plays scenarios of a seed to Pipelines-as-Code itself and to Plumbline, and fails when they differ in anything that is not
-// in the list of differences of package verdict.
+// Command oracle plays scenarios of a seed to Pipelines-as-Code itself and to Plumbline, and fails
+// when they differ in anything that is not in the list of differences of package verdict.
 package main
 
 import (
@@ -112,7 +112,8 @@ func playAll(ctx context.Context, stage *play.Stage, scenarios []scenario.Scenar
 	return nil
 }
 
-// play plays one scenario. What differs and is not meant is printed; what could not be played counts as that.
+// play plays one scenario. What differs and is not meant is printed; what could not be played
+// counts as that.
 func (t *tally) play(ctx context.Context, stage *play.Stage, s scenario.Scenario) error {
 	pac, ours, err := stage.Play(ctx, s, func(pac, ours []verdict.Side) bool {
 		_, others := verdict.Judge(s, verdict.Compare(play.Application, pac, ours))

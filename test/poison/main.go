@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command poison is the controller with a GitHub that panics about marked commits (B16). The product has no such switch.
+// Command poison is the controller with a GitHub that panics about marked commits (B16). The
+// product has no such switch.
 package main
 
 import (
@@ -16,17 +17,18 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/wiring"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // component is the product's: its ServiceAccount may use these leases only.
@@ -45,11 +47,11 @@ func main() {
 			log.Fatalf("Serving the probes on port %d: %v", *probes, err)
 		}
 	}()
-	events, claims, runs := openevents.New(system.Namespace()), ownership.NewClaims(system.Namespace()), cluster.NewRuns(system.Namespace())
+	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		wiring.NewController(cluster.Options{
+		gitevent.NewController(clients.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
-			Times: cluster.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: remote.New(remote.Options{}),
+			Times: clients.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: web.New(web.Options{}),
 			Providers: map[string]provider.Provider{"github": poisoned(github.New(github.Options{}), *planning, *reporting)},
 		}, events, claims, runs),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {

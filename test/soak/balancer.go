@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// balancer is a Service as a client outside sees it: it gives each new connection to the next endpoint it knows of, and
-// keeps it there. Bytes take latency each way.
+// balancer is a Service as a client outside sees it: it gives each new connection to the next
+// endpoint it knows of, and keeps it there. Bytes take latency each way.
 type balancer struct {
 	listener  net.Listener
 	latency   time.Duration
@@ -48,7 +48,8 @@ func (b *balancer) list(endpoint string) {
 	}
 }
 
-// unlist takes an endpoint away when the last kube-proxy hears of it. Connections that are open stay.
+// unlist takes an endpoint away when the last kube-proxy hears of it. Connections that are open
+// stay.
 func (b *balancer) unlist(endpoint string) {
 	time.AfterFunc(b.unlisting, func() {
 		b.mu.Lock()
@@ -79,7 +80,8 @@ func (b *balancer) accept() {
 	}
 }
 
-// relay carries one connection. A connection that is refused, or broken on one side, is reset on the other.
+// relay carries one connection. A connection that is refused, or broken on one side, is reset on
+// the other.
 func (b *balancer) relay(client *net.TCPConn) {
 	stop := context.AfterFunc(b.ends, func() { reset(client) })
 	defer stop()
@@ -115,8 +117,8 @@ type segment struct {
 	end  error
 }
 
-// carry copies from one side to the other, everything delay later, the end of the stream too. When one side is broken
-// both are reset.
+// carry copies from one side to the other, everything delay later, the end of the stream too. When
+// one side is broken both are reset.
 func carry(from, to *net.TCPConn, delay time.Duration) {
 	wire := make(chan segment, 1024)
 	go func() {

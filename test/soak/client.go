@@ -24,8 +24,9 @@ const (
 	keptFailures = 20
 )
 
-// client sends deliveries from outside, half of them on connections of their own, as Git services do, half through
-// connections that are kept, as the proxies in front of a cluster do. It never tries again.
+// client sends deliveries from outside, half of them on connections of their own, as Git services
+// do, half through connections that are kept, as the proxies in front of a cluster do. It never
+// tries again.
 type client struct {
 	url    string
 	fresh  http.Client
@@ -79,7 +80,8 @@ func deliver(by *http.Client, url string, d forge.Delivery) (status int, err err
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// cutOff tells whether the other end has closed the connection, with a reset if it had not read all of the request.
+// cutOff reports whether the other end has closed the connection, with a reset if it had not read
+// all of the request.
 func cutOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

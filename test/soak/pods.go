@@ -23,7 +23,8 @@ const (
 	runningPoll = 2 * time.Millisecond
 )
 
-// deployment is kubelet, the endpoints controller and a Deployment's rollout for the receivers of a soak.
+// deployment is kubelet, the endpoints controller and a Deployment's rollout for the receivers of a
+// soak.
 type deployment struct {
 	settings     Settings
 	installation *installation.Installation
@@ -50,7 +51,8 @@ type pod struct {
 
 func (p *pod) endpoint() string { return strings.TrimPrefix(p.process.URL, "http://") }
 
-// scaleUp starts the replicas and waits until they serve, also when nobody asks whether they do; false when that failed.
+// scaleUp starts the replicas and waits until they serve, also when nobody asks whether they do;
+// false when that failed.
 func (d *deployment) scaleUp(ctx context.Context) bool {
 	for range d.settings.Replicas {
 		if !d.add(ctx) {
@@ -67,7 +69,8 @@ func (d *deployment) scaleUp(ctx context.Context) bool {
 	return true
 }
 
-// roll replaces the oldest receiver every RestartEvery until ctx ends or that fails; it returns how often.
+// roll replaces the oldest receiver every RestartEvery until ctx ends or that fails; it returns how
+// often.
 func (d *deployment) roll(ctx context.Context) (restarts int) {
 	tick := time.NewTicker(d.settings.RestartEvery)
 	defer tick.Stop()
@@ -212,7 +215,8 @@ func succeeds(ctx context.Context, client *http.Client, url string) bool {
 	return err == nil && response.StatusCode < http.StatusBadRequest
 }
 
-// remove deletes a pod: its endpoint begins to go, preStop passes, SIGTERM, and SIGKILL when the grace period is over.
+// remove deletes a pod: its endpoint begins to go, preStop passes, SIGTERM, and SIGKILL when the
+// grace period is over.
 func (d *deployment) remove(p *pod) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d.settings.Pod.Grace)
 	defer cancel()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package soak restarts receivers one after the other, as rolling updates do, while a client outside sends deliveries
-// through a balancer that hears late of endpoints that are gone, and counts what the client sees.
+// Package soak restarts receivers one after the other, as rolling updates do, while a client
+// outside sends deliveries through a balancer that hears late of endpoints that are gone, and
+// counts what the client sees.
 package soak
 
 import (
@@ -23,20 +24,24 @@ type Settings struct {
 	Duration time.Duration
 	// Rate is deliveries a second, at a constant pace whatever the answers take.
 	Rate int
-	// Replicas are ready at any time; RestartEvery replaces the oldest: a new one first, as maxUnavailable 0 does.
+	// Replicas are ready at any time; RestartEvery replaces the oldest: a new one first, as
+	// maxUnavailable 0 does.
 	Replicas     int
 	RestartEvery time.Duration
-	// CacheFill is how long the API server takes to answer the list a new receiver waits for: a large cluster's.
+	// CacheFill is how long the API server takes to answer the list a new receiver waits for: a
+	// large cluster's.
 	CacheFill time.Duration
 	// Latency is the way from the client to the Service; the answer takes as long.
 	Latency time.Duration
-	// Unlisting is when the last kube-proxy hears that an endpoint is gone. The first one hears of a new endpoint at once.
+	// Unlisting is when the last kube-proxy hears that an endpoint is gone. The first one hears of
+	// a new endpoint at once.
 	Unlisting time.Duration
 	// Idle is how long the client's proxy keeps a connection that it does not use.
 	Idle time.Duration
 	// Pod is what kubelet does.
 	Pod Pod
-	// IgnoreReadiness lists an endpoint when its process runs, as a Deployment without a readiness probe does.
+	// IgnoreReadiness lists an endpoint when its process runs, as a Deployment without a readiness
+	// probe does.
 	IgnoreReadiness bool
 	// StopAtFailure ends the soak with the first delivery that fails other than Slow.
 	StopAtFailure bool
@@ -46,12 +51,13 @@ type Settings struct {
 type Pod struct {
 	ProbeEvery, ProbeTimeout time.Duration
 	ProbeFailures            int
-	// PreStop passes between the deletion of a pod and SIGTERM; DrainWait is the receiver's flag; Grace is for both and
-	// the end of what is in flight, then comes SIGKILL.
+	// PreStop passes between the deletion of a pod and SIGTERM; DrainWait is the receiver's flag;
+	// Grace is for both and the end of what is in flight, then comes SIGKILL.
 	PreStop, DrainWait, Grace time.Duration
 }
 
-// Shipped are the standard settings: 20 deliveries a second, a restart every 20 s, and kubelet's part as config/ has it.
+// Shipped are the standard settings: 20 deliveries a second, a restart every 20 s, and kubelet's
+// part as config/ has it.
 func Shipped() (Settings, error) {
 	deployment, err := installation.Deployment(receiverDeployment)
 	if err != nil {
@@ -64,8 +70,8 @@ func Shipped() (Settings, error) {
 	}, err
 }
 
-// Short are Shipped with shorter waits in the same order (Unlisting < PreStop, Idle < DrainWait), for go test. The
-// readiness probe stays as it is shipped.
+// Short are Shipped with shorter waits in the same order (Unlisting < PreStop, Idle < DrainWait),
+// for go test. The readiness probe stays as it is shipped.
 func Short() (Settings, error) {
 	s, err := Shipped()
 	s.Duration, s.RestartEvery, s.CacheFill = 45*time.Second, 6*time.Second, time.Second

@@ -29,8 +29,9 @@ type Report struct {
 	Sent, Restarts int
 	// ConnectionErrors got no whole answer, Refused another than 2xx.
 	ConnectionErrors, Refused int
-	// Slow of both are the machine's fault: 503 because the API server took longer than a receiver waits for it, and connections
-	// that were closed because what the client had sent was not carried to the receiver in time.
+	// Slow of both are the machine's fault: 503 because the API server took longer than a receiver
+	// waits for it, and connections that were closed because what the client had sent was not
+	// carried to the receiver in time.
 	Slow int
 	// Accepted were answered 202; Lost of them have not exactly one GitEvent.
 	Accepted, Lost       int
@@ -48,8 +49,8 @@ func (r Report) String() string {
 	return strings.Join(append([]string{line}, r.Failures...), "\n  ")
 }
 
-// Run installs Plumbline in a namespace of its own and soaks it. No controller runs: receivers need none. An error means
-// that the soak itself went wrong; failed deliveries are in the report.
+// Run installs Plumbline in a namespace of its own and soaks it. No controller runs: receivers need
+// none. An error means that the soak itself went wrong; failed deliveries are in the report.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	s, err := open(ctx, o)
 	if err != nil {
@@ -72,7 +73,8 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	return report, errors.Join(err, d.end())
 }
 
-// soak sends from when all replicas are ready until the time is over, with the rollout going on meanwhile.
+// soak sends from when all replicas are ready until the time is over, with the rollout going on
+// meanwhile.
 func (s *stage) soak(ctx context.Context, d *deployment, c *client) (restarts int) {
 	if !d.scaleUp(ctx) {
 		return 0

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// Mitigations are what keeps a restart from being seen, each with what a soak is without it. The product has no switch
-// for any of them but -drain-wait.
+// Mitigations are what keeps a restart from being seen, each with what a soak is without it. The
+// product has no switch for any of them but -drain-wait.
 func Mitigations() map[string]func(*Options) {
 	return map[string]func(*Options){
 		"readiness":        func(o *Options) { o.Settings.IgnoreReadiness = true },
@@ -33,8 +33,8 @@ const (
 	closes = `		w.Header().Set("Connection", "close")` + "\n"
 )
 
-// BuildUnclosed compiles, beside the receiver at path, one whose source misses the line that says Connection: close.
-// An overlay does that, not a hook in the product.
+// BuildUnclosed compiles, beside the receiver at path, one whose source misses the line that says
+// Connection: close. An overlay does that, not a hook in the product.
 func BuildUnclosed(ctx context.Context, path string) error {
 	root, err := cluster.Root()
 	if err != nil {

@@ -32,9 +32,9 @@ var tracked = struct {
 	states map[string]string
 }{states: map[string]string{}}
 
-// Packages makes go test run the calling tests again after a change in the packages, or in what they
-// import from the module. root is the module's folder; packages are patterns of go list. Call it
-// before the go command reads the sources.
+// Packages makes go test run the calling tests again after a change in the packages, or in what
+// they import from the module. root is the module's folder; packages are patterns of go list. Call
+// it before the go command reads the sources.
 func Packages(ctx context.Context, root string, packages ...string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -68,8 +68,9 @@ func Files(paths ...string) error {
 }
 
 // Finish writes the tracked files into go test's log, which otherwise has only what is opened while
-// tests run. TestMain calls it after the last test. Go compares files as they are at the end. If one
-// has changed since it was named, the result belongs to sources that are gone, and is not stored.
+// tests run. TestMain calls it after the last test. Go compares files as they are at the end. If
+// one has changed since it was named, the result belongs to sources that are gone, and is not
+// stored.
 func Finish() error {
 	tracked.Lock()
 	defer tracked.Unlock()

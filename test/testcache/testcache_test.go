@@ -83,7 +83,8 @@ func TestChangedSourceIsNotAnsweredFromTheCache(t *testing.T) {
 	}
 }
 
-// A source changes after the programs were built and before the test ends: the result belongs to the source that was built.
+// A source changes after the programs were built and before the test ends: the result belongs to
+// the source that was built.
 func TestChangeDuringTheTestIsNotStored(t *testing.T) {
 	t.Parallel()
 	root := write(t, "hello again")
@@ -97,8 +98,8 @@ func TestChangeDuringTheTestIsNotStored(t *testing.T) {
 	}
 }
 
-// write writes the module, with a copy of this package, into a folder. Its test writes text into the
-// embedded file, which has "hello" before.
+// write writes the module, with a copy of this package, into a folder. Its test writes text into
+// the embedded file, which has "hello" before.
 func write(t *testing.T, text string) (root string) {
 	t.Helper()
 	root = t.TempDir()

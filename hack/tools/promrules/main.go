@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command promrules checks a PrometheusRule and a Grafana dashboard with Prometheus' own library, as promtool does, and
-// prints what they select as JSON, for tests that compare it with what processes serve. It has a module of its own
-// because Prometheus brings more dependencies than the product has.
+// Command promrules checks a PrometheusRule and a Grafana dashboard with Prometheus' own library,
+// as promtool does, and prints what they select as JSON, for tests that compare it with what
+// processes serve. It has a module of its own because Prometheus brings more dependencies than the
+// product has.
 package main
 
 import (

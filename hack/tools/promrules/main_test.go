@@ -17,8 +17,8 @@ const (
 	address   = "https://github.com/plumbline-ci/plumbline/blob/main/docs/alerts.md#"
 )
 
-// What config/monitoring holds is what Prometheus accepts; each alert has its runbook, each runbook its alert, and the
-// page of metrics names every metric of ours that is used.
+// What config/monitoring holds is what Prometheus accepts; each alert has its runbook, each runbook
+// its alert, and the page of metrics names every metric of ours that is used.
 func TestConfigMonitoring(t *testing.T) {
 	queries, err := check(rules, dashboard)
 	if err != nil {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scan fails for vulnerabilities that the product's commands can reach and that upstream has fixed. It runs
-// govulncheck, which exits the same whether there is a fix or not, and reads its findings.
+// Command scan fails for vulnerabilities that the product's commands can reach and that upstream
+// has fixed. It runs govulncheck, which exits the same whether there is a fix or not, and reads its
+// findings.
 //
 //	scan [-dir .] [-db https://vuln.go.dev] ./cmd/...
 //
-// It exits with 1 for such a vulnerability, and with 2 when the scan itself failed, because the database could not be asked
-// for example: nothing is known then.
+// It exits with 1 for such a vulnerability, and with 2 when the scan itself failed, because the
+// database could not be asked for example: nothing is known then.
 package main
 
 import (
@@ -99,11 +100,12 @@ func report(out io.Writer, reachable []finding) error {
 	return nil
 }
 
-// errNoDatabase means that the database did not answer. Govulncheck finds that out itself, but only after it has read all
-// packages, which takes minutes.
+// errNoDatabase means that the database did not answer. Govulncheck finds that out itself, but only
+// after it has read all packages, which takes minutes.
 var errNoDatabase = errors.New("the vulnerability database does not answer: give the address of a mirror, for example make scan DB=https://mirror.example.com or DB=file:///srv/vulndb (https://go.dev/doc/security/vuln/database)")
 
-// read returns the findings about functions that are called, one for each vulnerability and module, in their order.
+// read returns the findings about functions that are called, one for each vulnerability and module,
+// in their order.
 func read(results io.Reader) ([]finding, error) {
 	var reachable []finding
 	asked := false

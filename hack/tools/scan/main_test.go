@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// S37: a scan fails for what is called and fixed, and names it; it tells of what is called and has no fix, and says nothing of what
-// is not called.
+// S37: a scan fails for what is called and fixed, and names it; it tells of what is called and has
+// no fix, and says nothing of what is not called.
 func TestWhatIsReachableAndFixedFails(t *testing.T) {
 	var out bytes.Buffer
 	known := database(t, map[string]string{"ToTitle": "99.0.0", "Repeat": "", "ToUpperSpecial": "99.0.0"})
@@ -52,8 +52,8 @@ func TestAScanThatFailsSaysSo(t *testing.T) {
 	}
 }
 
-// database makes one in the format of https://go.dev/doc/security/vuln/database. It knows functions of the package strings
-// that are vulnerable, each with the version of Go that fixes it, or none.
+// database makes one in the format of https://go.dev/doc/security/vuln/database. It knows functions
+// of the package strings that are vulnerable, each with the version of Go that fixes it, or none.
 func database(t *testing.T, functions map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -3,5 +3,6 @@
 // Package pipelinesascode names the API group that Plumbline shares with Pipelines-as-Code.
 package pipelinesascode
 
-// GroupName is the API group of Repository and the prefix of the labels and annotations on PipelineRuns.
+// GroupName is the API group of Repository and the prefix of the labels and annotations on
+// PipelineRuns.
 const GroupName = "pipelinesascode.tekton.dev"

@@ -5,7 +5,8 @@ package cache
 
 import "sync"
 
-// Cache holds at most a number of values and drops the one that was used longest ago. Safe for concurrent use.
+// Cache holds at most a number of values and drops the one that was used longest ago. Safe for
+// concurrent use.
 type Cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	size    int

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// CanWrite asks for the user's permission on the repository, from whatever source (direct, team, organization, owner).
-// GitHub maps the role maintain to write and triage to read in this answer
+// CanWrite asks for the user's permission on the repository, from whatever source (direct, team,
+// organization, owner). GitHub maps the role maintain to write and triage to read in this answer
 // (https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
 func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	if !loginPattern.MatchString(user) {

@@ -19,8 +19,9 @@ import (
 // address is what a page of GitHub shows a file of.
 type address struct{ owner, name, ref, path string }
 
-// FileAt reads the file through the API with the event's own token, which reads its repository and every public one. No
-// other token is minted: who may write to one repository must not read another private one through it.
+// FileAt reads the file through the API with the event's own token, which reads its repository and
+// every public one. No other token is minted: who may write to one repository must not read another
+// private one through it.
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.web, text)
 	if !ok {
@@ -39,7 +40,13 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 
 func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	what := "reading " + at.path + " of " + at.owner + "/" + at.name
-	file, dir, _, err := r.client.Repositories.GetContents(ctx, at.owner, at.name, at.path, &gh.RepositoryContentGetOptions{Ref: at.ref})
+	file, dir, _, err := r.client.Repositories.GetContents(
+		ctx,
+		at.owner,
+		at.name,
+		at.path,
+		&gh.RepositoryContentGetOptions{Ref: at.ref},
+	)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)
@@ -55,9 +62,10 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	return decoded(what, at.path, file)
 }
 
-// parseAddress reads the forms GitHub has: <host>/<owner>/<name>/blob|raw/<ref>/<path>, and on an Enterprise Server
-// raw.<host>/<owner>/<name>/<ref>/<path>. A ref is one segment (a slash in a branch's name is written %2F) unless it
-// starts with refs/heads/ or refs/tags/. The public raw host is another host than github.com and read without credentials.
+// parseAddress reads the forms GitHub has: <host>/<owner>/<name>/blob|raw/<ref>/<path>, and on an
+// Enterprise Server raw.<host>/<owner>/<name>/<ref>/<path>. A ref is one segment (a slash in a
+// branch's name is written %2F) unless it starts with refs/heads/ or refs/tags/. The public raw
+// host is another host than github.com and read without credentials.
 func parseAddress(web, text string) (address, bool) {
 	base, err := url.Parse(web)
 	if err != nil {

@@ -22,8 +22,8 @@ type authenticated struct {
 	observe func(provider.Answered)
 }
 
-// RoundTrip implements http.RoundTripper. A refused token is minted again once and the call repeated once (G5): a 401
-// was not carried out, and neither was what the token is too old for.
+// RoundTrip implements http.RoundTripper. A refused token is minted again once and the call
+// repeated once (G5): a 401 was not carried out, and neither was what the token is too old for.
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
 	if !strings.EqualFold(req.URL.Host, a.host) {

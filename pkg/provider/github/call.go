@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// readable returns nil if the installation can read the repository. GitHub answers 404 for what it hides, so that a
-// 404 below a repository means "absent" only if this says nil (G7).
+// readable returns nil if the installation can read the repository. GitHub answers 404 for what it
+// hides, so that a 404 below a repository means "absent" only if this says nil (G7).
 func (r *repository) readable(ctx context.Context) error {
 	_, err := r.describe(ctx)
 	return err
@@ -26,8 +26,11 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Operatorf("RepositoryNotReadable",
-			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it", r.fullName())
+		return nil, fault.Operatorf(
+			"RepositoryNotReadable",
+			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it",
+			r.fullName(),
+		)
 	case err != nil:
 		return nil, limits.Failed("reading "+r.fullName(), err)
 	case got.GetID() <= 0:
@@ -39,8 +42,8 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	return got, nil
 }
 
-// unavailable interprets the failure to read something at a commit: an empty repository, or one whose replicas have
-// not all seen the commit, is asked again.
+// unavailable interprets the failure to read something at a commit: an empty repository, or one
+// whose replicas have not all seen the commit, is asked again.
 func (r *repository) unavailable(ctx context.Context, what, sha string, err error) error {
 	switch provider.StatusCode(err) {
 	case http.StatusConflict:

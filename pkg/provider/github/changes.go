@@ -16,7 +16,8 @@ import (
 )
 
 // GitHub lists no more files than these, over all pages
-// (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files, https://docs.github.com/rest/commits/commits).
+// (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files,
+// https://docs.github.com/rest/commits/commits).
 const (
 	maxPullFiles   = 3000
 	maxCommitFiles = 3000
@@ -24,8 +25,8 @@ const (
 	maxPages       = 100
 )
 
-// Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new branch or tag, of
-// its head commit.
+// Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new
+// branch or tag, of its head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return git.Changes{}, err
@@ -118,8 +119,8 @@ func changes(what string, files []*gh.CommitFile, limit int) (git.Changes, error
 	return out, nil
 }
 
-// noAnswer is a body without what was asked for, which go-github takes for an empty list or object: what was not told is
-// not "nothing".
+// noAnswer is a body without what was asked for, which go-github takes for an empty list or object:
+// what was not told is not "nothing".
 func noAnswer(what string) error {
 	return fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub's answer does not hold what was asked for", what)
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// The sizes of a check run's texts (https://docs.github.com/rest/checks/runs#create-a-check-run: 65535 characters,
-// which GitHub counts as bytes, https://github.com/github/docs/issues/35252). No size is documented for the others;
-// 255 bytes is what its database columns for names and titles hold.
+// The sizes of a check run's texts (https://docs.github.com/rest/checks/runs#create-a-check-run:
+// 65535 characters, which GitHub counts as bytes, https://github.com/github/docs/issues/35252). No
+// size is documented for the others; 255 bytes is what its database columns for names and titles
+// hold.
 const (
 	maxBody  = 65535
 	maxTitle = 255
@@ -25,7 +26,8 @@ const (
 // cutMark shows that a text was cut.
 const cutMark = "\n\n… (cut: longer than GitHub allows)"
 
-// checkRun is the body of POST and PATCH check-runs. go-github's own has no started_at for an update.
+// checkRun is the body of POST and PATCH check-runs. go-github's own has no started_at for an
+// update.
 type checkRun struct {
 	Name        string       `json:"name,omitempty"`
 	HeadSHA     string       `json:"head_sha,omitempty"`

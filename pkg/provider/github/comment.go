@@ -18,8 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Complete asks where the commit of a comment is, or for the pull request of a comment, or of a check that is to run again. Its author is asked for too: an account may have
-// been renamed, and its old name taken by somebody else.
+// Complete asks where the commit of a comment is, or for the pull request of a comment, or of a
+// check that is to run again. Its author is asked for too: an account may have been renamed, and
+// its old name taken by somebody else.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Rerun != nil && event.Rerun.AppID != r.app {
 		return nil, fault.Ignoredf("AnotherApp", "the check is of another GitHub App")
@@ -45,7 +46,11 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 		return nil, err
 	}
 	if pull.GetState() != delivery.StateOpen {
-		return nil, fault.Ignoredf("PullRequestClosed", "pull request #%d was closed before its comment or re-run was read", pull.GetNumber())
+		return nil, fault.Ignoredf(
+			"PullRequestClosed",
+			"pull request #%d was closed before its comment or re-run was read",
+			pull.GetNumber(),
+		)
 	}
 	return described(event, pull), nil
 }
@@ -80,7 +85,8 @@ func described(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) *v1alpha1.Git
 	return out
 }
 
-// believable refuses an answer that is not about this pull request, or that lacks what decides about it.
+// believable refuses an answer that is not about this pull request, or that lacks what decides
+// about it.
 func (r *repository) believable(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) error {
 	switch {
 	case int64(pull.GetNumber()) != event.PullRequest.Number, pull.GetBase().GetRepo().GetID() != r.id,

@@ -11,8 +11,8 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
@@ -20,29 +20,36 @@ import (
 // attemptsPerPage is the most that GitHub gives at once.
 const attemptsPerPage = 100
 
-// deliveryLog is what GitHub remembers of an App's deliveries: three days, on an Enterprise Server seven
-// (https://docs.github.com/en/rest/apps/webhooks).
+// deliveryLog is what GitHub remembers of an App's deliveries: three days, on an Enterprise Server
+// seven (https://docs.github.com/en/rest/apps/webhooks).
 type deliveryLog struct {
 	client *gh.Client
 	pace   *provider.Pace
 	from   string // where the App's key is kept
 }
 
-// deliveries returns the log of the App's deliveries; it makes no call. Calls of the App itself have their own limits at GitHub.
+// deliveries returns the log of the App's deliveries; it makes no call. Calls of the App itself
+// have their own limits at GitHub.
 func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.DeliveryLog, error) {
 	api, _, err := apiOf(baseURL)
 	if err != nil {
 		return nil, err
 	}
 	reach := c.Reach
-	reach.Trusted = hosts.HostPort(api.String())
-	account := s.logins.Get(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
+	reach.Trusted = egress.HostPort(api.String())
+	account := s.logins.Get(
+		loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
+	)
 	client, err := asApp(account, s.transport.Within(reach), api, c.From)
 	if err != nil {
 		return nil, err
 	}
 	client.UserAgent = s.options.UserAgent
-	pace := s.paces.Get(paceKey{api: api.String()}, func() *provider.Pace { return provider.NewPace(s.options.Now, limits.Of(api.Host)) })
+	pace := s.paces.Get(
+		paceKey{api: api.String()},
+		func() *provider.Pace { return provider.NewPace(s.options.Now, limits.Of(api.Host)) },
+	)
 	return &deliveryLog{client: client, pace: pace, from: c.From}, nil
 }
 
@@ -54,7 +61,10 @@ func (l *deliveryLog) Page(ctx context.Context, cursor string) ([]provider.Attem
 		return nil, "", err
 	}
 	defer leave()
-	page, resp, err := l.client.Apps.ListHookDeliveries(ctx, &gh.ListCursorOptions{Cursor: cursor, PerPage: attemptsPerPage})
+	page, resp, err := l.client.Apps.ListHookDeliveries(
+		ctx,
+		&gh.ListCursorOptions{Cursor: cursor, PerPage: attemptsPerPage},
+	)
 	l.learn(resp, err)
 	if err != nil {
 		return nil, "", l.failed(what, err)
@@ -103,7 +113,10 @@ func (l *deliveryLog) learn(resp *gh.Response, err error) {
 // failed classifies; a 401 means that GitHub does not know the App by this key.
 func (l *deliveryLog) failed(what string, err error) error {
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		return provider.Refused(err, "GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock")
+		return provider.Refused(
+			err,
+			"GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock",
+		)
 	}
 	return limits.Failed(what, err)
 }

@@ -20,7 +20,8 @@ import (
 // maxTrees is the directories walked when GitHub does not list them at once.
 const maxTrees = 1000
 
-// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
+// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is,
+// whatever it is.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -70,8 +71,9 @@ func (r *repository) subtree(ctx context.Context, sha, dir string) (string, erro
 	return found.GetSHA(), nil
 }
 
-// entry returns what is at a path of the commit, nil if nothing is. Both are certain with one read: a tree is named by the
-// digest of what it lists, so that a replica that lags has it whole or not at all.
+// entry returns what is at a path of the commit, nil if nothing is. Both are certain with one read:
+// a tree is named by the digest of what it lists, so that a replica that lags has it whole or not
+// at all.
 func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry, error) {
 	segments := strings.Split(name, "/")
 	for i, id := 0, sha; ; i++ {
@@ -97,7 +99,8 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry
 	}
 }
 
-// list returns all entries below a tree. GitHub cuts long recursive lists; those are walked directory by directory.
+// list returns all entries below a tree. GitHub cuts long recursive lists; those are walked
+// directory by directory.
 func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry, error) {
 	tree, err := r.tree(ctx, what, id, true)
 	if err != nil {
@@ -135,8 +138,8 @@ func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry
 	return out, nil
 }
 
-// RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else is named by its digest, so that
-// it is of the same commit.
+// RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else
+// is named by its digest, so that it is of the same commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, sizes, err := r.root(ctx, "reading the root directory of the default branch", "HEAD")
 	if err != nil {
@@ -146,7 +149,11 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 		if sizes[e.ID] > provider.MaxFile {
 			return nil, provider.TooLarge(e.Name, sizes[e.ID])
 		}
-		return r.trees.File(r.reader, e.ID, func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) })
+		return r.trees.File(
+			r.reader,
+			e.ID,
+			func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) },
+		)
 	})
 }
 
@@ -159,7 +166,10 @@ func (r *repository) Differ(ctx context.Context, earlier, later string, names ..
 }
 
 // root lists the root directory of a commit, with the sizes of its files by their ids.
-func (r *repository) root(ctx context.Context, what, sha string) (entries []provider.Entry, sizes map[string]int, err error) {
+func (r *repository) root(
+	ctx context.Context,
+	what, sha string,
+) (entries []provider.Entry, sizes map[string]int, err error) {
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, false)
 	switch {
 	case err != nil:
@@ -188,15 +198,21 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	return tree, nil
 }
 
-// isTree tells whether an answer lists a directory. Any other JSON object would be read as one without files.
+// isTree reports whether an answer lists a directory. Any other JSON object would be read as one
+// without files.
 func isTree(tree *gh.Tree) bool {
-	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil && !slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {
-		return e.GetPath() == "" || e.GetType() == "" || !provider.IsSHA(e.GetSHA())
-	})
+	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil &&
+		!slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {
+			return e.GetPath() == "" || e.GetType() == "" || !provider.IsSHA(e.GetSHA())
+		})
 }
 
 func truncated(what string) error {
-	return fault.Operatorf(provider.ReasonTreeTruncated, "%s: GitHub does not list all of it: make the directory smaller", what)
+	return fault.Operatorf(
+		provider.ReasonTreeTruncated,
+		"%s: GitHub does not list all of it: make the directory smaller",
+		what,
+	)
 }
 
 func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte, error) {
@@ -207,7 +223,11 @@ func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
 	if err == nil && !provider.IsBlob(id, data) {
-		return nil, fault.Transientf(provider.ReasonBadAnswer, "reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)", name)
+		return nil, fault.Transientf(
+			provider.ReasonBadAnswer,
+			"reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)",
+			name,
+		)
 	}
 	return data, limits.Failed("reading "+name, err)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 )
 
-// Whatever is delivered ends in an event that the API server can store, about the repository that Peek named, or in a
-// fault that asks for no repetition.
+// Whatever is delivered ends in an event that the API server can store, about the repository that
+// Peek named, or in a fault that asks for no repetition.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -94,7 +94,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// What is taken for the address of a file on GitHub names a repository and a path below it, and nothing else.
+// What is taken for the address of a file on GitHub names a repository and a path below it, and
+// nothing else.
 func FuzzAddress(f *testing.F) {
 	for _, address := range []string{
 		"https://git.example/acme/app/blob/main/a.yaml", "https://raw.git.example/acme/app/refs/heads/a%2Fb/c/d.yaml", "https://git.example/acme/app/raw/x/../../y",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package github is the provider for GitHub and GitHub Enterprise Server through a GitHub App. It is the only
-// importer of go-github and ghinstallation.
+// Package github is the provider for GitHub and GitHub Enterprise Server through a GitHub App. It
+// is the only importer of go-github and ghinstallation.
 package github
 
 import (
@@ -17,9 +17,9 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
@@ -51,11 +51,23 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{
-		options: o, transport: transport,
-		paces: cache.New[paceKey, *provider.Pace](maxCached), minters: cache.New[minterKey, *minter](maxCached), limits: cache.New[limitKey, *limits.Mints](maxCached),
-		logins: cache.New[loginKey, *login](maxCached), renewals: cache.New[paceKey, *renewals](maxCached),
+		options:   o,
+		transport: transport,
+		paces: cache.New[paceKey, *provider.Pace](
+			maxCached,
+		),
+		minters:  cache.New[minterKey, *minter](maxCached),
+		limits:   cache.New[limitKey, *limits.Mints](maxCached),
+		logins:   cache.New[loginKey, *login](maxCached),
+		renewals: cache.New[paceKey, *renewals](maxCached),
 	}
-	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, Connect: s.connect, Deliveries: s.deliveries, Metadata: metadata}
+	return provider.Provider{
+		Name:       Name,
+		Webhook:    delivery.Webhook{},
+		Connect:    s.connect,
+		Deliveries: s.deliveries,
+		Metadata:   metadata,
+	}
 }
 
 type service struct {
@@ -81,7 +93,8 @@ type limitKey struct {
 	app int64
 }
 
-// minterKey is what a token is good for. The digest makes a rotated key another minter at once (I4).
+// minterKey is what a token is good for. The digest makes a rotated key another minter at once
+// (I4).
 type minterKey struct {
 	api                      string
 	app, installation, scope int64
@@ -89,7 +102,12 @@ type minterKey struct {
 }
 
 // connect returns a client for the project; it makes no call.
-func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+func (s *service) connect(
+	_ context.Context,
+	baseURL string,
+	p v1alpha1.Project,
+	c provider.Credentials,
+) (provider.Client, error) {
 	api, err := apiURL(baseURL, p)
 	if err != nil {
 		return provider.Client{}, err
@@ -99,18 +117,29 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 	}
 	// The installation configures where GitHub is, no tenant: it may be anywhere.
 	reach := c.Reach
-	reach.Trusted = hosts.HostPort(api.String())
+	reach.Trusted = egress.HostPort(api.String())
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
-	account := s.logins.Get(loginKey{c.AppID, digest}, func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
+	account := s.logins.Get(
+		loginKey{c.AppID, digest},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
+	)
 	installation := paceKey{api.String(), c.InstallationID}
 	renewed := s.renewals.Get(installation, func() *renewals { return &renewals{} })
 	tokens := s.minters.Get(reader, func() *minter {
 		return &minter{
-			base: base, api: strings.TrimSuffix(api.String(), "/"), now: s.options.Now,
-			app: c.AppID, installation: c.InstallationID, repository: p.ID, owner: p.Owner, name: p.Name, login: account, from: c.From,
-			renewals: renewed,
+			base:         base,
+			api:          strings.TrimSuffix(api.String(), "/"),
+			now:          s.options.Now,
+			app:          c.AppID,
+			installation: c.InstallationID,
+			repository:   p.ID,
+			owner:        p.Owner,
+			name:         p.Name,
+			login:        account,
+			from:         c.From,
+			renewals:     renewed,
 		}
 	})
 	pace := s.paces.Get(installation, func() *provider.Pace {
@@ -121,9 +150,32 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		CheckRedirect: provider.CheckRedirect,
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
-	runs := &runTokens{minter: tokens, base: base, limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} })}
-	r := &repository{client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+	runs := &runTokens{
+		minter: tokens,
+		base:   base,
+		limit:  s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
+	}
+	r := &repository{
+		client: client,
+		runs:   runs,
+		app:    c.AppID,
+		owner:  p.Owner,
+		name:   p.Name,
+		id:     p.ID,
+		web:    baseURL,
+		reader: reader,
+		trees:  &s.trees,
+	}
+	return provider.Client{
+		Source:       r,
+		History:      r,
+		Tips:         r,
+		Addresses:    r,
+		Access:       r,
+		Reporter:     r,
+		Conversation: r,
+		Tokens:       r,
+	}, nil
 }
 
 // repository is one repository seen through one installation.
@@ -150,8 +202,8 @@ func (r *repository) RevokeToken(ctx context.Context, token string) error {
 	return r.runs.revoke(ctx, token)
 }
 
-// apiURL derives where the API is from configuration alone, and refuses a project that lives elsewhere: a payload must
-// not choose where credentials are sent.
+// apiURL derives where the API is from configuration alone, and refuses a project that lives
+// elsewhere: a payload must not choose where credentials are sent.
 func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	api, base, err := apiOf(baseURL)
 	if err != nil {
@@ -182,7 +234,8 @@ var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	switch {
 	case !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0:
-		// A token is never minted without the repository's id: it would reach the whole installation.
+		// A token is never minted without the repository's id: it would reach the whole
+		// installation.
 		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:
 		return fault.Operatorf(fault.ReasonCredentialsMissing,

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// successor interprets a 404 in answer to a mint (G8): it returns the installation that the repository has now, if the App
-// was installed again since the delivery. Else it returns a fault.
+// successor interprets a 404 in answer to a mint (G8): it returns the installation that the
+// repository has now, if the App was installed again since the delivery. Else it returns a fault.
 func (m *minter) successor(ctx context.Context) (int64, error) {
 	app, err := m.asApp()
 	if err != nil {
@@ -34,8 +34,8 @@ func (m *minter) successor(ctx context.Context) (int64, error) {
 	return now.GetID(), nil
 }
 
-// uninstalled is InstallationGone when that is certain, because GitHub finds the App itself and not its installation. What
-// the answers leave open is waited for.
+// uninstalled is InstallationGone when that is certain, because GitHub finds the App itself and not
+// its installation. What the answers leave open is waited for.
 func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
 	_, _, err := app.Apps.GetInstallation(ctx, m.installation)
 	switch {
@@ -75,12 +75,14 @@ func asApp(account *login, transport http.RoundTripper, api *url.URL, from strin
 	if signed == nil {
 		return nil, badKey(from)
 	}
-	client := gh.NewClient(&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if !strings.EqualFold(req.URL.Host, api.Host) {
-			return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
-		}
-		return provider.CheckRedirect(req, via)
-	}})
+	client := gh.NewClient(
+		&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if !strings.EqualFold(req.URL.Host, api.Host) {
+				return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
+			}
+			return provider.CheckRedirect(req, via)
+		}},
+	)
 	client.BaseURL = api
 	return client, nil
 }

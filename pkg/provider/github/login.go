@@ -12,8 +12,8 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 )
 
-// jwtUse is how long a signed JWT is used again. ghinstallation makes it good for 90 s from now, so a minute is left for the call
-// and for clocks that differ.
+// jwtUse is how long a signed JWT is used again. ghinstallation makes it good for 90 s from now, so
+// a minute is left for the call and for clocks that differ.
 const jwtUse = 30 * time.Second
 
 // loginKey is who logs in: an App with one of its keys.
@@ -22,8 +22,9 @@ type loginKey struct {
 	key [sha256.Size]byte
 }
 
-// login signs the JWTs of an App. A signature takes 2 ms of CPU, and each run has a token of its own to mint, so a JWT serves all calls of
-// half a minute. It implements ghinstallation.Signer. Safe for concurrent use.
+// login signs the JWTs of an App. A signature takes 2 ms of CPU, and each run has a token of its
+// own to mint, so a JWT serves all calls of half a minute. It implements ghinstallation.Signer.
+// Safe for concurrent use.
 type login struct {
 	app    int64
 	signer ghinstallation.Signer // nil if the key is none
@@ -54,7 +55,8 @@ func (l *login) transport(base http.RoundTripper) *ghinstallation.AppsTransport 
 	return t
 }
 
-// Sign returns a JWT with the claims, or one of a moment ago, whose claims differ in the time alone.
+// Sign returns a JWT with the claims, or one of a moment ago, whose claims differ in the time
+// alone.
 func (l *login) Sign(claims jwt.Claims) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,5 +72,6 @@ func (l *login) Sign(claims jwt.Claims) (string, error) {
 	return signed, nil
 }
 
-// lately is asked with the time that has passed by both clocks of the machine: one stands still while it sleeps, the other is set.
+// lately is asked with the time that has passed by both clocks of the machine: one stands still
+// while it sleeps, the other is set.
 func lately(passed time.Duration) bool { return passed >= 0 && passed < jwtUse }

@@ -17,15 +17,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// pointed asks which commit a ref points to, of a comment on a commit: that of the default branch if the event has none. GitHub takes
-// heads/NAME and tags/NAME for a commit, and follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
+// pointed asks which commit a ref points to, of a comment on a commit: that of the default branch
+// if the event has none. GitHub takes heads/NAME and tags/NAME for a commit, and follows an
+// annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
 func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	ref, err := r.named(ctx, event)
 	if err != nil {
 		return nil, err
 	}
 	what := "reading which commit " + ref + " points to"
-	commit, _, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name, url.PathEscape(strings.TrimPrefix(ref, "refs/")), &gh.ListOptions{PerPage: 1})
+	commit, _, err := r.client.Repositories.GetCommit(
+		ctx,
+		r.owner,
+		r.name,
+		url.PathEscape(strings.TrimPrefix(ref, "refs/")),
+		&gh.ListOptions{PerPage: 1},
+	)
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound, code == http.StatusUnprocessableEntity:
 		if err := r.readable(ctx); err != nil {
@@ -41,7 +48,12 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	message := commit.GetCommit().GetMessage()
 	out.BaseRef, out.HeadRef, out.SHA = ref, ref, commit.GetSHA()
 	out.Commit = &v1alpha1.Commit{
-		Title: text.FirstLine(message, payload.MaxTitle), URL: text.Bytes(text.Clean(commit.GetHTMLURL()), payload.MaxURL), SkipCI: provider.SkipsCI(message),
+		Title: text.FirstLine(
+			message,
+			payload.MaxTitle,
+		),
+		URL:    text.Bytes(text.Clean(commit.GetHTMLURL()), payload.MaxURL),
+		SkipCI: provider.SkipsCI(message),
 	}
 	return out, nil
 }

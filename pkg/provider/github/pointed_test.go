@@ -71,7 +71,8 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 	return b.decode(b.CommitCommentDelivery(forge.CommentEvent{Repo: testRepo, ID: b.CommitComment(testRepo, sha, "ada", body)}))
 }
 
-// Where a branch or tag is, GitHub says at the moment; the default branch is the one of the moment, too.
+// Where a branch or tag is, GitHub says at the moment; the default branch is the one of the moment,
+// too.
 func TestCompleteACommentOnACommit(t *testing.T) {
 	b := newBench(t)
 	old := b.Commit("main", map[string]string{"x": "old"})
@@ -106,7 +107,8 @@ func TestCompleteACommentOnACommit(t *testing.T) {
 	}
 }
 
-// What is not known is waited for: never that there is no such branch, nor a commit that GitHub has not named (S12).
+// What is not known is waited for: never that there is no such branch, nor a commit that GitHub has
+// not named (S12).
 func TestCompleteWaitsForACommitsBranch(t *testing.T) {
 	b := newBench(t)
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")

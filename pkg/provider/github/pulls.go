@@ -12,8 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Pulls lists the pull requests of a commit. Of a commit of the default branch GitHub names the merged one that brought
-// it (https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit).
+// Pulls lists the pull requests of a commit. Of a commit of the default branch GitHub names the
+// merged one that brought it
+// (https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit).
 func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err

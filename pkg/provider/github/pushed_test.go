@@ -136,7 +136,8 @@ func TestAPushThatAReplicaDoesNotKnowIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// GitHub answers 500 each time for what takes it too long. The commit's own files are listed nevertheless.
+// GitHub answers 500 each time for what takes it too long. The commit's own files are listed
+// nevertheless.
 func TestARefusedComparisonIsARefusal(t *testing.T) {
 	b := newBench(t)
 	amended := pushes(b)["an amended commit"]

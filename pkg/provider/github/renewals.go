@@ -49,8 +49,8 @@ func (r *renewals) help(since time.Time) {
 	}
 }
 
-// granted notes the permissions of a token that was minted at since. If they are others than those of
-// the one before, older tokens lack some: it need not be their own call that finds out.
+// granted notes the permissions of a token that was minted at since. If they are others than those
+// of the one before, older tokens lack some: it need not be their own call that finds out.
 func (r *renewals) granted(permissions string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

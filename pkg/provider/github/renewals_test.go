@@ -132,8 +132,8 @@ func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
 	}
 }
 
-// One repository that lacks for good what others never ask for renews its token each minute, and finds out for the
-// others that something else was granted.
+// One repository that lacks for good what others never ask for renews its token each minute, and
+// finds out for the others that something else was granted.
 func TestOneRepositoryDoesNotKeepTheOthersFromRenewing(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)

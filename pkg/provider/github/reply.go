@@ -27,21 +27,34 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 		return err
 	}
 	if known == nil {
-		return r.comment(ctx, "writing the reply", http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number), body)
+		return r.comment(
+			ctx,
+			"writing the reply",
+			http.MethodPost,
+			fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number),
+			body,
+		)
 	}
 	if strings.TrimSpace(strings.ReplaceAll(known.GetBody(), "\r\n", "\n")) == strings.TrimSpace(body) {
 		return nil
 	}
 	const what = "updating the reply"
-	err = r.comment(ctx, what, http.MethodPatch, fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()), body)
+	err = r.comment(
+		ctx,
+		what,
+		http.MethodPatch,
+		fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()),
+		body,
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf("CommentGone", "%s: it was deleted meanwhile", what)
 	}
 	return err
 }
 
-// ownComment returns the oldest comment on the pull request that begins with the mark and that the App wrote, nil if there is none.
-// GitHub lists the oldest first. What others have written may be large, so that no page is kept.
+// ownComment returns the oldest comment on the pull request that begins with the mark and that the
+// App wrote, nil if there is none. GitHub lists the oldest first. What others have written may be
+// large, so that no page is kept.
 func (r *repository) ownComment(ctx context.Context, number int64, mark string) (*gh.IssueComment, error) {
 	const what = "looking the reply up"
 	login, err := r.botLogin(ctx)
@@ -58,7 +71,8 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 			return nil, noAnswer(what)
 		}
 		for _, comment := range part {
-			if strings.HasPrefix(comment.GetBody(), mark) && strings.EqualFold(comment.GetUser().GetLogin(), login) && comment.GetID() > 0 {
+			if strings.HasPrefix(comment.GetBody(), mark) && strings.EqualFold(comment.GetUser().GetLogin(), login) &&
+				comment.GetID() > 0 {
 				return comment, nil
 			}
 		}
@@ -70,7 +84,8 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 	return nil, fault.Operatorf("TooMany", "%s: GitHub lists more than %d comments", what, maxPages*perPage)
 }
 
-// botLogin is the account in whose name the App writes. It is asked for each time: an App may be renamed.
+// botLogin is the account in whose name the App writes. It is asked for each time: an App may be
+// renamed.
 func (r *repository) botLogin(ctx context.Context) (string, error) {
 	app, err := r.runs.minter.asApp()
 	if err != nil {
@@ -96,7 +111,10 @@ func (r *repository) comment(ctx context.Context, what, method, path, body strin
 	_, err = r.client.Do(ctx, req, &written)
 	switch {
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(limits.Failed(what, err), fault.Operator):
-		return fmt.Errorf("%w (to write comments the GitHub App needs the permission Pull requests: write, and the conversation must not be locked)", limits.Failed(what, err))
+		return fmt.Errorf(
+			"%w (to write comments the GitHub App needs the permission Pull requests: write, and the conversation must not be locked)",
+			limits.Failed(what, err),
+		)
 	case err != nil:
 		return limits.Failed(what, err)
 	case written.GetID() == 0: // it may be there: the next attempt looks

@@ -21,9 +21,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Put shows the check as a check run and returns its id. Repeating it is safe whatever became of the first attempt:
-// what was stored is found by its external id, and of several only the newest, which is the one GitHub shows, is kept.
-// It returns the id together with an error if the check was accepted and only closing a duplicate failed.
+// Put shows the check as a check run and returns its id. Repeating it is safe whatever became of
+// the first attempt: what was stored is found by its external id, and of several only the newest,
+// which is the one GitHub shows, is kept. It returns the id together with an error if the check was
+// accepted and only closing a duplicate failed.
 func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (string, error) {
 	if err := provider.CheckCheck(checkName(check), check); err != nil {
 		return "", err
@@ -55,7 +56,8 @@ func parsed(id string) int64 {
 	return max(0, known)
 }
 
-// progress updates a check run that has no conclusion yet. One that has is left alone: this report is late (E6).
+// progress updates a check run that has no conclusion yet. One that has is left alone: this report
+// is late (E6).
 func (r *repository) progress(ctx context.Context, sha string, id int64, check status.Check) (string, error) {
 	run, err := r.get(ctx, id)
 	if err != nil {
@@ -89,8 +91,8 @@ func (r *repository) settle(ctx context.Context, sha string, known int64, check 
 	return id, r.closeOlder(ctx, ours[1:], check)
 }
 
-// first posts a check of which there is none. Another event may have posted a shared one in the same moment: whichever looks later sees
-// both.
+// first posts a check of which there is none. Another event may have posted a shared one in the
+// same moment: whichever looks later sees both.
 func (r *repository) first(ctx context.Context, sha string, check status.Check) (string, error) {
 	id, err := r.create(ctx, sha, check)
 	if err != nil || !check.Shared {
@@ -109,7 +111,13 @@ func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check
 		if completed(run) && (check.State != status.Completed || run.GetConclusion() == string(status.Cancelled)) {
 			continue
 		}
-		if _, err := r.write(ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(run.GetID()), superseded()); err != nil {
+		if _, err := r.write(
+			ctx,
+			"closing a duplicate of the check",
+			http.MethodPatch,
+			r.runPath(run.GetID()),
+			superseded(),
+		); err != nil {
 			return err
 		}
 	}
@@ -126,14 +134,21 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		if completed(run) || !check.Is(run.GetExternalID()) || r.othersApp(run) {
 			continue // the known id may be anybody's word
 		}
-		if _, err := r.write(ctx, "closing the check", http.MethodPatch, r.runPath(run.GetID()), makeCheckRun(check)); err != nil {
+		if _, err := r.write(
+			ctx,
+			"closing the check",
+			http.MethodPatch,
+			r.runPath(run.GetID()),
+			makeCheckRun(check),
+		); err != nil {
 			return "", err
 		}
 	}
 	return format(ours[0].GetID()), nil
 }
 
-// find lists the check runs of the commit that are this check, newest first, the known one included.
+// find lists the check runs of the commit that are this check, newest first, the known one
+// included.
 func (r *repository) find(ctx context.Context, sha string, known int64, check status.Check) ([]*gh.CheckRun, error) {
 	opts := &gh.ListCheckRunsOptions{
 		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
@@ -159,7 +174,11 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		}
 	}
 	if opts.Page != 0 {
-		return nil, fault.Operatorf("TooMany", "looking the check up: GitHub lists more than %d of the name", maxPages*perPage)
+		return nil, fault.Operatorf(
+			"TooMany",
+			"looking the check up: GitHub lists more than %d of the name",
+			maxPages*perPage,
+		)
 	}
 	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
 		run, err := r.get(ctx, known)
@@ -174,7 +193,8 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	return ours, nil
 }
 
-// none reports whether an answer is not what was asked for: a list has its length, and a first page has something of it.
+// none reports whether an answer is not what was asked for: a list has its length, and a first page
+// has something of it.
 func none(part *gh.ListCheckRunsResults, page int) bool {
 	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
 }
@@ -231,7 +251,13 @@ func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {
 func (r *repository) create(ctx context.Context, sha string, check status.Check) (string, error) {
 	body := makeCheckRun(check)
 	body.HeadSHA = sha
-	return r.write(ctx, "creating the check", http.MethodPost, fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name), body)
+	return r.write(
+		ctx,
+		"creating the check",
+		http.MethodPost,
+		fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name),
+		body,
+	)
 }
 
 // update creates the check anew if it vanished meanwhile.
@@ -268,10 +294,12 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 	return format(run.GetID()), nil
 }
 
-// refusedCheck keeps every refusal of a check away from the author: G10 and D3 make it never Invalid.
+// refusedCheck keeps every refusal of a check away from the author: G10 and D3 make it never
+// Invalid.
 func refusedCheck(what string, err error) error {
 	err = limits.Failed(what, err)
-	if provider.StatusCode(err) == http.StatusUnprocessableEntity && strings.Contains(provider.Said(err), "No commit found") {
+	if provider.StatusCode(err) == http.StatusUnprocessableEntity &&
+		strings.Contains(provider.Said(err), "No commit found") {
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 	}
 	if f := fault.Of(err); f.Class == fault.Invalid {

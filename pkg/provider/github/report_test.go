@@ -34,7 +34,8 @@ func newBench(t *testing.T) bench {
 	return bench{f, client, git.Head{SHA: sha, Project: w.Project}}
 }
 
-// duplicate creates another check run of the same check, as a replica does that was paused before its POST.
+// duplicate creates another check run of the same check, as a replica does that was paused before
+// its POST.
 func (b bench) duplicate(t *testing.T, check status.Check) string {
 	t.Helper()
 	r, isGitHub := b.client.Reporter.(*repository)
@@ -48,7 +49,8 @@ func (b bench) duplicate(t *testing.T, check status.Check) string {
 	return id
 }
 
-// Two events of one commit find no check that waits for approval and post one each, in the same moment.
+// Two events of one commit find no check that waits for approval and post one each, in the same
+// moment.
 func TestASharedCheckIsPostedTwiceAtOnce(t *testing.T) {
 	b := newBench(t)
 	shared := check(status.Queued, "")
@@ -201,7 +203,8 @@ func TestPutSendsNoContradiction(t *testing.T) {
 	}
 }
 
-// What nobody else can have posted is not looked for: each report is one call, and one more if it may come after a conclusion.
+// What nobody else can have posted is not looked for: each report is one call, and one more if it
+// may come after a conclusion.
 func TestWhatNobodyElseHasPostedIsNotLookedFor(t *testing.T) {
 	b := newBench(t)
 	id := ""

@@ -31,8 +31,8 @@ func rerequested(name string, rerun v1alpha1.Rerun) *v1alpha1.GitEventSpec {
 	return want
 }
 
-// A check and the suite of all checks of a commit are asked to run again. A pull request of another repository that has the same
-// commit is nobody's here.
+// A check and the suite of all checks of a commit are asked to run again. A pull request of another
+// repository that has the same commit is nobody's here.
 func TestDecodeRerun(t *testing.T) {
 	for _, c := range []struct {
 		event, file string
@@ -98,7 +98,8 @@ func TestDecodeRefusesReruns(t *testing.T) {
 	}
 }
 
-// S27. What is to run again in a pull request is completed with what that is now; another App's check starts nothing, without a call.
+// S27. What is to run again in a pull request is completed with what that is now; another App's
+// check starts nothing, without a call.
 func TestACheckOfAnotherAppDoesNotRun(t *testing.T) {
 	b := newBench(t)
 	b.AddUser("dev")

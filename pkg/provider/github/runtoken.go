@@ -16,16 +16,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// runTokens mints and revokes the tokens of runs. The controller's own token is another one: it may write checks, which no
-// run's may, and a run's is revoked when its event settles.
+// runTokens mints and revokes the tokens of runs. The controller's own token is another one: it may
+// write checks, which no run's may, and a run's is revoked when its event settles.
 type runTokens struct {
 	minter *minter
 	base   http.RoundTripper
-	// limit is the App's, as mints are: one that is limited stops those of its other repositories for a while as well.
+	// limit is the App's, as mints are: one that is limited stops those of its other repositories
+	// for a while as well.
 	limit *limits.Mints
 }
 
-// mint asks for a token of the repository alone with these permissions. Nobody waits for somebody else's mint.
+// mint asks for a token of the repository alone with these permissions. Nobody waits for somebody
+// else's mint.
 func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (provider.Token, error) {
 	wanted, err := permissionsOf(permissions)
 	if err != nil {
@@ -40,7 +42,8 @@ func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (pr
 	return token, err
 }
 
-// revoke ends a token with the token itself. GitHub answers 401 for one that has expired or is revoked already.
+// revoke ends a token with the token itself. GitHub answers 401 for one that has expired or is
+// revoked already.
 func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	const what = "revoking a run's token"
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, t.minter.api+"/installation/token", nil)
@@ -63,17 +66,23 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	return nil
 }
 
-// lacking is the fault of a mint that GitHub answered 422 although the repository can be had: it is about the permissions.
+// lacking is the fault of a mint that GitHub answered 422 although the repository can be had: it is
+// about the permissions.
 func lacking(err error) *fault.Error {
 	words := ""
 	if answer := (*provider.StatusError)(nil); errors.As(err, &answer) {
 		words = answer.Message
 	}
-	return fault.Operatorf(fault.ReasonPermissionMissing, "GitHub does not issue the token that a run is to have: the GitHub App lacks one of its permissions "+
-		"(contents: read, and what settings.run_token_permissions asks for; GitHub says: %s)", words)
+	return fault.Operatorf(
+		fault.ReasonPermissionMissing,
+		"GitHub does not issue the token that a run is to have: the GitHub App lacks one of its permissions "+
+			"(contents: read, and what settings.run_token_permissions asks for; GitHub says: %s)",
+		words,
+	)
 }
 
-// permissionsOf is what the library asks for. A name that it does not know would be left out without a word.
+// permissionsOf is what the library asks for. A name that it does not know would be left out
+// without a word.
 func permissionsOf(asked map[string]string) (*gh.InstallationPermissions, error) {
 	var known gh.InstallationPermissions
 	said, err := json.Marshal(asked)

@@ -31,8 +31,9 @@ func (b bench) asRun(t *testing.T, method, path, token, body string) int {
 	return resp.StatusCode
 }
 
-// S28: what a pod finds reads its repository. It writes no check, which would be a verdict on any commit, and no comment; and
-// it works no more once it is revoked, while the other run's and the controller's do.
+// S28: what a pod finds reads its repository. It writes no check, which would be a verdict on any
+// commit, and no comment; and it works no more once it is revoked, while the other run's and the
+// controller's do.
 func TestARunsTokenReadsAndIsItsOwn(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.client.CanWrite(t.Context(), "dev"); err != nil { // the controller has a token that may write
@@ -95,7 +96,8 @@ func TestARunsTokenHasWhatItsRepositoryAsksFor(t *testing.T) {
 	}
 }
 
-// An event may have hundreds of runs: when GitHub limits mints, the other runs do not ask one by one.
+// An event may have hundreds of runs: when GitHub limits mints, the other runs do not ask one by
+// one.
 func TestALimitedMintIsNotRepeatedByTheOtherRuns(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
 	clock := &clock{now: time.Now()}

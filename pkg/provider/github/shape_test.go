@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// wrong are answers that are not what any read asks for: a page, also one of a router that has just begun, JSON of another shape, nothing.
+// wrong are answers that are not what any read asks for: a page, also one of a router that has just
+// begun, JSON of another shape, nothing.
 func wrong() map[string]forge.Action {
 	page := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return map[string]forge.Action{
@@ -33,7 +34,8 @@ func wrong() map[string]forge.Action {
 	}
 }
 
-// An answer that is not what was asked for is a wait: never "no pipelines", "no such file", "no write access" (finding 18).
+// An answer that is not what was asked for is a wait: never "no pipelines", "no such file", "no
+// write access" (finding 18).
 func TestWrongAnswersAreWaitedFor(t *testing.T) {
 	reads := map[string]func(context.Context, provider.Client, string) error{
 		forge.RouteTree: func(ctx context.Context, c provider.Client, sha string) error {
@@ -92,7 +94,8 @@ func TestWrongAnswersAreWaitedFor(t *testing.T) {
 	}
 }
 
-// A blob is held against its id: JSON in place of raw text is YAML too, and a part of a file may be.
+// A blob is held against its id: JSON in place of raw text is YAML too, and a part of a file may
+// be.
 func TestABlobIsTheFileThatTheDirectoryLists(t *testing.T) {
 	const text = "kind: PipelineRun\n---\nkind: Task\n"
 	for _, body := range []string{`{"content":"a2luZA==","encoding":"base64"}`, text[:18], text + "# more", " ", `"` + text + `"`} {
@@ -106,7 +109,8 @@ func TestABlobIsTheFileThatTheDirectoryLists(t *testing.T) {
 	}
 }
 
-// Contents of another length than the answer names, and directories that list nothing, are no answers.
+// Contents of another length than the answer names, and directories that list nothing, are no
+// answers.
 func TestContentsAreWhole(t *testing.T) {
 	for _, body := range []string{
 		`{"type":"file","size":9,"encoding":"base64","content":"a2luZA=="}`, `{"type":"file","size":0,"encoding":"base64"}`,
@@ -130,7 +134,8 @@ func TestContentsAreWhole(t *testing.T) {
 	}
 }
 
-// Links and submodules below the directory of definitions are not definitions, whatever they are called.
+// Links and submodules below the directory of definitions are not definitions, whatever they are
+// called.
 func TestLinksAndSubmodulesAreNoDefinitions(t *testing.T) {
 	b := newBench(t)
 	sha := b.Commit("main", map[string]string{".tekton/a.yaml": "a"})

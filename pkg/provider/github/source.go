@@ -18,7 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Head returns the revision of the event; it calls GitHub only if the payload did not describe the commit.
+// Head returns the revision of the event; it calls GitHub only if the payload did not describe the
+// commit.
 func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
 	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
@@ -37,11 +38,16 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
 	}
 	message := commit.GetCommit().GetMessage()
-	head.Commit = v1alpha1.Commit{Title: text.FirstLine(message, payload.MaxTitle), URL: commit.GetHTMLURL(), SkipCI: provider.SkipsCI(message)}
+	head.Commit = v1alpha1.Commit{
+		Title:  text.FirstLine(message, payload.MaxTitle),
+		URL:    commit.GetHTMLURL(),
+		SkipCI: provider.SkipsCI(message),
+	}
 	return head, nil
 }
 
-// DefaultBranch asks where the default branch is now; what the payload called it may be renamed since.
+// DefaultBranch asks where the default branch is now; what the payload called it may be renamed
+// since.
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	described, err := r.describe(ctx)
 	if err != nil {
@@ -74,7 +80,13 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 		return nil, err
 	}
 	what := "reading " + name
-	file, dir, _, err := r.client.Repositories.GetContents(ctx, r.owner, r.name, name, &gh.RepositoryContentGetOptions{Ref: sha})
+	file, dir, _, err := r.client.Repositories.GetContents(
+		ctx,
+		r.owner,
+		r.name,
+		name,
+		&gh.RepositoryContentGetOptions{Ref: sha},
+	)
 	if err != nil {
 		return nil, r.fileFailed(ctx, name, sha, err)
 	}
@@ -87,9 +99,9 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	return decoded(what, name, file)
 }
 
-// isFile tells what a path of a repository holds: one object is a file, a link or a module, a list is a directory
-// (https://docs.github.com/rest/repos/contents#get-repository-content). Anything else is no answer, and no sign that the
-// file is missing. Git has no empty directories.
+// isFile tells what a path of a repository holds: one object is a file, a link or a module, a list
+// is a directory (https://docs.github.com/rest/repos/contents#get-repository-content). Anything
+// else is no answer, and no sign that the file is missing. Git has no empty directories.
 func isFile(what string, file *gh.RepositoryContent, dir []*gh.RepositoryContent) (bool, error) {
 	for _, entry := range dir {
 		if entry.GetType() == "" || entry.GetPath() == "" {
@@ -105,8 +117,8 @@ func isFile(what string, file *gh.RepositoryContent, dir []*gh.RepositoryContent
 	return false, noAnswer(what)
 }
 
-// decoded returns the text of a file, which is whole: it has the length that the answer names, or the id. The answer for a
-// link that GitHub has followed may name the id of either.
+// decoded returns the text of a file, which is whole: it has the length that the answer names, or
+// the id. The answer for a link that GitHub has followed may name the id of either.
 func decoded(what, name string, file *gh.RepositoryContent) ([]byte, error) {
 	if file.GetSize() > provider.MaxFile {
 		return nil, provider.TooLarge(name, file.GetSize())
@@ -122,8 +134,8 @@ func decoded(what, name string, file *gh.RepositoryContent) ([]byte, error) {
 	return data, nil
 }
 
-// fileFailed tells a file that is not there from a replica that has not seen the commit: both are 404. Only the directory
-// can tell, once it was read.
+// fileFailed tells a file that is not there from a replica that has not seen the commit: both are
+// 404. Only the directory can tell, once it was read.
 func (r *repository) fileFailed(ctx context.Context, name, sha string, err error) error {
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return r.unavailable(ctx, "reading "+name, sha, err)

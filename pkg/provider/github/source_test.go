@@ -154,7 +154,8 @@ func TestChangedByPush(t *testing.T) {
 	}
 }
 
-// TestRedirects: no token leaves for another host, and no write is turned into a read that looks accepted.
+// TestRedirects: no token leaves for another host, and no write is turned into a read that looks
+// accepted.
 func TestRedirects(t *testing.T) {
 	var stranger atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stranger.Add(1) }))

@@ -59,7 +59,8 @@ func (r *repository) head(ctx context.Context, number int) (string, error) {
 	return provider.Commit(what, "GitHub", pull.GetHead().GetSHA())
 }
 
-// otherTip asks for the tip first: the comparison is then of two commits, whatever the branch's name looks like.
+// otherTip asks for the tip first: the comparison is then of two commits, whatever the branch's
+// name looks like.
 func (r *repository) otherTip(ctx context.Context, branch, sha string) (string, error) {
 	tip, err := r.tip(ctx, branch)
 	if tip = provider.Other(tip, sha); err != nil || tip == "" {
@@ -82,8 +83,9 @@ func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 }
 
 // unlessHeld returns the tip unless its history holds the commit
-// (https://docs.github.com/rest/commits/commits#compare-two-commits). 404 is the answer for a commit that is gone, or not
-// there yet, and for histories that have nothing in common: it does not tell which.
+// (https://docs.github.com/rest/commits/commits#compare-two-commits). 404 is the answer for a
+// commit that is gone, or not there yet, and for histories that have nothing in common: it does not
+// tell which.
 func (r *repository) unlessHeld(ctx context.Context, sha, tip string) (string, error) {
 	const what = "comparing with where the branch is now"
 	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, sha, tip, &gh.ListOptions{PerPage: 1})

@@ -23,10 +23,11 @@ const maxSlug = 100
 // slugPattern is GitHub's alphabet of the slugs of teams, which it makes of their names.
 var slugPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 
-// Member tells whether the user is a collaborator of the repository, with whatever role, or a member of its organization
-// (https://docs.github.com/rest/collaborators/collaborators#check-if-a-user-is-a-repository-collaborator and
-// https://docs.github.com/rest/orgs/members#check-organization-membership-for-a-user). An App that may not read members is
-// sent to the public ones.
+// Member reports whether the user is a collaborator of the repository, with whatever role, or a
+// member of its organization
+// (https://docs.github.com/rest/collaborators/collaborators#check-if-a-user-is-a-repository-collaborator
+// and https://docs.github.com/rest/orgs/members#check-organization-membership-for-a-user). An App
+// that may not read members is sent to the public ones.
 func (r *repository) Member(ctx context.Context, user string) (bool, error) {
 	if !loginPattern.MatchString(user) {
 		return false, nil
@@ -57,9 +58,10 @@ func yesOrNo(what string, resp *gh.Response, err error) (bool, error) {
 	return resp.StatusCode == http.StatusNoContent, nil
 }
 
-// InTeam tells whether the user is an active member of a team of the organization, or of a team below it, by the team's slug
-// (https://docs.github.com/rest/teams/members#get-team-membership-for-a-user). GitHub answers 404 for a user who is no member
-// and for a team that does not exist.
+// InTeam reports whether the user is an active member of a team of the organization, or of a team
+// below it, by the team's slug
+// (https://docs.github.com/rest/teams/members#get-team-membership-for-a-user). GitHub answers 404
+// for a user who is no member and for a team that does not exist.
 func (r *repository) InTeam(ctx context.Context, team, user string) (bool, error) {
 	const what = "asking whether the user is in the team"
 	if !slugPattern.MatchString(team) {

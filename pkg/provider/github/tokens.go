@@ -16,17 +16,19 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/panics"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
 const (
-	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks differ.
+	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks
+	// differ.
 	callLife = 2 * time.Minute
 )
 
-// minter mints and keeps the installation token of one repository. ghinstallation signs and asks; it is used for one
-// mint at a time because its own cache waits under a lock that no context interrupts.
+// minter mints and keeps the installation token of one repository. ghinstallation signs and asks;
+// it is used for one mint at a time because its own cache waits under a lock that no context
+// interrupts.
 type minter struct {
 	base                          http.RoundTripper
 	api                           string
@@ -52,8 +54,8 @@ type minting struct {
 	caught panics.Catcher
 }
 
-// token returns a token that lives as long as asked for; concurrent callers share one mint. The mint itself is not
-// interrupted with ctx: others wait for it, and its token serves the next call.
+// token returns a token that lives as long as asked for; concurrent callers share one mint. The
+// mint itself is not interrupted with ctx: others wait for it, and its token serves the next call.
 func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token, error) {
 	m.mu.Lock()
 	if m.kept.Value != "" && m.kept.ExpiresAt.Sub(m.now()) > life {
@@ -114,7 +116,8 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 		}
 	}
 	if err != nil && permissions != nil && provider.StatusCode(err) == http.StatusUnprocessableEntity {
-		// The same answer for a repository that the installation does not cover: then our own token cannot be had either.
+		// The same answer for a repository that the installation does not cover: then our own token
+		// cannot be had either.
 		if _, own := m.token(ctx, callLife); own != nil {
 			return provider.Token{}, own
 		}
@@ -127,14 +130,21 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 }
 
 // askFor mints a token for the repository alone, whichever installation covers it.
-func (m *minter) askFor(ctx context.Context, installation int64, permissions *gh.InstallationPermissions) (provider.Token, error) {
+func (m *minter) askFor(
+	ctx context.Context,
+	installation int64,
+	permissions *gh.InstallationPermissions,
+) (provider.Token, error) {
 	app := m.login.transport(tokenAnswers{m.base})
 	if app == nil {
 		return provider.Token{}, badKey(m.from)
 	}
 	t := ghinstallation.NewFromAppsTransport(app, installation)
 	t.BaseURL = m.api
-	t.InstallationTokenOptions = &gh.InstallationTokenOptions{RepositoryIDs: []int64{m.repository}, Permissions: permissions}
+	t.InstallationTokenOptions = &gh.InstallationTokenOptions{
+		RepositoryIDs: []int64{m.repository},
+		Permissions:   permissions,
+	}
 	began := m.now()
 	secret, err := t.Token(ctx)
 	if err != nil {
@@ -161,7 +171,8 @@ func (m *minter) note(t *ghinstallation.Transport, since time.Time) {
 	}
 }
 
-// mintFault classifies a failed mint. It hides the answer's status from callers, who would take a 404 for their own.
+// mintFault classifies a failed mint. It hides the answer's status from callers, who would take a
+// 404 for their own.
 func (m *minter) mintFault(err error) *fault.Error {
 	var own *fault.Error
 	if errors.As(err, &own) && provider.StatusCode(err) == 0 && own.Class == fault.Operator {
@@ -176,7 +187,10 @@ func (m *minter) mintFault(err error) *fault.Error {
 		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
-		return provider.Refused(err, "GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock")
+		return provider.Refused(
+			err,
+			"GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock",
+		)
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -187,8 +201,8 @@ func (m *minter) mintFault(err error) *fault.Error {
 	}
 }
 
-// tokenAnswers refuses successful answers that hold no token: ghinstallation v2.10.0 dereferences a null pointer on
-// "null" and takes an empty token for a good one.
+// tokenAnswers refuses successful answers that hold no token: ghinstallation v2.10.0 dereferences a
+// null pointer on "null" and takes an empty token for a good one.
 type tokenAnswers struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

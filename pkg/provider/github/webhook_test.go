@@ -92,8 +92,8 @@ func labelled() *v1alpha1.GitEventSpec {
 	return spec
 }
 
-// A merge queue tests what it is about to merge on a branch of its own, which its bot pushes: that is a push like others. Its own event is
-// none that anything starts for.
+// A merge queue tests what it is about to merge on a branch of its own, which its bot pushes: that
+// is a push like others. Its own event is none that anything starts for.
 func TestAMergeQueuesBranchIsAPush(t *testing.T) {
 	const ref, bot = "refs/heads/gh-readonly-queue/main/pr-1-" + shaBefore, "github-merge-queue[bot]"
 	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`, `"type": "Bot"`, `"name": "ada"`, `"name": "`+bot+`"`).

@@ -21,13 +21,15 @@ import (
 
 var idPattern = regexp.MustCompile(`^` + delivery.IDPrefix + `([1-9][0-9]{0,17})$`)
 
-// CanWrite tells whether the user is an active member with the role Developer or more, directly or through a group; that
-// is who may push (https://docs.gitlab.com/user/permissions/). Guests and Reporters may not, unlike in Pipelines-as-Code.
+// CanWrite reports whether the user is an active member with the role Developer or more, directly
+// or through a group; that is who may push (https://docs.gitlab.com/user/permissions/). Guests and
+// Reporters may not, unlike in Pipelines-as-Code.
 func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	return r.hasRole(ctx, user, gl.DeveloperPermissions)
 }
 
-// Member tells whether the user is an active member of the project, directly or through a group, with whatever role.
+// Member reports whether the user is an active member of the project, directly or through a group,
+// with whatever role.
 func (r *repository) Member(ctx context.Context, user string) (bool, error) {
 	return r.hasRole(ctx, user, gl.MinimalAccessPermissions)
 }
@@ -48,7 +50,12 @@ func (r *repository) hasRole(ctx context.Context, user string, least gl.AccessLe
 
 func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
-	found, _, err := api.Get[member](r.Client, fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.Path), id), nil, gl.WithContext(ctx))
+	found, _, err := api.Get[member](
+		r.Client,
+		fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.Path), id),
+		nil,
+		gl.WithContext(ctx),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return false, r.Nobody(ctx, what)
 	}
@@ -61,8 +68,8 @@ func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLeve
 	return found.counts(least, r.now()), nil
 }
 
-// memberByName searches among the members: GitLab finds more than the username (names, parts of them), and may name one
-// that is a member in several ways more than once.
+// memberByName searches among the members: GitLab finds more than the username (names, parts of
+// them), and may name one that is a member in several ways more than once.
 func (r *repository) memberByName(ctx context.Context, user string, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
 	members, err := r.members(ctx, what, "projects/"+gl.PathEscape(r.Path), user)
@@ -78,8 +85,8 @@ func (r *repository) memberByName(ctx context.Context, user string, least gl.Acc
 	return r.anyOf(what, user, least, members)
 }
 
-// members lists those of a project or group, inherited ones too, that a search for the name finds; without a name all
-// (https://docs.gitlab.com/api/members/).
+// members lists those of a project or group, inherited ones too, that a search for the name finds;
+// without a name all (https://docs.gitlab.com/api/members/).
 func (r *repository) members(ctx context.Context, what, of, name string) ([]*member, error) {
 	opts := &gl.ListProjectMembersOptions{} // a group's are the same
 	if name != "" {
@@ -90,7 +97,7 @@ func (r *repository) members(ctx context.Context, what, of, name string) ([]*mem
 	})
 }
 
-// anyOf tells whether one of the memberships is the user's and counts.
+// anyOf reports whether one of the memberships is the user's and counts.
 func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members []*member) (bool, error) {
 	for _, m := range members {
 		if m == nil || m.Username == "" {
@@ -103,7 +110,8 @@ func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members
 	return false, nil
 }
 
-// stateActive is that of an account that is not blocked, and of a membership that an administrator has let begin.
+// stateActive is that of an account that is not blocked, and of a membership that an administrator
+// has let begin.
 const stateActive = "active"
 
 // member is a member of a project or group.
@@ -112,8 +120,8 @@ type member struct {
 	Username string `json:"username"`
 	// State is the account's: active or blocked, say.
 	State string `json:"state"`
-	// Membership is active, or awaiting for who was added beyond the seats that are paid for: that one may not do anything yet. GitLab's
-	// free edition has no such field.
+	// Membership is active, or awaiting for who was added beyond the seats that are paid for: that
+	// one may not do anything yet. GitLab's free edition has no such field.
 	Membership *string             `json:"membership_state"`
 	Level      gl.AccessLevelValue `json:"access_level"`
 	// Ends is the day on which the membership ends; GitLab removes those once a day only.

@@ -61,7 +61,8 @@ func TestAMembershipThatEndedIsNone(t *testing.T) {
 	}
 }
 
-// Who was added beyond the paid seats is listed with a role, and has no right yet. The free edition does not say it at all.
+// Who was added beyond the paid seats is listed with a role, and has no right yet. The free edition
+// does not say it at all.
 func TestAMembershipThatAwaitsIsNone(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme/team")

@@ -19,8 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// confirmWithin is how long after its receipt an event waits for GitLab to show who acted. GitLab writes the activity of a
-// push in a background job, which may end after the one that calls the webhook; and a replica may lag.
+// confirmWithin is how long after its receipt an event waits for GitLab to show who acted. GitLab
+// writes the activity of a push in a background job, which may end after the one that calls the
+// webhook; and a replica may lag.
 const confirmWithin = 2 * time.Minute
 
 // acted is what GitLab says of who acted.
@@ -31,9 +32,10 @@ type acted struct {
 	final bool
 }
 
-// Actor returns who has acted on the event's merge request as GitLab itself has it: told is only what the delivery says.
-// A label counts for whoever set one last. For everything else somebody must answer for the head as it is: the author if
-// the merge request was opened with it, who reopened the merge request while it was the head, else who pushed it.
+// Actor returns who has acted on the event's merge request as GitLab itself has it: told is only
+// what the delivery says. A label counts for whoever set one last. For everything else somebody
+// must answer for the head as it is: the author if the merge request was opened with it, who
+// reopened the merge request while it was the head, else who pushed it.
 func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error) {
 	who, err := r.acted(ctx, event)
 	if err != nil {
@@ -43,7 +45,12 @@ func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, to
 		return who.by, nil
 	}
 	if !who.final && r.now().Sub(event.ReceivedAt.Time) < confirmWithin {
-		return "", fault.Transientf(fault.ReasonNotConfirmed, "GitLab does not say (yet) that %s has changed merge request !%d", told, event.PullRequest.Number)
+		return "", fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"GitLab does not say (yet) that %s has changed merge request !%d",
+			told,
+			event.PullRequest.Number,
+		)
 	}
 	return who.by, nil
 }
@@ -70,8 +77,8 @@ func (r *repository) acted(ctx context.Context, event *v1alpha1.GitEventSpec) (a
 	return who, err
 }
 
-// openedBy returns the author if the event's commit is the first head of the merge request. Whatever came later may have
-// been pushed by others.
+// openedBy returns the author if the event's commit is the first head of the merge request.
+// Whatever came later may have been pushed by others.
 func (r *repository) openedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	versions, err := r.versions(ctx, event)
 	if err != nil || len(versions) == 0 || versions[len(versions)-1].HeadCommitSHA != event.SHA {
@@ -80,7 +87,8 @@ func (r *repository) openedBy(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return event.PullRequest.Author, nil
 }
 
-// reopenedBy returns who opened the merge request again last, "" if that was before its head was pushed.
+// reopenedBy returns who opened the merge request again last, "" if that was before its head was
+// pushed.
 func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	const what = "listing who closed and opened the merge request"
 	states, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.StateEvent, *gl.Response, error) {
@@ -101,8 +109,8 @@ func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpe
 	return "", nil
 }
 
-// labelledBy returns who set a label last, "" if that was before a fork's head was pushed. Into the project itself only
-// those push who may write.
+// labelledBy returns who set a label last, "" if that was before a fork's head was pushed. Into the
+// project itself only those push who may write.
 func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	const what = "listing who set labels"
 	labels, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
@@ -125,14 +133,19 @@ func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpe
 	return "", nil
 }
 
-// newest sorts what happened to a merge request, the newest first. GitLab lists it in no particular order: a row that it has
-// changed since, e.g. for a label that was renamed, may move.
+// newest sorts what happened to a merge request, the newest first. GitLab lists it in no particular
+// order: a row that it has changed since, e.g. for a label that was renamed, may move.
 func newest[T any](all []T, id func(T) int) []T {
 	return slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(id(b), id(a)) })
 }
 
 // sinceHead returns who did something, if the event's commit was the merge request's head by then.
-func (r *repository) sinceHead(ctx context.Context, event *v1alpha1.GitEventSpec, who string, at time.Time) (string, error) {
+func (r *repository) sinceHead(
+	ctx context.Context,
+	event *v1alpha1.GitEventSpec,
+	who string,
+	at time.Time,
+) (string, error) {
 	versions, err := r.versions(ctx, event)
 	if err != nil {
 		return "", err
@@ -148,8 +161,8 @@ func (r *repository) sinceHead(ctx context.Context, event *v1alpha1.GitEventSpec
 	return "", nil
 }
 
-// pushedBy returns who pushed the event's commit to the merge request's branch last, as the activity of the source project
-// has it. What the token may not see confirms nothing.
+// pushedBy returns who pushed the event's commit to the merge request's branch last, as the
+// activity of the source project has it. What the token may not see confirms nothing.
 func (r *repository) pushedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (acted, error) {
 	source := int(event.PullRequest.HeadProjectID)
 	if source <= 0 { // the fork was deleted

@@ -18,7 +18,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// acting is a merge request of a writer from a fork that others can push to, too, on a GitLab whose clock the test moves.
+// acting is a merge request of a writer from a fork that others can push to, too, on a GitLab whose
+// clock the test moves.
 type acting struct {
 	bench
 	t   *testing.T
@@ -61,7 +62,8 @@ func (a acting) event(action string) *v1alpha1.GitEventSpec {
 	return event
 }
 
-// is requires who acted, by GitLab, where the delivery says that the writer did: at once, and when it has waited in vain.
+// is requires who acted, by GitLab, where the delivery says that the writer did: at once, and when
+// it has waited in vain.
 func (a acting) is(why, action, atOnce, inTheEnd string) {
 	a.t.Helper()
 	event := a.event(action)

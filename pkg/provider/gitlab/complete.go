@@ -30,8 +30,9 @@ const (
 	reasonForged = "NotTrue"
 )
 
-// Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's token can send any body,
-// and the global token is known to every team that uses it. So a body only says where to look.
+// Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's
+// token can send any body, and the global token is known to every team that uses it. So a body only
+// says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	project, err := r.owned(ctx)
 	if err != nil {
@@ -91,8 +92,9 @@ func webURL(project *gl.Project) string {
 	return text.Bytes(text.Clean(project.WebURL), payload.MaxURL)
 }
 
-// owned returns the project that has the path now, with the group or user whose it is. It is an error if that is another project than
-// the delivery's: a path that changed hands says nothing of what was pushed before.
+// owned returns the project that has the path now, with the group or user whose it is. It is an
+// error if that is another project than the delivery's: a path that changed hands says nothing of
+// what was pushed before.
 func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	project, err := r.Describe(ctx)
 	switch {
@@ -104,8 +106,8 @@ func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	return project, nil
 }
 
-// comment takes everything from the merge request of this moment: its head may have moved, its branch may have been
-// retargeted.
+// comment takes everything from the merge request of this moment: its head may have moved, its
+// branch may have been retargeted.
 func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the comment"
 	mr, err := r.told(ctx, what, event)
@@ -124,15 +126,26 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return out, nil
 }
 
-// noted returns what a comment says and when it was written, if the one who is said to have written it has.
+// noted returns what a comment says and when it was written, if the one who is said to have written
+// it has.
 func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
-	note, _, err := r.Client.Notes.GetMergeRequestNote(r.Path, int(event.PullRequest.Number), int(event.Comment.ID), gl.WithContext(ctx))
+	note, _, err := r.Client.Notes.GetMergeRequestNote(
+		r.Path,
+		int(event.PullRequest.Number),
+		int(event.Comment.ID),
+		gl.WithContext(ctx),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		if err := r.Nobody(ctx, what); err != nil {
 			return "", nil, err
 		}
-		return "", nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)", event.Comment.ID, event.PullRequest.Number)
+		return "", nil, fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"GitLab shows no comment %d on merge request !%d (yet)",
+			event.Comment.ID,
+			event.PullRequest.Number,
+		)
 	}
 	if err != nil {
 		return "", nil, provider.Failed(what, err)
@@ -140,7 +153,8 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 	return said(what, event, note)
 }
 
-// said returns what GitLab says of the event's comment, if the one who is said to have written it has.
+// said returns what GitLab says of the event's comment, if the one who is said to have written it
+// has.
 func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
 	switch {
 	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
@@ -151,8 +165,8 @@ func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *me
 	return text.Clean(note.Body), second(note.CreatedAt), nil
 }
 
-// merging confirms the event of a merge request. Its head may be an older one than that of now; of a fork only the newest
-// counts, because only of that one it is known who has pushed it last.
+// merging confirms the event of a merge request. Its head may be an older one than that of now; of
+// a fork only the newest counts, because only of that one it is known who has pushed it last.
 func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the event"
 	mr, err := r.told(ctx, what, event)
@@ -170,7 +184,12 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 			return nil, err
 		}
 		if int64(mr.SourceProjectID) != r.ID {
-			return nil, fault.Ignoredf("Superseded", "merge request !%d has another head by now, %s, whose own event counts", mr.IID, mr.SHA)
+			return nil, fault.Ignoredf(
+				"Superseded",
+				"merge request !%d has another head by now, %s, whose own event counts",
+				mr.IID,
+				mr.SHA,
+			)
 		}
 	}
 	if at := second(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
@@ -181,8 +200,9 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return out, nil
 }
 
-// closing confirms that a merge request is not open any more, and tells who has closed or merged it, and when, as GitLab says it. One
-// that is open was reopened, or a replica does not know better yet.
+// closing confirms that a merge request is not open any more, and tells who has closed or merged
+// it, and when, as GitLab says it. One that is open was reopened, or a replica does not know better
+// yet.
 func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
 	var who *gl.BasicUser
 	var at *time.Time
@@ -192,7 +212,12 @@ func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEv
 	case stateMerged:
 		who, at = mr.MergedBy, mr.MergedAt
 	default:
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d is %s, and not closed (yet)", mr.IID, mr.State)
+		return nil, fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"merge request !%d is %s, and not closed (yet)",
+			mr.IID,
+			mr.State,
+		)
 	}
 	out := as(event, mr)
 	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
@@ -212,8 +237,9 @@ func second(at *time.Time) *metav1.Time {
 	return &stamp
 }
 
-// told returns the merge request of the event unless it is another one than the delivery speaks of. Neither its author nor
-// its source project and branch ever change, but for a source that is deleted.
+// told returns the merge request of the event unless it is another one than the delivery speaks of.
+// Neither its author nor its source project and branch ever change, but for a source that is
+// deleted.
 func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
 	number := int(event.PullRequest.Number)
 	mr, err := r.mergeRequest(ctx, what, number)
@@ -258,13 +284,18 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 	return out
 }
 
-// believable refuses an answer that is not about the project, or that lacks what decides about the merge request.
+// believable refuses an answer that is not about the project, or that lacks what decides about the
+// merge request.
 func (r *repository) believable(what string, mr *gl.MergeRequest) error {
-	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 || !provider.IsSHA(mr.SHA) {
+	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 ||
+		!provider.IsSHA(mr.SHA) {
 		return api.NoAnswer(what)
 	}
-	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef), payload.Text("", mr.TargetBranch, payload.MaxRef),
-		payload.Text("", mr.Author.Username, payload.MaxLogin))
+	err := payload.Check(
+		payload.Text("", mr.SourceBranch, payload.MaxRef),
+		payload.Text("", mr.TargetBranch, payload.MaxRef),
+		payload.Text("", mr.Author.Username, payload.MaxLogin),
+	)
 	if err != nil {
 		return api.NoAnswer(what)
 	}
@@ -280,5 +311,10 @@ func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
 		return nil
 	}
-	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)", event.SHA, event.PullRequest.Number)
+	return fault.Transientf(
+		fault.ReasonNotConfirmed,
+		"commit %s is no head that merge request !%d ever had (yet)",
+		event.SHA,
+		event.PullRequest.Number,
+	)
 }

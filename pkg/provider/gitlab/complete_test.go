@@ -63,7 +63,8 @@ func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
 	b.wantFault(t, event, fault.Ignored, reasonForged)
 }
 
-// Who pushed an older head of a fork is not known: whoever can push there could have it run in another's name.
+// Who pushed an older head of a fork is not known: whoever can push there could have it run in
+// another's name.
 func TestOnlyTheNewestHeadOfAForkCounts(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
@@ -72,8 +73,9 @@ func TestOnlyTheNewestHeadOfAForkCounts(t *testing.T) {
 	b.wantFault(t, event, fault.Ignored, "Superseded")
 }
 
-// What happened before a merge request was merged or closed starts nothing any more. That it is not open is believed only once GitLab
-// says so, and who has closed it and when is what GitLab says: the body may have said anything.
+// What happened before a merge request was merged or closed starts nothing any more. That it is not
+// open is believed only once GitLab says so, and who has closed it and when is what GitLab says:
+// the body may have said anything.
 func TestAMergeRequestThatIsNotOpen(t *testing.T) {
 	for name, close := range map[string]func(b bench, iid int64){
 		"merge": func(b bench, iid int64) { b.Merge(testProject, iid, "dev") },
@@ -113,7 +115,8 @@ func TestAPushIsDescribedByGitLab(t *testing.T) {
 	}
 }
 
-// What a ref was is confirmed by the activity: after a push that came later, a forced one, and when it was deleted.
+// What a ref was is confirmed by the activity: after a push that came later, a forced one, and when
+// it was deleted.
 func TestAPushWhoseRefHasMovedOn(t *testing.T) {
 	for name, change := range map[string]func(b bench, first string){
 		"pushed to": func(b bench, _ string) { b.Commit("topic", map[string]string{"x": "later"}) },
@@ -132,7 +135,8 @@ func TestAPushWhoseRefHasMovedOn(t *testing.T) {
 	}
 }
 
-// Nobody has pushed what only lies between two pushes: an old commit must not come back as if it were new.
+// Nobody has pushed what only lies between two pushes: an old commit must not come back as if it
+// were new.
 func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})
@@ -154,8 +158,9 @@ func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
 	b.completes(t, tag)
 }
 
-// Of a busy project so many pages of pushes are looked through, which came before the event was received. One that has waited for long,
-// because the API server was down say, is found behind whatever was pushed since (I-1).
+// Of a busy project so many pages of pushes are looked through, which came before the event was
+// received. One that has waited for long, because the API server was down say, is found behind
+// whatever was pushed since (I-1).
 func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")

@@ -95,7 +95,8 @@ func TestTheTokenStaysWithItsHost(t *testing.T) {
 	}
 }
 
-// L1, E17: nothing waits in the worker, nothing is repeated, and nothing is called before the limit's reset.
+// L1, E17: nothing waits in the worker, nothing is repeated, and nothing is called before the
+// limit's reset.
 func TestNothingIsCalledWhileLimited(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	now := time.Now()

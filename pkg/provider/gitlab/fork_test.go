@@ -15,7 +15,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// forked is a bench whose head is a merge request from a stranger's fork. With a user it is that one's token that reports.
+// forked is a bench whose head is a merge request from a stranger's fork. With a user it is that
+// one's token that reports.
 func forked(t *testing.T, visibility, user string) (bench, int64) {
 	t.Helper()
 	b := newBench(t, forgelab.Options{})
@@ -111,7 +112,8 @@ func TestAForkThatTakesNoStatusGetsOneNote(t *testing.T) {
 	}
 }
 
-// What is open is closed wherever a fork's commit shows it: the fork that takes no status lets everybody read its statuses.
+// What is open is closed wherever a fork's commit shows it: the fork that takes no status lets
+// everybody read its statuses.
 func TestWhatIsOpenOfAForkIsClosedWhereItIs(t *testing.T) {
 	closing := check(status.Completed, status.Cancelled)
 	closing.OnlyOpen = true

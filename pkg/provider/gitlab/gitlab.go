@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitlab is the provider for gitlab.com and self-managed GitLab, through the token of a user or a bot. It is the
-// only importer of go-gitlab.
+// Package gitlab is the provider for gitlab.com and self-managed GitLab, through the token of a
+// user or a bot. It is the only importer of go-gitlab.
 package gitlab
 
 import (
@@ -53,13 +53,20 @@ func New(o Options) provider.Provider {
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
 	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
-	return provider.Provider{Name: Name, Webhook: delivery.Webhook{}, BaseURL: BaseURL, Connect: s.connect, Hooks: s.hooks, Metadata: metadata,
-		Reopens: true} // a status that lands after one that has ended is another, newer one
+	return provider.Provider{
+		Name:     Name,
+		Webhook:  delivery.Webhook{},
+		BaseURL:  BaseURL,
+		Connect:  s.connect,
+		Hooks:    s.hooks,
+		Metadata: metadata,
+		Reopens:  true,
+	} // a status that lands after one that has ended is another, newer one
 }
 
-// BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with
-// or without the API's path; else what its own url has in front of the project; else gitlab.com. Both are settings of the
-// Repository. A payload has no part in it.
+// BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with or
+// without the API's path; else what its own url has in front of the project; else gitlab.com. Both
+// are settings of the Repository. A payload has no part in it.
 func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {
 	if configured = strings.TrimRight(strings.TrimSpace(configured), "/"); configured != "" {
 		return strings.TrimSuffix(configured, "/api/v4")
@@ -102,7 +109,12 @@ type paceKey struct {
 }
 
 // connect returns a client for the project; it makes no call.
-func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+func (s *service) connect(
+	_ context.Context,
+	baseURL string,
+	p v1alpha1.Project,
+	c provider.Credentials,
+) (provider.Client, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
 		return provider.Client{}, err
@@ -115,8 +127,25 @@ func (s *service) connect(_ context.Context, baseURL string, p v1alpha1.Project,
 		return provider.Client{}, err
 	}
 	token := strings.TrimSpace(c.Token)
-	r := &repository{Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name, ID: p.ID}, token: provider.Token{User: c.User, Value: token}, shared: c.Shared, base: base, now: s.options.Now, reader: readerKey{user, p.ID}, trees: &s.trees}
-	return provider.Client{Source: r, History: r, Tips: r, Addresses: r, Access: r, Reporter: r, Conversation: r, Tokens: r}, nil
+	r := &repository{
+		Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name, ID: p.ID},
+		token:   provider.Token{User: c.User, Value: token},
+		shared:  c.Shared,
+		base:    base,
+		now:     s.options.Now,
+		reader:  readerKey{user, p.ID},
+		trees:   &s.trees,
+	}
+	return provider.Client{
+		Source:       r,
+		History:      r,
+		Tips:         r,
+		Addresses:    r,
+		Access:       r,
+		Reporter:     r,
+		Conversation: r,
+		Tokens:       r,
+	}, nil
 }
 
 // hooks returns the webhooks of a project; it makes no call.
@@ -143,16 +172,25 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	pace := s.paces.Get(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
 	})
-	client, err := api.New(at, s.transport.Within(c.Reach), api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe})
+	client, err := api.New(
+		at,
+		s.transport.Within(c.Reach),
+		api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe},
+	)
 	if err != nil {
-		return nil, paceKey{}, fault.Operatorf("BadConfiguration", "git_provider.url %q is not a URL: set it to https://<host>", base)
+		return nil, paceKey{}, fault.Operatorf(
+			"BadConfiguration",
+			"git_provider.url %q is not a URL: set it to https://<host>",
+			base,
+		)
 	}
 	client.UserAgent = s.options.UserAgent
 	return client, user, nil
 }
 
-// repository is one project seen with one token. It is called by its path, which the payload's URL was checked against,
-// never by the payload's id: that could be any project's which the token reaches.
+// repository is one project seen with one token. It is called by its path, which the payload's URL
+// was checked against, never by the payload's id: that could be any project's which the token
+// reaches.
 type repository struct {
 	api.Project
 	token  provider.Token
@@ -169,9 +207,9 @@ type readerKey struct {
 	project int64
 }
 
-// CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from it. Whoever configures
-// it chooses what the pods of a run may do; a project access token with read_repository and api reaches least.
-// When it expires is theirs to know as well.
+// CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from
+// it. Whoever configures it chooses what the pods of a run may do; a project access token with
+// read_repository and api reaches least. When it expires is theirs to know as well.
 func (r *repository) CloneToken(context.Context, map[string]string) (provider.Token, error) {
 	return r.token, nil
 }
@@ -179,8 +217,8 @@ func (r *repository) CloneToken(context.Context, map[string]string) (provider.To
 // RevokeToken does nothing: no token is a run's own, and the configured one is needed further.
 func (r *repository) RevokeToken(context.Context, string) error { return nil }
 
-// baseOf reads where GitLab is from configuration alone, and refuses a project that lives elsewhere: a payload must not
-// choose where credentials are sent.
+// baseOf reads where GitLab is from configuration alone, and refuses a project that lives
+// elsewhere: a payload must not choose where credentials are sent.
 func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	base, err := provider.BaseURL("git_provider.url", cmp.Or(baseURL, publicURL))
 	if err != nil {
@@ -209,10 +247,16 @@ var headerValue = regexp.MustCompile(`^[!-~]+$`)
 func checkToken(token, from string) error {
 	switch {
 	case token == "":
-		return fault.Operatorf(fault.ReasonCredentialsMissing,
-			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token")
+		return fault.Operatorf(
+			fault.ReasonCredentialsMissing,
+			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token",
+		)
 	case !headerValue.MatchString(token):
-		return fault.Operatorf(fault.ReasonCredentialsInvalid, "the GitLab token in %s holds spaces or other characters that no token has: set it anew", from)
+		return fault.Operatorf(
+			fault.ReasonCredentialsInvalid,
+			"the GitLab token in %s holds spaces or other characters that no token has: set it anew",
+			from,
+		)
 	}
 	return nil
 }

@@ -22,8 +22,9 @@ const maxGroup = 255
 // groupPattern is GitLab's alphabet of the full paths of groups, e.g. "acme/platform/release".
 var groupPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,20}$`)
 
-// InTeam tells whether the user is an active member of a group by its full path, directly or through a group above, with whatever
-// role (https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project-including-inherited-and-invited-members).
+// InTeam reports whether the user is an active member of a group by its full path, directly or
+// through a group above, with whatever role
+// (https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project-including-inherited-and-invited-members).
 func (r *repository) InTeam(ctx context.Context, group, user string) (bool, error) {
 	group = strings.Trim(group, "/")
 	if !groupPattern.MatchString(group) {

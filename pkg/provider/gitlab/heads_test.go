@@ -14,8 +14,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// The heads are those of the default branch and of the open merge requests that have changed since; a merge request's head has moved when
-// it was pushed to.
+// The heads are those of the default branch and of the open merge requests that have changed since;
+// a merge request's head has moved when it was pushed to.
 func TestHeads(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	begin := time.Now().Add(-time.Hour)
@@ -40,7 +40,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// A project without a commit has no heads, and one whose merge requests are turned off only that of its branch. What fails is no empty list.
+// A project without a commit has no heads, and one whose merge requests are turned off only that of
+// its branch. What fails is no empty list.
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	off := h.Inject(forge.Fault{Route: forgelab.RouteMergeRequests, Do: forge.Answer(http.StatusForbidden, nil, `{"message":"403 Forbidden"}`)})

@@ -17,14 +17,15 @@ import (
 )
 
 // maxCommitFiles is how many files of a commit GitLab lists, unless its operators allow more
-// (https://docs.gitlab.com/administration/diff_limits/). There is no other sign that more were changed.
+// (https://docs.gitlab.com/administration/diff_limits/). There is no other sign that more were
+// changed.
 const maxCommitFiles = 1000
 
 // reasonNoMergeRequest is that of a merge request that GitLab does not show.
 const reasonNoMergeRequest = "PullRequestUnknown"
 
-// Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new branch or tag, of its
-// head commit.
+// Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new
+// branch or tag, of its head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return git.Changes{}, err
@@ -38,9 +39,10 @@ func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return r.changedByPush(ctx, event.Before, event.SHA)
 }
 
-// changedByMergeRequest waits until GitLab has computed the changes, which it does after it has created a merge request,
-// and takes the "+" behind their number for the sign that it does not list all
-// (https://docs.gitlab.com/api/merge_requests/). Then the commits are compared, which older versions do without a limit.
+// changedByMergeRequest waits until GitLab has computed the changes, which it does after it has
+// created a merge request, and takes the "+" behind their number for the sign that it does not list
+// all (https://docs.gitlab.com/api/merge_requests/). Then the commits are compared, which older
+// versions do without a limit.
 func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git.Changes, error) {
 	const what = "listing the merge request's files"
 	mr, err := r.mergeRequest(ctx, what, number)
@@ -52,7 +54,13 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	}
 	truncated := strings.HasSuffix(mr.ChangesCount, "+")
 	if truncated {
-		if all, err := r.between(ctx, mr.DiffRefs.BaseSha, mr.DiffRefs.HeadSha); provider.StatusCode(err) != http.StatusNotFound {
+		if all, err := r.between(
+			ctx,
+			mr.DiffRefs.BaseSha,
+			mr.DiffRefs.HeadSha,
+		); provider.StatusCode(
+			err,
+		) != http.StatusNotFound {
 			return all, err
 		}
 	}
@@ -68,7 +76,10 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	}
 	var all []*gl.Diff
 	for _, f := range files {
-		all = append(all, &gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
+		all = append(
+			all,
+			&gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile},
+		)
 	}
 	return changes(what, all, truncated)
 }
@@ -106,8 +117,8 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 	return changes(what, files, len(files) >= maxCommitFiles)
 }
 
-// changedByPush compares the trees. What a forced push replaced may be gone for good: then the head commit's own files are
-// what can be told, marked as incomplete.
+// changedByPush compares the trees. What a forced push replaced may be gone for good: then the head
+// commit's own files are what can be told, marked as incomplete.
 func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
 	all, err := r.between(ctx, before, after)
 	if provider.StatusCode(err) != http.StatusNotFound {
@@ -161,8 +172,9 @@ func add(to *git.Changes, f *gl.Diff) {
 	}
 }
 
-// Pulls lists the merge requests of a commit. Of a commit of the default branch GitLab names the merged one that brought
-// it (https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit).
+// Pulls lists the merge requests of a commit. Of a commit of the default branch GitLab names the
+// merged one that brought it
+// (https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit).
 func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err

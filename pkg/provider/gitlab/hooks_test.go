@@ -99,7 +99,8 @@ func TestTheLogHasPages(t *testing.T) {
 	}
 }
 
-// Events have their whole payloads: a page of large ones is read one by one, and what is too large alone hides no other.
+// Events have their whole payloads: a page of large ones is read one by one, and what is too large
+// alone hides no other.
 func TestALargePageOfTheLogIsRead(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.w.Credentials.Token = h.CreateToken(forgelab.NewToken{Project: testProject, Level: forgelab.Maintainer}).Value
@@ -122,7 +123,8 @@ func TestALargePageOfTheLogIsRead(t *testing.T) {
 	}
 }
 
-// A tenant may have a server of its own, which answers what it likes: what is kept of a log is bounded by the pages that are read of it.
+// A tenant may have a server of its own, which answers what it likes: what is kept of a log is
+// bounded by the pages that are read of it.
 func TestAPageWithMoreThanWasAskedForIsRefused(t *testing.T) {
 	entries := hooks.PerPage
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {

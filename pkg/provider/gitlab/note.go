@@ -31,8 +31,8 @@ const (
 	noteCutOff = "\n\n… (cut: longer than GitLab allows)"
 )
 
-// marks are what the first line of a note says of itself, unseen by people: of which check it is, of which run on which
-// commit, and whether that one has ended.
+// marks are what the first line of a note says of itself, unseen by people: of which check it is,
+// of which run on which commit, and whether that one has ended.
 type marks struct {
 	check, run, commit string
 	ended              bool
@@ -49,10 +49,14 @@ func digest(s string) string {
 }
 
 func (m marks) String() string {
-	return delivery.OwnNote + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(m.ended) + " -->"
+	return delivery.OwnNote + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(
+		m.ended,
+	) + " -->"
 }
 
-var markPattern = regexp.MustCompile(`^` + delivery.OwnNote + `([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`)
+var markPattern = regexp.MustCompile(
+	`^` + delivery.OwnNote + `([0-9a-f]{32}) run:([0-9a-f]{32}) commit:([0-9a-f]*) ended:(true|false) -->`,
+)
 
 func readMarks(body string) (marks, bool) {
 	found := markPattern.FindStringSubmatch(body)
@@ -62,10 +66,11 @@ func readMarks(body string) (marks, bool) {
 	return marks{check: found[1], run: found[2], commit: found[3], ended: found[4] == "true"}, true
 }
 
-// putNote tells the verdict in the merge request, where the fork takes no status: in one note a check, which is found by
-// its marks and changed in place, whichever run it is of. The rules are those of statuses: what is late changes nothing,
-// and a run whose note a newer one has taken leaves it alone. If there are several, because a post landed after another
-// process had looked, the oldest is kept. The id comes with an error if only a duplicate could not be deleted.
+// putNote tells the verdict in the merge request, where the fork takes no status: in one note a
+// check, which is found by its marks and changed in place, whichever run it is of. The rules are
+// those of statuses: what is late changes nothing, and a run whose note a newer one has taken
+// leaves it alone. If there are several, because a post landed after another process had looked,
+// the oldest is kept. The id comes with an error if only a duplicate could not be deleted.
 func (r *repository) putNote(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	number, want := int(head.PullRequest.Number), marksOf(head.SHA, check)
 	ours, err := r.ownNotes(ctx, number, want.check)
@@ -103,8 +108,9 @@ func adoptFormer(ours []ownNote, check status.Check, run string) {
 	}
 }
 
-// leaves reports whether a note is left as it is, because what is wanted is older. Of two runs on a commit the newer one is
-// that which has not had the note yet; of two commits it is the merge request's head of this moment, whoever had the note.
+// leaves reports whether a note is left as it is, because what is wanted is older. Of two runs on a
+// commit the newer one is that which has not had the note yet; of two commits it is the merge
+// request's head of this moment, whoever had the note.
 func (r *repository) leaves(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
 	switch {
 	case have.run == want.run:
@@ -124,14 +130,21 @@ func (r *repository) leaves(ctx context.Context, number int, want, have marks, h
 
 func (r *repository) updateNote(ctx context.Context, number, id int, body string) error {
 	const what = "updating the note"
-	_, _, err := r.Client.Notes.UpdateMergeRequestNote(int(r.ID), number, id, &gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
+	_, _, err := r.Client.Notes.UpdateMergeRequestNote(
+		int(r.ID),
+		number,
+		id,
+		&gl.UpdateMergeRequestNoteOptions{Body: &body},
+		gl.WithContext(ctx),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
 	}
 	return provider.Failed(what, err)
 }
 
-// deleteNotes takes duplicates back. Whoever wrote a note may delete it (https://docs.gitlab.com/api/notes/).
+// deleteNotes takes duplicates back. Whoever wrote a note may delete it
+// (https://docs.gitlab.com/api/notes/).
 func (r *repository) deleteNotes(ctx context.Context, number int, duplicates []ownNote) error {
 	const what = "deleting a duplicate of the note"
 	for _, note := range duplicates {
@@ -149,7 +162,8 @@ type ownNote struct {
 	marks
 }
 
-// ownNotes returns the notes of a check, oldest first. Only what the token's own user wrote counts: marks can be copied by anybody.
+// ownNotes returns the notes of a check, oldest first. Only what the token's own user wrote counts:
+// marks can be copied by anybody.
 func (r *repository) ownNotes(ctx context.Context, number int, check string) (ours []ownNote, err error) {
 	notes, err := r.myNotes(ctx, number)
 	if err != nil {
@@ -184,7 +198,8 @@ func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error
 	return notes, nil
 }
 
-// unsaid reports whether a list does not say whether a note is ours. Ours begin as comments in HTML do.
+// unsaid reports whether a list does not say whether a note is ours. Ours begin as comments in HTML
+// do.
 func unsaid(note *gl.Note) bool {
 	return note == nil || (note.ID <= 0 || note.Author.ID <= 0) && strings.HasPrefix(note.Body, "<!-- plumbline ")
 }
@@ -206,20 +221,29 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 
 // noteBody words a note as Pipelines-as-Code does.
 func noteBody(m marks, c status.Check) string {
-	body := m.String() + "\n**" + inert(text.OneLine(c.Name, maxField, text.Runes)) + "** has " + text.OneLine(c.Title, maxField, text.Runes)
+	body := m.String() + "\n**" + inert(
+		text.OneLine(c.Name, maxField, text.Runes),
+	) + "** has " + text.OneLine(
+		c.Title,
+		maxField,
+		text.Runes,
+	)
 	if c.Text != "" {
 		body += "\n\n" + c.Text
 	}
 	link := ""
 	if url := provider.DetailsURL(c.DetailsURL, maxNote); url != "" {
-		link = "\n\n<small>Full log available [here](" + strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(url) + ")</small>"
+		link = "\n\n<small>Full log available [here](" + strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").
+			Replace(url) +
+			")</small>"
 	}
 	room := maxNote - len([]rune(link))
 	return text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), room, noteCutOff, text.Runes) + link
 }
 
-// commandPattern finds what GitLab would carry out: a line of a note that starts with a slash is a quick action
-// (https://docs.gitlab.com/user/project/quick_actions/), and parts of a report are an author's words.
+// commandPattern finds what GitLab would carry out: a line of a note that starts with a slash is a
+// quick action (https://docs.gitlab.com/user/project/quick_actions/), and parts of a report are an
+// author's words.
 var commandPattern = regexp.MustCompile(`(?m)^([\s>]*)/`)
 
 // inert keeps a pipeline's name from being markup or a mention of somebody.

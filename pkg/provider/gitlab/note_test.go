@@ -12,8 +12,9 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// A note is of the merge request, whatever commit a run is of. What is told of a commit that was replaced must not hide
-// the verdict on the one that took its place, in whichever order the runs report.
+// A note is of the merge request, whatever commit a run is of. What is told of a commit that was
+// replaced must not hide the verdict on the one that took its place, in whichever order the runs
+// report.
 func TestTheNoteIsOfTheMergeRequestsHead(t *testing.T) {
 	named := func(run string, c status.Check) status.Check {
 		c.ExternalID, c.Title = run, run+" "+c.Title
@@ -54,8 +55,9 @@ func TestTheNoteIsOfTheMergeRequestsHead(t *testing.T) {
 	}
 }
 
-// A process that was told to end, or stopped, may post its note after another one had looked for it and posted its own: the
-// first of the two is kept and tells the truth, whichever knew of it. What others wrote is left alone.
+// A process that was told to end, or stopped, may post its note after another one had looked for it
+// and posted its own: the first of the two is kept and tells the truth, whichever knew of it. What
+// others wrote is left alone.
 func TestANoteThatLandedLateIsTakenBack(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {

@@ -18,9 +18,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// pointed confirms a comment on a commit, and asks which commit its ref points to: that of the default branch if the event has none.
-// GitLab's answer for a tag has the commit, also if the tag is annotated (https://docs.gitlab.com/api/tags/).
-func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, defaultBranch string) (*v1alpha1.GitEventSpec, error) {
+// pointed confirms a comment on a commit, and asks which commit its ref points to: that of the
+// default branch if the event has none. GitLab's answer for a tag has the commit, also if the tag
+// is annotated (https://docs.gitlab.com/api/tags/).
+func (r *repository) pointed(
+	ctx context.Context,
+	event *v1alpha1.GitEventSpec,
+	defaultBranch string,
+) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
 	}
@@ -49,13 +54,17 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec, 
 		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.Path, ref)
 	}
 	out := event.DeepCopy()
-	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(now.Message, now.WebURL)
+	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(
+		now.Message,
+		now.WebURL,
+	)
 	out.HappenedAt = written
 	return out, nil
 }
 
-// commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless it is asked for discussions, of which
-// each comment that answers none is one (https://docs.gitlab.com/api/discussions/).
+// commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless
+// it is asked for discussions, of which each comment that answers none is one
+// (https://docs.gitlab.com/api/discussions/).
 func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.Note, error) {
 	all, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
 		return r.Client.Discussions.ListCommitDiscussions(r.Path, event.SHA, nil, page...)
@@ -74,5 +83,10 @@ func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha
 			return discussion.Notes[at], nil
 		}
 	}
-	return nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on commit %s (yet)", event.Comment.ID, event.SHA)
+	return nil, fault.Transientf(
+		fault.ReasonNotConfirmed,
+		"GitLab shows no comment %d on commit %s (yet)",
+		event.Comment.ID,
+		event.SHA,
+	)
 }

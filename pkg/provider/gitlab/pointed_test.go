@@ -31,7 +31,8 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 	return b.decode(b.NoteDelivery(b.AddCommitNote(testProject, sha, "ada", body)))
 }
 
-// Where a branch or tag is, GitLab says at the moment; the default branch is the one of the moment, too.
+// Where a branch or tag is, GitLab says at the moment; the default branch is the one of the moment,
+// too.
 func TestCompleteACommentOnACommit(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	old := b.Commit("main", map[string]string{"x": "old"})
@@ -69,7 +70,8 @@ func TestCompleteACommentOnACommit(t *testing.T) {
 	}
 }
 
-// S11: whoever knows the token can say that somebody has commented, and on what. Only GitLab's own comment counts.
+// S11: whoever knows the token can say that somebody has commented, and on what. Only GitLab's own
+// comment counts.
 func TestACommentOnACommitIsConfirmed(t *testing.T) {
 	const ignored = "ignored"
 	for name, c := range map[string]struct {

@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// maxActivityPages is how many pages of a project's pushes are looked through for one whose ref has moved on since: a delivery that
-	// was missed may be sent again when there were as many others. Those of pushes that came after the delivery are only passed over: an
-	// event may have waited for hours.
+	// maxActivityPages is how many pages of a project's pushes are looked through for one whose ref
+	// has moved on since: a delivery that was missed may be sent again when there were as many
+	// others. Those of pushes that came after the delivery are only passed over: an event may have
+	// waited for hours.
 	maxActivityPages = 10
 	// maxPassedPages is how many pages are passed over at most: 10,000 pushes.
 	maxPassedPages = 100
@@ -29,8 +30,8 @@ const (
 	clockSkew = 5 * time.Minute
 )
 
-// pushed confirms that the ref is at the commit or, if it has moved on or was deleted, that it was. That another commit of the
-// ref's history holds it does not suffice: nobody has pushed that.
+// pushed confirms that the ref is at the commit or, if it has moved on or was deleted, that it was.
+// That another commit of the ref's history holds it does not suffice: nobody has pushed that.
 func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
@@ -83,9 +84,10 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 	return now, nil
 }
 
-// wasPushed is nil if the project's activity has a push of the commit to the ref. GitLab writes it down before it calls
-// webhooks (https://docs.gitlab.com/api/events/). A push of more refs at once than an administrator allows is one activity
-// without refs; GitLab calls no webhook for it either, unless that limit was set to another number.
+// wasPushed is nil if the project's activity has a push of the commit to the ref. GitLab writes it
+// down before it calls webhooks (https://docs.gitlab.com/api/events/). A push of more refs at once
+// than an administrator allows is one activity without refs; GitLab calls no webhook for it either,
+// unless that limit was set to another number.
 func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1alpha1.GitEventSpec) error {
 	sha := event.SHA
 	push, err := r.findPush(ctx, r.Path, event.ReceivedAt.Time, func(a *gl.ProjectEvent) bool {
@@ -97,16 +99,30 @@ func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1
 	if err != nil || push != nil {
 		return err
 	}
-	return fault.Transientf(fault.ReasonNotConfirmed, "%s %s is not at commit %s, and GitLab knows of no such push (yet)", kind, name, sha)
+	return fault.Transientf(
+		fault.ReasonNotConfirmed,
+		"%s %s is not at commit %s, and GitLab knows of no such push (yet)",
+		kind,
+		name,
+		sha,
+	)
 }
 
 const listingPushes = "listing what was pushed"
 
-// findPush looks through the pushes of a project, given by path or id, before a delivery was received, and returns the newest that is
-// meant, nil if there is none.
-func (r *repository) findPush(ctx context.Context, project any, received time.Time, is func(*gl.ProjectEvent) bool) (*gl.ProjectEvent, error) {
+// findPush looks through the pushes of a project, given by path or id, before a delivery was
+// received, and returns the newest that is meant, nil if there is none.
+func (r *repository) findPush(
+	ctx context.Context,
+	project any,
+	received time.Time,
+	is func(*gl.ProjectEvent) bool,
+) (*gl.ProjectEvent, error) {
 	pushed := gl.PushedEventType
-	opts := &gl.ListProjectVisibleEventsOptions{Action: &pushed, ListOptions: gl.ListOptions{PerPage: api.PerPage, Page: 1}}
+	opts := &gl.ListProjectVisibleEventsOptions{
+		Action:      &pushed,
+		ListOptions: gl.ListOptions{PerPage: api.PerPage, Page: 1},
+	}
 	for looked := 0; looked < maxActivityPages && opts.Page <= maxPassedPages; {
 		found, resp, err := r.Client.Events.ListProjectVisibleEvents(project, opts, gl.WithContext(ctx))
 		switch {
@@ -128,7 +144,7 @@ func (r *repository) findPush(ctx context.Context, project any, received time.Ti
 	return nil, nil
 }
 
-// allAfter tells whether all of a page, which has the newest first, happened after a moment.
+// allAfter reports whether all of a page, which has the newest first, happened after a moment.
 func allAfter(page []*gl.ProjectEvent, moment time.Time) bool {
 	if len(page) == 0 {
 		return false

@@ -121,8 +121,8 @@ func TestClosingAnOrphanedStatusLeavesOtherRefs(t *testing.T) {
 	b.wantPipelines(t, testProject, "main running: running", "release-1 canceled: canceled")
 }
 
-// A version before has put the status of a run into the pipeline of another ref of the commit, where
-// the run's verdict does not belong: it is not left open there.
+// A version before has put the status of a run into the pipeline of another ref of the commit,
+// where the run's verdict does not belong: it is not left open there.
 func TestAStatusThatAVersionBeforePutOnAnotherRefIsEnded(t *testing.T) {
 	for name, last := range map[string]status.Check{
 		"its run goes on": of("release-1", status.Completed, status.Failure), "its event is gone": of("release-1", status.Completed, status.Cancelled),

@@ -18,7 +18,10 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 	body = text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), maxNote, noteCutOff, text.Runes)
 	err := r.reply(ctx, int(number), mark, body)
 	if provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) {
-		return fmt.Errorf("%w (to write comments the token needs the scope api and a user that is a member of the project; where the discussion is locked nobody else may write)", err)
+		return fmt.Errorf(
+			"%w (to write comments the token needs the scope api and a user that is a member of the project; where the discussion is locked nobody else may write)",
+			err,
+		)
 	}
 	return err
 }

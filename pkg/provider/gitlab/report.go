@@ -61,7 +61,7 @@ type place struct {
 	foreign bool
 }
 
-// fork tells whether the commit is on a branch of another project, or of one that was deleted.
+// fork reports whether the commit is on a branch of another project, or of one that was deleted.
 func fork(head git.Head) bool {
 	return head.PullRequest != nil && head.PullRequest.HeadProjectID != head.Project.ID
 }
@@ -109,8 +109,8 @@ func elsewhere(shown string, err error) bool {
 	return err == nil && shown == "" || refused(err)
 }
 
-// source returns the id of the fork, 0 if it is gone. GitLab is asked for it: with an id that a payload chose, a status
-// could be set in any project that the token reaches.
+// source returns the id of the fork, 0 if it is gone. GitLab is asked for it: with an id that a
+// payload chose, a status could be set in any project that the token reaches.
 func (r *repository) source(ctx context.Context, pr *v1alpha1.PullRequest) (int, error) {
 	if pr.HeadProjectID == 0 {
 		return 0, nil
@@ -122,10 +122,12 @@ func (r *repository) source(ctx context.Context, pr *v1alpha1.PullRequest) (int,
 	return mr.SourceProjectID, nil
 }
 
-// sourceReads is how often a fork must be absent before that is believed (L4, B8b): one 404 may be a replica's.
+// sourceReads is how often a fork must be absent before that is believed (L4, B8b): one 404 may be
+// a replica's.
 const sourceReads = 3
 
-// confirm returns nil if a refusal of the fork is to be believed: a 403, or a 404 that the project itself gives each time.
+// confirm returns nil if a refusal of the fork is to be believed: a 403, or a 404 that the project
+// itself gives each time.
 func (r *repository) confirm(ctx context.Context, source int, refusal error) error {
 	if provider.StatusCode(refusal) != http.StatusNotFound {
 		return nil
@@ -154,7 +156,7 @@ func (r *repository) sourceProject(ctx context.Context, source int) (*gl.Project
 	return nil, nil
 }
 
-// refused tells whether GitLab said that the token may not, or that there is nothing.
+// refused reports whether GitLab said that the token may not, or that there is nothing.
 func refused(err error) bool {
 	code := provider.StatusCode(err)
 	return fault.Is(err, fault.Operator) && (code == http.StatusForbidden || code == http.StatusNotFound)
@@ -172,7 +174,8 @@ func refName(ref string) string {
 	return ref
 }
 
-// settled words GitLab's refusal of a status where it has to take it. No refusal is the author's fault.
+// settled words GitLab's refusal of a status where it has to take it. No refusal is the author's
+// fault.
 func (p place) settled(what string, err error) error {
 	switch said := provider.Said(err); {
 	case p.foreign:
@@ -180,8 +183,10 @@ func (p place) settled(what string, err error) error {
 	case provider.StatusCode(err) == http.StatusNotFound && (strings.Contains(said, "Commit Not Found") || strings.Contains(said, "References for commit")):
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitLab does not know the commit (yet)", what)
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator):
-		return fmt.Errorf("%w (to set statuses the token needs the scope api and the role Developer, on a protected branch a role that may push to it, and CI/CD must be enabled)",
-			provider.Failed(what, err))
+		return fmt.Errorf(
+			"%w (to set statuses the token needs the scope api and the role Developer, on a protected branch a role that may push to it, and CI/CD must be enabled)",
+			provider.Failed(what, err),
+		)
 	}
 	return provider.Failed(what, err)
 }

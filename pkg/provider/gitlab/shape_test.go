@@ -15,7 +15,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// A 200 that is not what was asked for is a wait: never "no pipelines", "no such file", "no member" (finding 18).
+// A 200 that is not what was asked for is a wait: never "no pipelines", "no such file", "no member"
+// (finding 18).
 func TestWrongAnswersAreWaitedFor(t *testing.T) {
 	answers := map[string]forge.Action{
 		"a log-in page":           forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Sign in</html>"),

@@ -25,11 +25,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Head returns the revision of the event; it calls GitLab only if the payload did not describe the commit.
+// Head returns the revision of the event; it calls GitLab only if the payload did not describe the
+// commit.
 //
-// All reads are of the event's own project, the target of a merge request. A fork's commits are there too: GitLab fetches
-// them to refs/merge-requests/<iid>/head before it shows the merge request
-// (https://docs.gitlab.com/user/project/merge_requests/versions/, gitlab-foss#3138), so that no fork needs to be readable.
+// All reads are of the event's own project, the target of a merge request. A fork's commits are
+// there too: GitLab fetches them to refs/merge-requests/<iid>/head before it shows the merge
+// request (https://docs.gitlab.com/user/project/merge_requests/versions/, gitlab-foss#3138), so
+// that no fork needs to be readable.
 func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
 	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
@@ -54,11 +56,17 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 }
 
 func (r *repository) commit(ctx context.Context, sha string) (*gl.Commit, error) {
-	commit, _, err := r.Client.Commits.GetCommit(r.Path, sha, &gl.GetCommitOptions{Stats: gl.Ptr(false)}, gl.WithContext(ctx))
+	commit, _, err := r.Client.Commits.GetCommit(
+		r.Path,
+		sha,
+		&gl.GetCommitOptions{Stats: gl.Ptr(false)},
+		gl.WithContext(ctx),
+	)
 	return commit, err
 }
 
-// DefaultBranch asks where the default branch is now; what the payload called it may be renamed since.
+// DefaultBranch asks where the default branch is now; what the payload called it may be renamed
+// since.
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	described, err := r.Describe(ctx)
 	if err != nil {
@@ -81,7 +89,8 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	return branch.Commit.ID, nil
 }
 
-// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is, whatever it is.
+// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is,
+// whatever it is.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -118,16 +127,18 @@ func (r *repository) definitions(ctx context.Context, sha, dir string) ([]provid
 	}
 	var found []provider.Definition
 	for _, e := range entries {
-		if e.Type == "blob" && e.Mode != provider.ModeLink && provider.IsDefinition(e.Path) && strings.HasPrefix(e.Path, dir+"/") {
+		if e.Type == "blob" && e.Mode != provider.ModeLink && provider.IsDefinition(e.Path) &&
+			strings.HasPrefix(e.Path, dir+"/") {
 			found = append(found, provider.Definition{Path: e.Path, ID: e.ID})
 		}
 	}
 	return found, nil
 }
 
-// entry returns what is at a path of the commit, nil if nothing is. It is looked for in the directory above it: GitLab
-// answers 404 for what is missing and for a commit that a replica has not seen. A directory that was listed is certain with
-// one read, because the commit fixes what it holds.
+// entry returns what is at a path of the commit, nil if nothing is. It is looked for in the
+// directory above it: GitLab answers 404 for what is missing and for a commit that a replica has
+// not seen. A directory that was listed is certain with one read, because the commit fixes what it
+// holds.
 func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode, error) {
 	segments := strings.Split(name, "/")
 	for i, parent := 0, ""; ; i++ {
@@ -148,7 +159,8 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode,
 	}
 }
 
-// tree lists a directory by keyset pages, the kind GitLab has no limit for. Of no commit it is the default branch's
+// tree lists a directory by keyset pages, the kind GitLab has no limit for. Of no commit it is the
+// default branch's
 // (https://docs.gitlab.com/api/repositories/#list-all-repository-trees-in-a-project).
 func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) ([]*gl.TreeNode, error) {
 	opts := &gl.ListTreeOptions{Recursive: &recursive, ListOptions: gl.ListOptions{Pagination: "keyset"}}
@@ -197,8 +209,8 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.Path, sha)
 }
 
-// contents reads a file of a project as JSON, which a proxy's page is not, and compares it with its digest: a page that
-// was taken for a definition would be reported as the author's mistake.
+// contents reads a file of a project as JSON, which a proxy's page is not, and compares it with its
+// digest: a page that was taken for a definition would be reported as the author's mistake.
 func (r *repository) contents(ctx context.Context, project, ref, name string) ([]byte, error) {
 	what := "reading " + name
 	file, _, err := r.Client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))

@@ -241,8 +241,8 @@ func TestCloneTokenIsTheConfiguredOne(t *testing.T) {
 	}
 }
 
-// S29: the global Repository's token is other tenants' as well. Whoever may write to one project reads no other one with it,
-// not even one that the token reaches.
+// S29: the global Repository's token is other tenants' as well. Whoever may write to one project
+// reads no other one with it, not even one that the token reaches.
 func TestASharedTokenReadsTheEventsProjectAlone(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	other := f.CreateProject("acme/team/other", forgelab.ProjectOptions{Visibility: forgelab.Private})

@@ -24,7 +24,8 @@ import (
 // (https://docs.gitlab.com/api/commits/#set-the-pipeline-status-of-a-commit).
 const maxField = 255
 
-// maxExternalID is the characters of a run's name that a description ends with; longer ones are replaced by a digest.
+// maxExternalID is the characters of a run's name that a description ends with; longer ones are
+// replaced by a digest.
 const maxExternalID = 128
 
 // wanted is a check in GitLab's terms and limits.
@@ -40,7 +41,12 @@ type wanted struct {
 }
 
 func makeStatus(c status.Check) wanted {
-	w := wanted{name: text.OneLine(c.Name, maxField, text.Runes), state: stateOf(c), mark: markOf(c.ExternalID), onlyOpen: c.OnlyOpen}
+	w := wanted{
+		name:     text.OneLine(c.Name, maxField, text.Runes),
+		state:    stateOf(c),
+		mark:     markOf(c.ExternalID),
+		onlyOpen: c.OnlyOpen,
+	}
 	if w.former = w.mark; c.Former != "" {
 		w.former = markOf(c.Former)
 	}
@@ -67,7 +73,8 @@ func markOf(externalID string) string {
 	return " (" + id + ")"
 }
 
-// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure has failed.
+// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure
+// has failed.
 func stateOf(c status.Check) gl.BuildStateValue {
 	switch {
 	case c.State == status.Queued:
@@ -103,7 +110,10 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	if mine == nil {
 		return r.replace(ctx, at, sha, want, known)
 	}
-	replaced := slices.ContainsFunc(known, func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID })
+	replaced := slices.ContainsFunc(
+		known,
+		func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID },
+	)
 	if replaced || want.late(mine) || want.shown(mine) {
 		return idOf(mine), nil
 	}
@@ -113,7 +123,13 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 // replace shows the status of a run that has none yet in the place of the run before on the same
 // ref, in the same pipeline: only there GitLab takes the older one for replaced. An open one is
 // closed first, because GitLab would change that one instead of making another, or refuse to.
-func (r *repository) replace(ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus) (string, error) {
+func (r *repository) replace(
+	ctx context.Context,
+	at place,
+	sha string,
+	want wanted,
+	known []*gl.CommitStatus,
+) (string, error) {
 	if len(known) == 0 {
 		return r.set(ctx, at, sha, want, 0)
 	}
@@ -129,15 +145,20 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 	if !open(s) {
 		return nil
 	}
-	_, err := r.post(ctx, at, sha, &gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)})
+	_, err := r.post(
+		ctx,
+		at,
+		sha,
+		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)},
+	)
 	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
 		return at.settled("closing the status of the run before", err)
 	}
 	return nil
 }
 
-// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit into one
-// pipeline, whatever their refs: that ref's would be open for ever.
+// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit
+// into one pipeline, whatever their refs: that ref's would be open for ever.
 func (r *repository) leaveOther(ctx context.Context, at place, sha string, want wanted) error {
 	at.ref = ""
 	known, err := r.statuses(ctx, at, sha, want.name)
@@ -183,15 +204,18 @@ func (r *repository) list(
 	if slices.ContainsFunc(found, undecided) {
 		return nil, api.NoAnswer(what)
 	}
-	return slices.DeleteFunc(found, func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref }), nil
+	return slices.DeleteFunc(
+		found,
+		func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref },
+	), nil
 }
 
 // undecided reports whether a list does not say which status an entry is. Who took it for another's
 // would post a second one. The ref is what was asked for unless the entry names another one.
 func undecided(s *gl.CommitStatus) bool { return s == nil || s.ID <= 0 || s.Name == "" }
 
-// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides: never is it assumed that
-// the refused state is the shown one (L6, E12).
+// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides:
+// never is it assumed that the refused state is the shown one (L6, E12).
 func (r *repository) set(ctx context.Context, at place, sha string, want wanted, in int) (string, error) {
 	const what = "setting the status"
 	opts := &gl.SetCommitStatusOptions{
@@ -222,7 +246,13 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 	return "", at.settled(what, err)
 }
 
-func (r *repository) compare(ctx context.Context, at place, sha string, want wanted, refusal *fault.Error) (string, error) {
+func (r *repository) compare(
+	ctx context.Context,
+	at place,
+	sha string,
+	want wanted,
+	refusal *fault.Error,
+) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
 		return "", err
@@ -235,10 +265,21 @@ func (r *repository) compare(ctx context.Context, at place, sha string, want wan
 	if mine != nil {
 		shown = mine.Status
 	}
-	return "", fault.Transientf(fault.ReasonTransition, "GitLab refuses the status %s and shows %s: %s", want.state, shown, refusal.Message)
+	return "", fault.Transientf(
+		fault.ReasonTransition,
+		"GitLab refuses the status %s and shows %s: %s",
+		want.state,
+		shown,
+		refusal.Message,
+	)
 }
 
-func (r *repository) post(ctx context.Context, at place, sha string, opts *gl.SetCommitStatusOptions) (*gl.CommitStatus, error) {
+func (r *repository) post(
+	ctx context.Context,
+	at place,
+	sha string,
+	opts *gl.SetCommitStatusOptions,
+) (*gl.CommitStatus, error) {
 	shown, _, err := r.Client.Commits.SetCommitStatus(at.project, sha, opts, gl.WithContext(ctx))
 	if err != nil {
 		return nil, provider.Failed("setting the status", err)
@@ -263,7 +304,7 @@ func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
 	return known[at]
 }
 
-// late tells whether a report was overtaken by what is shown already (E6).
+// late reports whether a report was overtaken by what is shown already (E6).
 func (w wanted) late(shown *gl.CommitStatus) bool {
 	switch w.state {
 	case gl.Pending:
@@ -274,13 +315,13 @@ func (w wanted) late(shown *gl.CommitStatus) bool {
 	return w.onlyOpen && !open(shown)
 }
 
-// shown tells whether nothing is left to do.
+// shown reports whether nothing is left to do.
 func (w wanted) shown(s *gl.CommitStatus) bool {
 	same := s.Status == string(w.state) || (w.state == gl.Skipped && s.Status == string(gl.Canceled))
 	return same && s.Description == w.description && (w.url == "" || s.TargetURL == w.url)
 }
 
-// open tells whether a status has not ended.
+// open reports whether a status has not ended.
 func open(s *gl.CommitStatus) bool {
 	return slices.Contains([]string{"created", "pending", "running"}, s.Status)
 }

@@ -85,8 +85,8 @@ func (r *repository) tip(ctx context.Context, branch string) (string, error) {
 }
 
 // unlessHeld returns the tip unless the branch holds the commit
-// (https://docs.gitlab.com/api/commits/#list-references-for-a-commit). 404 is the answer for a commit that is gone, or not
-// there yet: it does not tell which.
+// (https://docs.gitlab.com/api/commits/#list-references-for-a-commit). 404 is the answer for a
+// commit that is gone, or not there yet: it does not tell which.
 func (r *repository) unlessHeld(ctx context.Context, sha, branch, tip string) (string, error) {
 	const what = "listing the branches that hold the commit"
 	opts := &gl.GetCommitRefsOptions{Type: gl.Ptr("branch")}

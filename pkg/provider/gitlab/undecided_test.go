@@ -32,8 +32,9 @@ func (b bench) listed(t *testing.T, route string, entry map[string]any, change m
 	b.Inject(forgelab.Fault{Route: route, Count: 1, Do: forge.Answer(http.StatusOK, nil, string(body))})
 }
 
-// A status in a list that GitLab has filtered is the run's unless it names another ref. What a look-up
-// leaves open is asked for again: never is a second status posted beside one that may be ours.
+// A status in a list that GitLab has filtered is the run's unless it names another ref. What a
+// look-up leaves open is asked for again: never is a second status posted beside one that may be
+// ours.
 func TestAStatusOfWhichTheListSaysTooLittle(t *testing.T) {
 	for name, c := range map[string]struct {
 		change map[string]any

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// Versions returns the heads that the event's merge request has had, by GitLab's own word: its deliveries are not signed. They are known once
-// the newest is the head that the event has.
+// Versions returns the heads that the event's merge request has had, by GitLab's own word: its
+// deliveries are not signed. They are known once the newest is the head that the event has.
 func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	listed, err := r.versions(ctx, event)
 	if err != nil {
@@ -29,18 +29,31 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: second(v.CreatedAt).Time})
 	}
 	if len(all) == 0 || all[0].SHA != event.SHA {
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab does not show (yet) since when %s is the head of merge request !%d", event.SHA, event.PullRequest.Number)
+		return nil, fault.Transientf(
+			fault.ReasonNotConfirmed,
+			"GitLab does not show (yet) since when %s is the head of merge request !%d",
+			event.SHA,
+			event.PullRequest.Number,
+		)
 	}
 	return all, nil
 }
 
-// versions returns the heads that the event's merge request has had, newest first: each push makes one, and so does another target branch
+// versions returns the heads that the event's merge request has had, newest first: each push makes
+// one, and so does another target branch
 // (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
-func (r *repository) versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]*gl.MergeRequestDiffVersion, error) {
+func (r *repository) versions(
+	ctx context.Context,
+	event *v1alpha1.GitEventSpec,
+) ([]*gl.MergeRequestDiffVersion, error) {
 	const what = "listing the merge request's versions"
-	versions, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
-		return r.Client.MergeRequests.GetMergeRequestDiffVersions(r.Path, int(event.PullRequest.Number), nil, page...)
-	})
+	versions, err := api.List(
+		ctx,
+		what,
+		func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
+			return r.Client.MergeRequests.GetMergeRequestDiffVersions(r.Path, int(event.PullRequest.Number), nil, page...)
+		},
+	)
 	if err != nil {
 		return nil, provider.Failed(what, err)
 	}

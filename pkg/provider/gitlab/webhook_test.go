@@ -204,7 +204,8 @@ func TestDecodeHeaders(t *testing.T) {
 	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", strings.Repeat("x", 256)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that fits no record: %v, want an Invalid fault", err)
 	}
-	// Whoever has a project of their own could otherwise have the name of another one's event taken before it comes.
+	// Whoever has a project of their own could otherwise have the name of another one's event taken
+	// before it comes.
 	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", "sha256:"+strings.Repeat("0", 64)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that is made of a body: %v, want an Invalid fault", err)
 	}
@@ -219,7 +220,8 @@ func TestDecodeHeaders(t *testing.T) {
 	}
 }
 
-// docs/adr/0010: what a repetition keeps is in the key of a version that sends none, and what tells two events apart.
+// docs/adr/0010: what a repetition keeps is in the key of a version that sends none, and what tells
+// two events apart.
 func TestDeliveryKeyWithoutGitLabsOwn(t *testing.T) {
 	key := func(event, uuid, body string) string {
 		// GitLab makes this one anew for each request.

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 	"github.com/plumbline-ci/plumbline/test/faults/page"
 	"github.com/plumbline-ci/plumbline/test/forge"
@@ -20,7 +20,7 @@ import (
 )
 
 // loopback lets tests reach the servers they start.
-func loopback() hosts.Policy { return hosts.Policy{Allowed: hosts.Hosts{"127.0.0.1"}} }
+func loopback() egress.Policy { return egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}} }
 
 const (
 	testProject = "acme/team/app"
@@ -28,7 +28,8 @@ const (
 	testSecret  = "correct horse"
 )
 
-// fake is the forge as the suite wants it, with one project and the token of a bot that is a Developer there.
+// fake is the forge as the suite wants it, with one project and the token of a bot that is a
+// Developer there.
 type fake struct {
 	*forgelab.GitLab
 	t       *testing.T
@@ -183,7 +184,8 @@ func (f *fake) Checks(sha string) []providertest.Check {
 	return out
 }
 
-// asCheck reads a status as people do: the run's name is what stands in brackets at the description's end.
+// asCheck reads a status as people do: the run's name is what stands in brackets at the
+// description's end.
 func asCheck(s forgelab.CommitStatus) providertest.Check {
 	c := providertest.Check{
 		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Name: s.Name, Title: s.Description, DetailsURL: s.TargetURL, Updates: s.Updates,

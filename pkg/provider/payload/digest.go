@@ -15,7 +15,8 @@ const DigestPrefix = "sha256:"
 func Digest(parts ...[]byte) string {
 	sum := sha256.New()
 	for _, part := range parts {
-		// With their lengths no two lists of parts have the same bytes. A hash never fails to write.
+		// With their lengths no two lists of parts have the same bytes. A hash never fails to
+		// write.
 		_ = binary.Write(sum, binary.BigEndian, uint64(len(part)))
 		sum.Write(part)
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
@@ -36,7 +36,7 @@ type Field struct {
 // Text is a Field: where it is in the body, what it is, and the most bytes it may have.
 func Text(name, value string, limit int) Field { return Field{name, value, limit} }
 
-// Check tells whether every field is there, fits, and is text. The fault is Invalid.
+// Check reports whether every field is there, fits, and is text. The fault is Invalid.
 func Check(fields ...Field) error {
 	for _, f := range fields {
 		if f.value == "" || len(f.value) > f.limit || text.Clean(f.value) != f.value {
@@ -51,9 +51,9 @@ func Missing(name string) error {
 	return fault.Invalidf("BadPayload", "the delivery's body has no usable %s", name)
 }
 
-// Unmarshal decodes a body that Scan has found to be valid JSON into the parts that are read of it. Members at its top
-// that no field is read from are left out before: they are what makes a body large. What is left is refused if it would take
-// too much memory.
+// Unmarshal decodes a body that Scan has found to be valid JSON into the parts that are read of it.
+// Members at its top that no field is read from are left out before: they are what makes a body
+// large. What is left is refused if it would take too much memory.
 func Unmarshal(body []byte, into any, without ...string) error {
 	var err error
 	for _, name := range without {
@@ -91,7 +91,8 @@ func Key(h http.Header, name string) (string, error) {
 	return key, nil
 }
 
-// Headers keeps what expressions may read: the caller lists what is kept, so that no secret is forgotten.
+// Headers keeps what expressions may read: the caller lists what is kept, so that no secret is
+// forgotten.
 func Headers(h http.Header, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {

@@ -12,8 +12,9 @@ import (
 // errNotObject means that the JSON value is something else than an object.
 var errNotObject = errors.New("not a JSON object")
 
-// eachMember calls f with the name and the value of each member, in their order and however often a name occurs. The value is
-// a part of object. eachMember stops at the first error of f and returns it.
+// eachMember calls f with the name and the value of each member, in their order and however often a
+// name occurs. The value is a part of object. eachMember stops at the first error of f and returns
+// it.
 //
 // object must be valid (json.Valid): there is no other check than that it is an object.
 func eachMember(object []byte, f func(name string, value []byte) error) error {
@@ -41,9 +42,9 @@ func eachMember(object []byte, f func(name string, value []byte) error) error {
 	}
 }
 
-// Element decodes the first element of the array called list, at the top of a body that Scan has found to be valid, whose field
-// key is value. It reads the others in place: a push of many commits names one of them. Without such an element into stays as it
-// is.
+// Element decodes the first element of the array called list, at the top of a body that Scan has
+// found to be valid, whose field key is value. It reads the others in place: a push of many commits
+// names one of them. Without such an element into stays as it is.
 func Element(body []byte, list, key, value string, into any) error {
 	return eachMember(body, func(name string, array []byte) error {
 		if !strings.EqualFold(name, list) || array[0] != '[' {
@@ -61,7 +62,7 @@ func Element(body []byte, list, key, value string, into any) error {
 	})
 }
 
-// holds tells whether an object has a text as its field.
+// holds reports whether an object has a text as its field.
 func holds(object []byte, key, value string) bool {
 	is := false
 	_ = eachMember(object, func(name string, field []byte) error { // what is no object holds nothing
@@ -74,8 +75,8 @@ func holds(object []byte, key, value string) bool {
 	return is
 }
 
-// withoutMember returns object without the members of that name, in whatever case, as encoding/json matches names. It copies
-// what is left. object must be valid, as for eachMember.
+// withoutMember returns object without the members of that name, in whatever case, as encoding/json
+// matches names. It copies what is left. object must be valid, as for eachMember.
 func withoutMember(object []byte, name string) ([]byte, error) {
 	out := []byte{'{'}
 	err := eachMember(object, func(member string, value []byte) error {
@@ -126,8 +127,8 @@ func length(json []byte) int {
 	return len(json)
 }
 
-// nested is the length of an object or an array. It counts brackets and looks at nothing else but strings, which may
-// have some in them.
+// nested is the length of an object or an array. It counts brackets and looks at nothing else but
+// strings, which may have some in them.
 func nested(json []byte) int {
 	depth := 0
 	for i := 0; i < len(json); i++ {

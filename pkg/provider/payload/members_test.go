@@ -83,7 +83,8 @@ func TestALargeMemberIsNotCopied(t *testing.T) {
 	}
 }
 
-// FuzzEach holds it to encoding/json: the same names and values, and nothing is read that is not there.
+// FuzzEach holds it to encoding/json: the same names and values, and nothing is read that is not
+// there.
 func FuzzEach(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,{"b":"]}\\\""}],"c":null}`, `{}`, `{"\u00e4":"\ud800"}`, "[1]", `{"a"`} {
 		f.Add([]byte(seed))

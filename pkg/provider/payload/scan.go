@@ -18,9 +18,10 @@ type Value func(value []byte) error
 // Values are the known keys of an object.
 type Values map[string]Value
 
-// Scan reads the known keys at the top of a body that is one JSON object, and copies nothing else: a push may be 25 MB.
-// A key that occurs twice is refused, in whatever case: a decoder would read the one that was not looked at here, after
-// the signature was checked with the secret of another repository. Errors are Invalid.
+// Scan reads the known keys at the top of a body that is one JSON object, and copies nothing else:
+// a push may be 25 MB. A key that occurs twice is refused, in whatever case: a decoder would read
+// the one that was not looked at here, after the signature was checked with the secret of another
+// repository. Errors are Invalid.
 func Scan(body []byte, known Values) error {
 	if !json.Valid(body) { // which also refuses values that nest deeper than 10000 levels
 		return Bad("the delivery's body is not JSON")

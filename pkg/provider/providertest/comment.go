@@ -22,7 +22,8 @@ func commented(w World) (opened, comment *v1alpha1.GitEventSpec) {
 func testComment(t *testing.T, w World) {
 	opened, event := commented(w)
 	if event.Comment == nil || event.Comment.ID <= 0 || event.Comment.Body != "/deploy \"größe\"\nnow" || event.Sender != "ada" || event.EventType != "on-comment" ||
-		event.Trigger != v1alpha1.TriggerPullRequest || event.SHA != "" {
+		event.Trigger != v1alpha1.TriggerPullRequest ||
+		event.SHA != "" {
 		t.Errorf("decoded as %+v with %+v", event, event.Comment)
 	}
 	Storable(t, event)
@@ -43,7 +44,11 @@ func testComment(t *testing.T, w World) {
 		t.Errorf("the event itself was changed: %s", d)
 	}
 	w.Service.Withdraw(opened)
-	if _, err := client.Complete(t.Context(), event); !fault.Is(err, fault.Ignored) || fault.Of(err).Reason != "PullRequestClosed" {
+	if _, err := client.Complete(
+		t.Context(),
+		event,
+	); !fault.Is(err, fault.Ignored) ||
+		fault.Of(err).Reason != "PullRequestClosed" {
 		t.Errorf("a pull request that was closed: %v, want an Ignored fault", err)
 	}
 }

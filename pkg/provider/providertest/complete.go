@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testComplete: what a signature vouches for is taken as it is, without a call; what only a token does is asked for.
+// testComplete: what a signature vouches for is taken as it is, without a call; what only a token
+// does is asked for.
 func testComplete(t *testing.T, w World) {
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
@@ -42,7 +43,8 @@ func testComplete(t *testing.T, w World) {
 	}
 }
 
-// owned requires that a service vouches for the account that an event's project belongs to, and returns its id.
+// owned requires that a service vouches for the account that an event's project belongs to, and
+// returns its id.
 func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
 	t.Helper()
 	if event.Project.OwnerID <= 0 {
@@ -51,8 +53,8 @@ func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
 	return event.Project.OwnerID
 }
 
-// testForged: of a service that signs nothing whoever knows the token says what they like. None of it is believed, and what
-// may still become true is waited for.
+// testForged: of a service that signs nothing whoever knows the token says what they like. None of
+// it is believed, and what may still become true is waited for.
 func testForged(t *testing.T, open func(*testing.T) World) {
 	if open(t).SignsBody {
 		t.Skip("this service signs its deliveries: nobody can forge a body")

@@ -10,12 +10,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testDiffer: what two commits do not have alike is told by what they have, however they came about; what can be told by no later attempt
-// either is Invalid, and everything else a wait.
+// testDiffer: what two commits do not have alike is told by what they have, however they came
+// about; what can be told by no later attempt either is Invalid, and everything else a wait.
 func testDiffer(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	client := connect(t, w)
-	first := w.Service.Commit("main", map[string]string{".tekton/a.yaml": "1", ".tekton/deep/b.yaml": "1", "OWNERS": "ann", "x": "1", "docs/OWNERS": "eve"})
+	first := w.Service.Commit(
+		"main",
+		map[string]string{".tekton/a.yaml": "1", ".tekton/deep/b.yaml": "1", "OWNERS": "ann", "x": "1", "docs/OWNERS": "eve"},
+	)
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  []string
@@ -30,7 +33,15 @@ func testDiffer(t *testing.T, open func(*testing.T) World) {
 		t.Run(name, func(t *testing.T) {
 			after := w.Service.ForcePush("topic", first, c.files)
 			for _, pair := range [][2]string{{first, after}, {after, first}} {
-				if got, err := client.Differ(t.Context(), pair[0], pair[1], ".tekton", "OWNERS", "OWNERS_ALIASES"); err != nil || !slices.Equal(got, c.want) {
+				if got, err := client.Differ(
+					t.Context(),
+					pair[0],
+					pair[1],
+					".tekton",
+					"OWNERS",
+					"OWNERS_ALIASES",
+				); err != nil ||
+					!slices.Equal(got, c.want) {
 					t.Errorf("%v, %v, want %v", got, err, c.want)
 				}
 			}

@@ -19,8 +19,8 @@ type faultCase struct {
 	except map[Failure]fault.Class
 }
 
-// testFaults: each row of docs/errors.md gets its class wherever it is met, none is the author's fault, and the same
-// call works when the service does.
+// testFaults: each row of docs/errors.md gets its class wherever it is met, none is the author's
+// fault, and the same call works when the service does.
 func testFaults(t *testing.T, open func(*testing.T) World) {
 	classes := map[Failure]fault.Class{
 		Unavailable: fault.Transient, Disconnected: fault.Transient, Garbage: fault.Transient, Unauthorized: fault.Operator,
@@ -46,7 +46,10 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 		{CreateCheck, reports, map[Failure]fault.Class{NotFound: fault.Operator, Rejected: fault.Operator}},
 	}
 	if open(t).Mints {
-		cases = append(cases, faultCase{MintToken, reads, map[Failure]fault.Class{NotFound: fault.Operator, UnknownRevision: fault.Operator}})
+		cases = append(
+			cases,
+			faultCase{MintToken, reads, map[Failure]fault.Class{NotFound: fault.Operator, UnknownRevision: fault.Operator}},
+		)
 	}
 	for _, c := range cases {
 		expect := map[Failure]fault.Class{}

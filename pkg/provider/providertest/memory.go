@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// testMemory: the memory of large answers is asked for, and what there is none for now is no fault of the service's.
+// testMemory: the memory of large answers is asked for, and what there is none for now is no fault
+// of the service's.
 func testMemory(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	sha := w.Service.Commit("main", map[string]string{"large.txt": strings.Repeat("x", 900<<10)})
@@ -25,7 +26,12 @@ func testMemory(t *testing.T, open func(*testing.T) World) {
 		return refuse
 	})
 	client := connect(t, w)
-	if _, err := client.File(ctx, sha, "large.txt"); fault.Of(err) == nil || fault.Of(err).Class != fault.Throttled || fault.Of(err).Reason != fault.ReasonBusy {
+	if _, err := client.File(
+		ctx,
+		sha,
+		"large.txt",
+	); fault.Of(err) == nil || fault.Of(err).Class != fault.Throttled ||
+		fault.Of(err).Reason != fault.ReasonBusy {
 		t.Errorf("a file for which there is no memory: %v, want that it comes back", err)
 	}
 	asked, refuse = 0, nil

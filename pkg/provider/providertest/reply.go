@@ -112,7 +112,10 @@ func testReply(t *testing.T, open func(*testing.T) World) {
 		if err := r.put(t, firstTold+"\n"+strings.Repeat("é", 1_100_000)); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Service.Comments(r.pull); len(got) != 1 || !strings.HasPrefix(got[0].Body, firstTold) || utf8.RuneCountInString(got[0].Body) < 60_000 {
+		if got := r.Service.Comments(
+			r.pull,
+		); len(got) != 1 || !strings.HasPrefix(got[0].Body, firstTold) ||
+			utf8.RuneCountInString(got[0].Body) < 60_000 {
 			t.Errorf("%.200v", got)
 		}
 	})
@@ -136,8 +139,15 @@ func testReplyFaults(t *testing.T, open func(*testing.T) World) {
 		})
 	}
 	classes := map[Failure]fault.Class{
-		Unavailable: fault.Transient, Disconnected: fault.Transient, Garbage: fault.Transient, Unauthorized: fault.Operator, Forbidden: fault.Operator,
-		NotFound: fault.Operator, RateLimited: fault.Throttled, SlowDown: fault.Throttled, Busy: fault.Transient,
+		Unavailable:  fault.Transient,
+		Disconnected: fault.Transient,
+		Garbage:      fault.Transient,
+		Unauthorized: fault.Operator,
+		Forbidden:    fault.Operator,
+		NotFound:     fault.Operator,
+		RateLimited:  fault.Throttled,
+		SlowDown:     fault.Throttled,
+		Busy:         fault.Transient,
 	}
 	for _, op := range []Operation{ListComments, WriteComment, EditComment} {
 		for how, want := range classes {
@@ -165,7 +175,8 @@ func testReplyFaults(t *testing.T, open func(*testing.T) World) {
 		r := reply(t, open(t))
 		r.Service.Lock(r.pull)
 		f := fault.Of(r.put(t, firstTold))
-		if f == nil || f.Class != fault.Operator || !strings.Contains(f.Message, "to write comments") || !strings.Contains(f.Message, "locked") {
+		if f == nil || f.Class != fault.Operator || !strings.Contains(f.Message, "to write comments") ||
+			!strings.Contains(f.Message, "locked") {
 			t.Errorf("%+v", f)
 		}
 		r.wants(t)

@@ -82,7 +82,10 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("a check is known by what the version before called it", func(t *testing.T) { testFormer(t, open(t)) })
 	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
-		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) })
+		t.Run(
+			"a check that was "+string(how)+" is found again",
+			func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) },
+		)
 	}
 }
 
@@ -147,7 +150,8 @@ func testLateReport(t *testing.T, w World) {
 			t.Errorf("late report with id %q: %s, want %s", known, again, id)
 		}
 	}
-	// Of two processes that both believe for some seconds to lead, one believes still that every post was its own.
+	// Of two processes that both believe for some seconds to lead, one believes still that every
+	// post was its own.
 	if _, err := r.client.Put(t.Context(), r.head, id, running(), true); err != nil {
 		t.Error(err)
 	}
@@ -164,13 +168,16 @@ func testOtherRun(t *testing.T, w World) {
 	if id := r.put(t, "", second); id == first {
 		t.Error("the check of another run was taken")
 	}
-	if got := r.Service.Checks(r.head.SHA); len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
+	if got := r.Service.Checks(
+		r.head.SHA,
+	); len(got) != 2 || got[0].Conclusion != "failure" ||
+		got[1].State != "in_progress" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// testNewestRun: a run that is started again on the same commit is seen with its own link from then on, whatever the run
-// before still reports.
+// testNewestRun: a run that is started again on the same commit is seen with its own link from then
+// on, whatever the run before still reports.
 func testNewestRun(t *testing.T, w World) {
 	r := report(t, w)
 	first := r.put(t, "", running())
@@ -205,7 +212,8 @@ func testManyChecks(t *testing.T, w World) {
 	}
 }
 
-// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and closes what is open.
+// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and
+// closes what is open.
 func testOnlyOpen(t *testing.T, w World) {
 	r := report(t, w)
 	closing := ended(status.Cancelled)

@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// testRootFiles: files of the default branch are found with few calls, because strangers cause them (S17).
+// testRootFiles: files of the default branch are found with few calls, because strangers cause them
+// (S17).
 func testRootFiles(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	client := connect(t, w)

@@ -24,8 +24,8 @@ type Row struct {
 	Name string
 	// When is what happens, a sentence without a full stop.
 	When string
-	// Op is what fails, so from now on: CreateCheck, ReadDirectory or MintToken. Reach brings it about where the service
-	// cannot: it changes how the provider reaches it.
+	// Op is what fails, so from now on: CreateCheck, ReadDirectory or MintToken. Reach brings it
+	// about where the service cannot: it changes how the provider reaches it.
 	Op    Operation
 	Fail  func()
 	Reach func(*World)
@@ -45,7 +45,8 @@ type Met struct {
 	Varies bool
 }
 
-// rowSlack is what a time until a reset may differ by: headers have whole seconds, and the call takes its time.
+// rowSlack is what a time until a reset may differ by: headers have whole seconds, and the call
+// takes its time.
 const rowSlack = 5 * time.Second
 
 // testRows: every row is either met, with its class and reason, or known never to be.
@@ -107,7 +108,8 @@ func testRow(t *testing.T, w World, i int) *fault.Error {
 	return f
 }
 
-// Unreachable are the shapes of row X1, in which no answer comes; with makes a provider with other limits.
+// Unreachable are the shapes of row X1, in which no answer comes; with makes a provider with other
+// limits.
 func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []Row {
 	row := func(when, reason string, reach func(*World)) Row {
 		return Row{Name: "X1", When: when, Op: ReadDirectory, Reach: reach, Class: fault.Transient, Reason: reason}

@@ -34,14 +34,22 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 			t.Errorf("project named %q: %v, want an Operator fault", name, err)
 		}
 	}
-	if _, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, provider.Credentials{}); !fault.Is(err, fault.Operator) {
+	if _, err := w.Provider.Connect(
+		t.Context(),
+		w.BaseURL,
+		w.Project,
+		provider.Credentials{},
+	); !fault.Is(
+		err,
+		fault.Operator,
+	) {
 		t.Errorf("no credentials: %v, want an Operator fault", err)
 	}
 	testRunToken(t, w)
 }
 
-// testRunToken: where the service mints, each run has a token of its own, which may be revoked twice; elsewhere revoking
-// changes nothing.
+// testRunToken: where the service mints, each run has a token of its own, which may be revoked
+// twice; elsewhere revoking changes nothing.
 func testRunToken(t *testing.T, w World) {
 	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
 	var tokens []provider.Token
@@ -101,7 +109,10 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	})
 	t.Run("a file that is too large is named", func(t *testing.T) {
 		w := open(t)
-		sha := w.Service.Commit("main", map[string]string{".tekton/big.yaml": strings.Repeat("x", 1<<20+1), ".tekton/ok.yaml": ""})
+		sha := w.Service.Commit(
+			"main",
+			map[string]string{".tekton/big.yaml": strings.Repeat("x", 1<<20+1), ".tekton/ok.yaml": ""},
+		)
 		_, err := connect(t, w).Files(t.Context(), sha, ".tekton")
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Message, ".tekton/big.yaml") {
 			t.Errorf("%v, want an Invalid fault that names the file", err)
@@ -127,7 +138,10 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("the default branch", func(t *testing.T) { testDefaultBranch(t, open(t)) })
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
 	t.Run("pull requests of a commit", func(t *testing.T) { testPulls(t, open(t)) })
-	t.Run("what a delivery says is completed only if nobody vouches for it", func(t *testing.T) { testComplete(t, open(t)) })
+	t.Run(
+		"what a delivery says is completed only if nobody vouches for it",
+		func(t *testing.T) { testComplete(t, open(t)) },
+	)
 	t.Run("what a delivery says without a signature", func(t *testing.T) { testForged(t, open) })
 	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
 	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
@@ -144,7 +158,12 @@ func testFile(t *testing.T, w World) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, name := range []string{"tasks/none.yaml", "tasks", "", "/etc/passwd", "../app", "tasks/../x", "./x"} {
-		if _, err := client.File(t.Context(), sha, name); !fault.Is(err, fault.Invalid) || fault.Of(err).Reason != "FileNotFound" {
+		if _, err := client.File(
+			t.Context(),
+			sha,
+			name,
+		); !fault.Is(err, fault.Invalid) ||
+			fault.Of(err).Reason != "FileNotFound" {
 			t.Errorf("File(%q): %v, want an Invalid fault with reason FileNotFound", name, err)
 		}
 	}
@@ -153,8 +172,9 @@ func testFile(t *testing.T, w World) {
 	}
 }
 
-// testLag: a replica that has not seen the commit answers 404 for what is there. That decides nothing (G7, L4): only a
-// directory of the commit that was read tells what the commit does not hold.
+// testLag: a replica that has not seen the commit answers 404 for what is there. That decides
+// nothing (G7, L4): only a directory of the commit that was read tells what the commit does not
+// hold.
 func testLag(t *testing.T, open func(*testing.T) World) {
 	for sentence, c := range map[string]struct {
 		lags Operation
@@ -185,7 +205,12 @@ func testLag(t *testing.T, open func(*testing.T) World) {
 			client := connect(t, w)
 			w.Service.Fail(c.lags, NotFound, 2)
 			for range 2 {
-				if err := c.read(t.Context(), client, sha); !fault.Is(err, fault.Transient) || fault.Of(err).Reason != fault.ReasonCommitUnknown {
+				if err := c.read(
+					t.Context(),
+					client,
+					sha,
+				); !fault.Is(err, fault.Transient) ||
+					fault.Of(err).Reason != fault.ReasonCommitUnknown {
 					t.Fatalf("%v, want a Transient fault with reason %s", err, fault.ReasonCommitUnknown)
 				}
 			}
@@ -199,7 +224,11 @@ func testLag(t *testing.T, open func(*testing.T) World) {
 func testFileAt(t *testing.T, w World) {
 	w.Service.Commit("main", map[string]string{"tasks/a b.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
 	client := connect(t, w)
-	if got, err := client.FileAt(t.Context(), w.FileURL("main", "tasks/a b.yaml")); err != nil || string(got) != "content" {
+	if got, err := client.FileAt(
+		t.Context(),
+		w.FileURL("main", "tasks/a b.yaml"),
+	); err != nil ||
+		string(got) != "content" {
 		t.Errorf("%q, %v", got, err)
 	}
 	elsewhere := strings.Replace(w.FileURL("main", "tasks/a b.yaml"), "://", "://evil.example/", 1)
@@ -255,7 +284,14 @@ func testChanged(t *testing.T, w World) {
 	w.Service.Commit("many-files", files)
 	got, err := connect(t, w).Changed(t.Context(), w.Service.PullRequest("many-files", "dev"))
 	if err != nil || len(got.Added) != 250 || len(got.Modified) != 1 || len(got.Deleted) != 0 || got.Truncated {
-		t.Errorf("added %d, modified %v, deleted %v, truncated %t, %v", len(got.Added), got.Modified, got.Deleted, got.Truncated, err)
+		t.Errorf(
+			"added %d, modified %v, deleted %v, truncated %t, %v",
+			len(got.Added),
+			got.Modified,
+			got.Deleted,
+			got.Truncated,
+			err,
+		)
 	}
 }
 
@@ -264,9 +300,16 @@ func testPulls(t *testing.T, w World) {
 	w.Service.Commit("of-a-pull-request", map[string]string{"x": "z"})
 	event := w.Service.PullRequest("of-a-pull-request", "dev")
 	client := connect(t, w)
-	want := []git.Pull{{
-		Number: event.PullRequest.Number, Open: true, SHA: event.SHA, BaseRef: "main", HeadRef: "of-a-pull-request", HeadProjectID: w.Project.ID,
-	}}
+	want := []git.Pull{
+		{
+			Number:        event.PullRequest.Number,
+			Open:          true,
+			SHA:           event.SHA,
+			BaseRef:       "main",
+			HeadRef:       "of-a-pull-request",
+			HeadProjectID: w.Project.ID,
+		},
+	}
 	if got, err := client.Pulls(t.Context(), event.SHA); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("the head of a pull request: %v, %v, want %v", got, err, want)
 	}

@@ -13,7 +13,13 @@ import (
 // testSupersedes: an event gives way to what Git has in its place now, and to nothing else.
 func testSupersedes(t *testing.T, open func(*testing.T) World) {
 	pushed := func(w World, branch, sha string) *v1alpha1.GitEventSpec {
-		return &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: "refs/heads/" + branch, HeadRef: "refs/heads/" + branch, Project: w.Project}
+		return &v1alpha1.GitEventSpec{
+			Trigger: v1alpha1.TriggerPush,
+			SHA:     sha,
+			BaseRef: "refs/heads/" + branch,
+			HeadRef: "refs/heads/" + branch,
+			Project: w.Project,
+		}
 	}
 	const branch = "feature/a" // with a slash, as people name branches
 	cases := map[string]func(w World) (event *v1alpha1.GitEventSpec, want string){

@@ -10,11 +10,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// testTexts: no text keeps a check from being accepted, and what is cut is cut between characters, and says so.
+// testTexts: no text keeps a check from being accepted, and what is cut is cut between characters,
+// and says so.
 func testTexts(t *testing.T, open func(*testing.T) World) {
 	texts := map[string]string{
-		"ASCII": "x", "two bytes": "ü", "three bytes": "世", "four bytes": "🚀", "not UTF-8": "\xff\xfe", "NUL": "\x00",
-		"right to left": "\u202etxt", "markup": "<script>alert(1)</script>\n", "fences": "\n```\n", "combined": "e\u0301\u200d",
+		"ASCII":         "x",
+		"two bytes":     "ü",
+		"three bytes":   "世",
+		"four bytes":    "🚀",
+		"not UTF-8":     "\xff\xfe",
+		"NUL":           "\x00",
+		"right to left": "\u202etxt",
+		"markup":        "<script>alert(1)</script>\n",
+		"fences":        "\n```\n",
+		"combined":      "e\u0301\u200d",
 	}
 	for name, unit := range texts {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +43,8 @@ func testText(t *testing.T, r reporting, sent string) {
 	check.Title, check.Summary, check.Text = sent, sent, sent
 	r.put(t, "", check)
 	got := r.only(t)
-	if !utf8.ValidString(got.Title) || r.Length(got.Title) > r.MaxTitle || got.Title == "" || strings.Contains(got.Title, "\n") {
+	if !utf8.ValidString(got.Title) || r.Length(got.Title) > r.MaxTitle || got.Title == "" ||
+		strings.Contains(got.Title, "\n") {
 		t.Errorf("%d bytes: the title is %q", len(sent), got.Title)
 	}
 	if r.MaxText == 0 {

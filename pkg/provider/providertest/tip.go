@@ -9,11 +9,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testTip: the newest commit of a pull request or branch is what Git has now, whatever the event's is.
+// testTip: the newest commit of a pull request or branch is what Git has now, whatever the event's
+// is.
 func testTip(t *testing.T, open func(*testing.T) World) {
 	const branch = "feature/a"
 	pushed := func(w World, ref string) *v1alpha1.GitEventSpec {
-		return &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, SHA: w.Service.Commit(branch, map[string]string{"x": "a"}), BaseRef: ref, HeadRef: ref, Project: w.Project}
+		return &v1alpha1.GitEventSpec{
+			Trigger: v1alpha1.TriggerPush,
+			SHA:     w.Service.Commit(branch, map[string]string{"x": "a"}),
+			BaseRef: ref,
+			HeadRef: ref,
+			Project: w.Project,
+		}
 	}
 	cases := map[string]func(w World) (event *v1alpha1.GitEventSpec, want string){
 		"of a branch that nobody has pushed to since": func(w World) (*v1alpha1.GitEventSpec, string) {

@@ -31,8 +31,8 @@ type Recorded struct {
 	Ignored string
 }
 
-// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a panic and without
-// asking for a repetition.
+// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a
+// panic and without asking for a repetition.
 func testWebhook(t *testing.T, open func(*testing.T) World) {
 	w := open(t)
 	hook := w.Provider.Webhook
@@ -113,11 +113,19 @@ func testSignature(t *testing.T, w World) {
 		ok     bool
 	}{
 		{"as it was sent", func(*http.Header, *[]byte, *[]byte) {}, true},
-		{"the secret has a line break behind it", func(_ *http.Header, _, secret *[]byte) { *secret = append(bytes.Clone(*secret), '\n') }, true},
+		{
+			"the secret has a line break behind it",
+			func(_ *http.Header, _, secret *[]byte) { *secret = append(bytes.Clone(*secret), '\n') },
+			true,
+		},
 		{"another secret", func(_ *http.Header, _, secret *[]byte) { *secret = []byte("another") }, false},
 		{"no secret is configured", func(_ *http.Header, _, secret *[]byte) { *secret = nil }, false},
 		{"the secret is white space", func(_ *http.Header, _, secret *[]byte) { *secret = []byte(" \n") }, false},
-		{"the body was changed", func(_ *http.Header, body, _ *[]byte) { *body = append(bytes.Clone(*body), ' ') }, !w.SignsBody},
+		{
+			"the body was changed",
+			func(_ *http.Header, body, _ *[]byte) { *body = append(bytes.Clone(*body), ' ') },
+			!w.SignsBody,
+		},
 		{"headers twice", func(h *http.Header, _, _ *[]byte) {
 			for name, values := range *h {
 				(*h)[name] = append(values, values...)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providertest is the conformance suite that every provider passes: the promises of pkg/provider, tried
-// against a service that misbehaves. A provider's own tests open a World on a fake of its service and call Run.
+// Package providertest is the conformance suite that every provider passes: the promises of
+// pkg/provider, tried against a service that misbehaves. A provider's own tests open a World on a
+// fake of its service and call Run.
 package providertest
 
 import (
@@ -63,8 +64,8 @@ type Check struct {
 type Git interface {
 	// Commit pushes files to a branch and returns the commit's id.
 	Commit(branch string, files map[string]string) string
-	// ForcePush moves a branch to a new commit of files on top of parent, or to parent itself without files, and returns
-	// where it is then.
+	// ForcePush moves a branch to a new commit of files on top of parent, or to parent itself
+	// without files, and returns where it is then.
 	ForcePush(branch, parent string, files map[string]string) string
 	// PullRequest opens a pull request from a branch to the default branch and returns its event.
 	PullRequest(branch, author string) *v1alpha1.GitEventSpec
@@ -88,8 +89,8 @@ type Service interface {
 type People interface {
 	// Grant makes a user known, with a role: "none", "read", "write" or "admin".
 	Grant(user, role string)
-	// Join makes a team beside the repository, unless it is there, and the user a member of it. It returns what settings.policy
-	// calls the team. Without a user there is only the team.
+	// Join makes a team beside the repository, unless it is there, and the user a member of it. It
+	// returns what settings.policy calls the team. Without a user there is only the team.
 	Join(team, user string) string
 }
 
@@ -121,13 +122,15 @@ type World struct {
 	Service     Service
 	// FileURL is the web address of a file of the project at a branch.
 	FileURL func(branch, path string) string
-	// MaxTitle and MaxText are the most that the service takes as a check's title, and as its summary and text, in what
-	// Length counts. MaxText is 0 for a service that keeps neither summary nor text.
+	// MaxTitle and MaxText are the most that the service takes as a check's title, and as its
+	// summary and text, in what Length counts. MaxText is 0 for a service that keeps neither
+	// summary nor text.
 	MaxTitle, MaxText int
 	Length            func(string) int
 	// Mints is true if tokens are minted for each repository, false if one is configured.
 	Mints bool
-	// SignsBody is true if the signature covers the body, false if a delivery only names the secret.
+	// SignsBody is true if the signature covers the body, false if a delivery only names the
+	// secret.
 	SignsBody bool
 	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
 	Deliveries []Delivery
@@ -136,7 +139,8 @@ type World struct {
 	Rows []Row
 	// Page compares what the rows have met with the page that people read.
 	Page func(t *testing.T, met []Met)
-	// Recorded are deliveries as the service documents or sent them, with all their fields, and what they mean.
+	// Recorded are deliveries as the service documents or sent them, with all their fields, and
+	// what they mean.
 	Recorded []Recorded
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text makes texts from anywhere fit for a Git service: valid, and within the length that it allows.
+// Package text makes texts from anywhere fit for a Git service: valid, and within the length that
+// it allows.
 package text
 
 import (
@@ -8,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Start returns the longest start of s that has at most limit units and ends with a whole character. What a unit is, is
-// the service's own: Bytes or Runes.
+// Start returns the longest start of s that has at most limit units and ends with a whole
+// character. What a unit is, is the service's own: Bytes or Runes.
 type Start func(s string, limit int) string
 
 // Bytes counts bytes.
@@ -56,8 +57,8 @@ func FirstLine(message string, limit int) string {
 	return Bytes(strings.TrimSpace(line), limit)
 }
 
-// Markdown shortens s to at most limit units, the mark that says so included. A code fence that it cuts open is closed,
-// so that the mark is seen as text.
+// Markdown shortens s to at most limit units, the mark that says so included. A code fence that it
+// cuts open is closed, so that the mark is seen as text.
 func Markdown(s string, limit int, mark string, start Start) string {
 	const fence = "\n```"
 	s = Clean(s)

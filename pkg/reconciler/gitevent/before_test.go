@@ -19,8 +19,8 @@ func labelledBefore(e *v1alpha1.GitEvent) {
 	e.Labels = map[string]string{plumbline.SubjectLabel: label}
 }
 
-// A press of a re-run button is of the commit, and what it is about was recorded of a pull request, by
-// the version before.
+// A press of a re-run button is of the commit, and what it is about was recorded of a pull request,
+// by the version before.
 func TestAPressFindsWhatTheVersionBeforeRecorded(t *testing.T) {
 	t.Parallel()
 	for name, label := range map[string]func(*v1alpha1.GitEvent){"this version": labelled, "the version before": labelledBefore} {

@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// S14: an event of another repository than the URL is bound to is ignored before anything is read of it, and its redelivery is
-// processed again.
+// S14: an event of another repository than the URL is bound to is ignored before anything is read
+// of it, and its redelivery is processed again.
 func TestAnEventOfAnotherRepositoryIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

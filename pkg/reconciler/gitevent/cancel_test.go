@@ -40,7 +40,8 @@ func (w *world) obey() (told int) {
 	return told
 }
 
-// until reconciles until the event is settled, with Tekton ending what it is told to end, and everything else if the world says how.
+// until reconciles until the event is settled, with Tekton ending what it is told to end, and
+// everything else if the world says how.
 func (w *world) until(settled func() bool) {
 	w.t.Helper()
 	for range 40 {
@@ -62,7 +63,8 @@ func (w *world) until(settled func() bool) {
 
 func (w *world) over() bool { return w.event().Settled() }
 
-// A run that is cancelled is told to end once, is "cancelling" until it has, and is then cancelled by name.
+// A run that is cancelled is told to end once, is "cancelling" until it has, and is then cancelled
+// by name.
 func TestACancelledRunEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -86,8 +88,8 @@ func TestACancelledRunEnds(t *testing.T) {
 	}
 }
 
-// D5: whatever refuses to end a run, the check says that it goes on and why, and never that it was cancelled; what ended by itself
-// meanwhile keeps its verdict.
+// D5: whatever refuses to end a run, the check says that it goes on and why, and never that it was
+// cancelled; what ended by itself meanwhile keeps its verdict.
 func TestACancelThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "throttled": errThrottled} {
@@ -120,7 +122,8 @@ func TestACancelThatIsRefused(t *testing.T) {
 	}
 }
 
-// A run ends between the last look at it and the patch, which is then refused for good; or another object has its name.
+// A run ends between the last look at it and the patch, which is then refused for good; or another
+// object has its name.
 func TestACancelRacesWithTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -144,8 +147,8 @@ func TestACancelRacesWithTheEnd(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What is not planned starts nothing, whatever it waits for; what is planned and not created is not created, though the quota is
-// used up for hours. Both end at once.
+// What is not planned starts nothing, whatever it waits for; what is planned and not created is not
+// created, though the quota is used up for hours. Both end at once.
 func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -212,7 +215,8 @@ func TestOnlyWhatIsNamedIsCancelled(t *testing.T) {
 	}
 }
 
-// Whatever call of a cancelled event fails or is the last one of its process, its run ends, once, and nothing says otherwise.
+// Whatever call of a cancelled event fails or is the last one of its process, its run ends, once,
+// and nothing says otherwise.
 func TestEveryCallOfACancelMayFail(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *world {
@@ -228,8 +232,8 @@ func TestEveryCallOfACancelMayFail(t *testing.T) {
 	})
 }
 
-// A create has failed for an hour, and would be tried again after a quarter of one. What is cancelled does not wait for that: it may have a slot
-// that others wait for.
+// A create has failed for an hour, and would be tried again after a quarter of one. What is
+// cancelled does not wait for that: it may have a slot that others wait for.
 func TestACancelDoesNotWaitForTheNextCreate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

@@ -13,14 +13,15 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// annotated adds annotations ("name: value", without the common prefix) to a pipeline for pushes to main.
+// annotated adds annotations ("name: value", without the common prefix) to a pipeline for pushes to
+// main.
 func annotated(name string, annotations ...string) git.File {
 	file := helloFile(name)
 	for _, a := range annotations {
@@ -29,7 +30,8 @@ func annotated(name string, annotations ...string) git.File {
 	return file
 }
 
-// noisy is a pipeline with a description that does not compress, so that the status does not hold its plan.
+// noisy is a pipeline with a description that does not compress, so that the status does not hold
+// its plan.
 func noisy(file git.File) git.File {
 	noise := make([]byte, v1alpha1.MaxManifestBytes)
 	_, _ = rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%32s", file.Path)))).Read(noise) // documented never to fail

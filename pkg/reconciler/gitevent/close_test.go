@@ -11,10 +11,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cancelling"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
 )
 
-// pull makes the world's event one of a pull request, which happened some seconds after the world began.
+// pull makes the world's event one of a pull request, which happened some seconds after the world
+// began.
 func (w *world) pull(action string, after time.Duration) {
 	w.t.Helper()
 	w.edit(func(e *v1alpha1.GitEvent) { asPull(e, action, w.clock.Now().Add(after), w.clock.Now()) })
@@ -40,8 +41,9 @@ func (w *world) other(name, action string, after time.Duration, change ...func(*
 	w.must(w.own.Tracker().Add(e))
 }
 
-// A closed pull request ends what happened before, and starts nothing: it reads no .tekton, leaves no check, and looks once more for
-// what is recorded late before it settles. Refused patches are tried again; nothing else is touched.
+// A closed pull request ends what happened before, and starts nothing: it reads no .tekton, leaves
+// no check, and looks once more for what is recorded late before it settles. Refused patches are
+// tried again; nothing else is touched.
 func TestAClosedPullRequestCancelsWhatCameBefore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -80,7 +82,7 @@ func TestAClosedPullRequestCancelsWhatCameBefore(t *testing.T) {
 	if got := w.cancelledOnes(); !slices.Equal(got, []string{"before", "closed-before", "late", "same-second"}) || err == nil || w.event().Settled() {
 		t.Errorf("%v are cancelled, error %v", got, err)
 	}
-	w.pass(cancelling.Window + 10*time.Second)
+	w.pass(cancel.Window + 10*time.Second)
 	_, _ = w.reconcile()
 	if e := w.event(); !e.Settled() || e.Status.Plan.Cancels == nil || len(w.git.writes) != 0 || len(w.runs()) != 0 {
 		t.Errorf("settled %t, %d reports, %d runs", e.Settled(), len(w.git.writes), len(w.runs()))
@@ -115,7 +117,8 @@ func (w *world) cancelledOnes() (names []string) {
 	return names
 }
 
-// B10: whatever call of an event that closes fails, or is the last one of its process: the others are told, and it settles.
+// B10: whatever call of an event that closes fails, or is the last one of its process: the others
+// are told, and it settles.
 func TestEveryCallOfACloseMayFail(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *world {
@@ -132,8 +135,9 @@ func TestEveryCallOfACloseMayFail(t *testing.T) {
 	})
 }
 
-// An event that is planned after its pull request was closed, although it happened before, starts nothing: it finds the close in its
-// cache, or, if it was recorded late, in what was recorded. A reopening runs.
+// An event that is planned after its pull request was closed, although it happened before, starts
+// nothing: it finds the close in its cache, or, if it was recorded late, in what was recorded. A
+// reopening runs.
 func TestWhatIsPlannedAfterTheCloseStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

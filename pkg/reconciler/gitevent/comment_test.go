@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -30,7 +30,8 @@ func (bodyIsComment) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec,
 	return &v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{ID: 9, Body: string(body)}}, nil
 }
 
-// commented makes the event a comment of member on author's pull request from a branch of the repository; both may write.
+// commented makes the event a comment of member on author's pull request from a branch of the
+// repository; both may write.
 func commented(t *testing.T, body string, files ...git.File) *world {
 	w := newWorld(t, files...)
 	w.payload(body)
@@ -46,7 +47,8 @@ func commented(t *testing.T, body string, files ...git.File) *world {
 	return w
 }
 
-// headAt is a service at which the pull request's head is a commit of a branch of the repository; forkAt, of a fork.
+// headAt is a service at which the pull request's head is a commit of a branch of the repository;
+// forkAt, of a fork.
 func (w *world) headAt(sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return w.headIn("https://git.example/acme/app", 5, sha)
 }
@@ -170,8 +172,8 @@ func TestACommentIsPlannedAtOneCommit(t *testing.T) {
 	}
 }
 
-// Each comment would tell it again: what is wrong with a definition is the pull request's own event to tell. A pattern
-// that is none is told here, where alone it matters.
+// Each comment would tell it again: what is wrong with a definition is the pull request's own event
+// to tell. A pattern that is none is told here, where alone it matters.
 func TestACommentTellsOnlyWhatIsWrongWithOnComment(t *testing.T) {
 	t.Parallel()
 	broken := git.File{Path: ".tekton/broken.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
 // add makes another event like the first, from another host.
@@ -25,8 +25,8 @@ func (w *world) add(name, host string) {
 	w.must(w.own.Tracker().Add(e))
 }
 
-// A login that fails takes one slot of its Git host for the time of its reconcile, however many steps need the service,
-// and leaves every slot free afterwards.
+// A login that fails takes one slot of its Git host for the time of its reconcile, however many
+// steps need the service, and leaves every slot free afterwards.
 func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 	t.Parallel()
 	removed := func(w *world) {
@@ -46,7 +46,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().share(turns.New(turns.Options{Workers: 8 * limit, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}))
+				w.process().share(fairqueue.New(fairqueue.Options{Workers: 8 * limit, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)
@@ -85,12 +85,13 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 	}
 }
 
-// An event that is not planned has its turn at its own Git host before it is read. A planned one takes it when it needs it.
+// An event that is not planned has its turn at its own Git host before it is read. A planned one
+// takes it when it needs it.
 func TestAnEventWaitsForItsOwnHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("a"))
 	w.add("push-2", "other.example")
-	busy, _ := w.process().turns.Visit(turns.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+	busy, _ := w.process().turns.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
 	defer busy()
 	for range 3 { // of four workers one visits a host
 		if _, err := w.reconcile(); err == nil || w.event().Status.Plan != nil {
@@ -117,7 +118,7 @@ func TestAnEventThatIsGoneGivesItsTurnBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, helloFile("a"))
-			end, _ := w.process().turns.Visit(turns.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+			end, _ := w.process().turns.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
 			_, _ = w.reconcile()
 			end()
 			if len(w.alive.turns.Taken()) == 0 {

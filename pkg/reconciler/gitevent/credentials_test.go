@@ -11,7 +11,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// The global Repository's token goes where that one says, not to the host of whichever Repository uses it.
+// The global Repository's token goes where that one says, not to the host of whichever Repository
+// uses it.
 func TestTheGlobalTokenStaysWhereItsRepositorySays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

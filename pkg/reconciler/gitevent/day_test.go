@@ -8,12 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// E5: a run ends, and the Git service answers 503 to every report for a day. There is no limit of attempts; at the end of the day
-// there is one in 1000 s at most; and when the service is back, success is reported once.
+// E5: a run ends, and the Git service answers 503 to every report for a day. There is no limit of
+// attempts; at the end of the day there is one in 1000 s at most; and when the service is back,
+// success is reported once.
 func TestE5ADayWithoutTheGitService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -40,7 +41,7 @@ func TestE5ADayWithoutTheGitService(t *testing.T) {
 			continue
 		}
 		late++
-		if gap := at.Sub(calls[i-1]); gap < retry.MaxWait {
+		if gap := at.Sub(calls[i-1]); gap < backoff.MaxWait {
 			t.Errorf("call %d comes %v after the one before", i, gap)
 		}
 	}
@@ -52,7 +53,7 @@ func TestE5ADayWithoutTheGitService(t *testing.T) {
 	}
 
 	w.git.asked = nil
-	pass(retry.MaxWait + time.Second)
+	pass(backoff.MaxWait + time.Second)
 	concluded := 0
 	for _, write := range w.git.writes {
 		if write.Conclusion == status.Success {

@@ -12,11 +12,12 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
-// orphaned is a world with a run in progress, whose Repository named the credentials and was deleted.
+// orphaned is a world with a run in progress, whose Repository named the credentials and was
+// deleted.
 func orphaned(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, helloFile("hello"))
@@ -43,7 +44,8 @@ func (w *world) later(d time.Duration) {
 	_, _ = w.reconcile()
 }
 
-// E4: what nobody can report is given up ten minutes after there was something to report, not before, and never while a run goes on: nothing is tried for ever.
+// E4: what nobody can report is given up ten minutes after there was something to report, not
+// before, and never while a run goes on: nothing is tried for ever.
 func TestReportsOfARepositoryThatIsGoneAreDropped(t *testing.T) {
 	t.Parallel()
 	w := orphaned(t)
@@ -110,8 +112,8 @@ func TestARepositoryThatComesBackReports(t *testing.T) {
 	}
 }
 
-// E4: a reconcile that found no turn at the Git host has not seen whether the Repository is still gone. While it was awaited
-// for its ten minutes it may have come back.
+// E4: a reconcile that found no turn at the Git host has not seen whether the Repository is still
+// gone. While it was awaited for its ten minutes it may have come back.
 func TestAReportThatFoundNoTurnIsNotDropped(t *testing.T) {
 	t.Parallel()
 	w := orphaned(t)
@@ -121,7 +123,7 @@ func TestAReportThatFoundNoTurnIsNotDropped(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 	}
-	release, _ := w.process().turns.Visit(turns.Visit{Namespace: "other", Host: "git.example"}) // another event's
+	release, _ := w.process().turns.Visit(fairqueue.Visit{Namespace: "other", Host: "git.example"}) // another event's
 	for range 6 {
 		w.later(time.Minute)
 		w.alive.repositoryChanged(nil, repository())

@@ -14,12 +14,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies: one run, no failed check, a true end. This is
-// C9 and D2 without a cluster, with the memory of one process and without any; test/e2e repeats them with one.
+// Whatever call fails, is lost, or is the last before the process dies: one run, no failed check, a
+// true end. This is C9 and D2 without a cluster, with the memory of one process and without any;
+// test/e2e repeats them with one.
 func TestEveryCallMayFail(t *testing.T) {
 	t.Parallel()
 	free := newWorld(t, helloFile("hello"))
@@ -51,7 +52,8 @@ func TestEveryCallMayFail(t *testing.T) {
 	}
 }
 
-// No write but the create works for the run's whole life: the check still ends as the run does (D1).
+// No write but the create works for the run's whole life: the check still ends as the run does
+// (D1).
 func TestNoPatchEverWorks(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
@@ -96,8 +98,8 @@ func failures() map[string]outcome {
 	}
 }
 
-// atEveryCall begins a world again for each call that one makes until it is over, and each way in which
-// that call may fail. In the end all of them have to pass the check.
+// atEveryCall begins a world again for each call that one makes until it is over, and each way in
+// which that call may fail. In the end all of them have to pass the check.
 func atEveryCall(t *testing.T, begin func(*testing.T) *world, check func(*testing.T, *world)) {
 	t.Helper()
 	atEachCall(t, failures(), begin, check)
@@ -178,7 +180,7 @@ func (w *world) secrets() int {
 	return len(left) + len(app.(*corev1.SecretList).Items)
 }
 
-// leftToRun tells whether a secret goes with a PipelineRun that is there.
+// leftToRun reports whether a secret goes with a PipelineRun that is there.
 func (w *world) leftToRun(secret *corev1.Secret) bool {
 	return slices.ContainsFunc(w.runs(), func(run pipelinev1.PipelineRun) bool {
 		return resources.LeftToRun(secret, &v1alpha1.Run{UID: run.UID})

@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// asked is a comment on a pull request, of this repository or of a stranger's fork, whose one pipeline has failed, or waits for approval.
+// asked is a comment on a pull request, of this repository or of a stranger's fork, whose one
+// pipeline has failed, or waits for approval.
 func asked(t *testing.T, comment string, stranger bool) *world {
 	t.Helper()
 	w := retested(t, comment, false, false)
@@ -33,8 +34,8 @@ func asked(t *testing.T, comment string, stranger bool) *world {
 	return w
 }
 
-// onService returns how a call may fail. On a service where a late write reopens a check only the calls
-// that had an effect can go another way.
+// onService returns how a call may fail. On a service where a late write reopens a check only the
+// calls that had an effect can go another way.
 func onService(reopens bool) (name string, faults map[string]outcome) {
 	faults = failures()
 	if !reopens {
@@ -43,8 +44,9 @@ func onService(reopens bool) (name string, faults map[string]outcome) {
 	return "statuses", map[string]outcome{"applied": faults["applied"], "killed after": faults["killed after"]}
 }
 
-// C9 for commands, without a cluster: whatever call of a comment's event fails, is lost or is the last one of its process, it is one set of
-// runs, each check tells the truth, and an approval is on record. On services where what lands late reopens a check, too.
+// C9 for commands, without a cluster: whatever call of a comment's event fails, is lost or is the
+// last one of its process, it is one set of runs, each check tells the truth, and an approval is on
+// record. On services where what lands late reopens a check, too.
 func TestEveryCallOfACommandMayFail(t *testing.T) {
 	t.Parallel()
 	for comment, stranger := range map[string]bool{"/test": false, "/retest": false, "/ok-to-test": true} {
@@ -91,7 +93,8 @@ func (w *world) wantOneSet(t *testing.T, approved bool) {
 	}
 }
 
-// The same of /cancel: the event whose run is to end is told, once, and nothing is started or reported.
+// The same of /cancel: the event whose run is to end is told, once, and nothing is started or
+// reported.
 func TestEveryCallOfACancelCommandMayFail(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *world {

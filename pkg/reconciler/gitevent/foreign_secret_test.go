@@ -13,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Another installation has run the same delivery before the namespace moved here, so its Secret has the name of ours, and its run may go
-// on: the Secret is not changed, and when our event ends it is not deleted and its token not revoked.
+// Another installation has run the same delivery before the namespace moved here, so its Secret has
+// the name of ours, and its run may go on: the Secret is not changed, and when our event ends it is
+// not deleted and its token not revoked.
 func TestTheSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

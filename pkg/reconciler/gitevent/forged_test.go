@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
 // notConfirmed is what a service says of a delivery that it may have sent.
@@ -19,8 +19,9 @@ func notConfirmed(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return nil, fault.Transientf(fault.ReasonNotConfirmed, "branch main is not at commit %s", sha)
 }
 
-// S11: what the Git service does not confirm for longer than any replica lags is ignored, with the reason in the status. No
-// run is created, no commit is told, and the team hears nothing of somebody else's forgery.
+// S11: what the Git service does not confirm for longer than any replica lags is ignored, with the
+// reason in the status. No run is created, no commit is told, and the team hears nothing of
+// somebody else's forgery.
 func TestAnEventThatIsNotConfirmedIsIgnored(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent carries each GitEvent through its steps, and may be killed between any two calls: what was done is in the
-// status, what is repeated has a deterministic name. Here is their order; each step is a package of its own.
+// Package gitevent carries each GitEvent through its steps, and may be killed between any two
+// calls: what was done is in the status, what is repeated has a deterministic name. Here is their
+// order; each step is a package of its own.
 package gitevent
 
 import (
@@ -15,37 +16,39 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steps"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
 const (
-	// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one call to a Git service
-	// may take and shorter than the pod's grace period, so that a call in flight at SIGTERM ends by itself.
+	// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one
+	// call to a Git service may take and shorter than the pod's grace period, so that a call in
+	// flight at SIGTERM ends by itself.
 	reconcileDeadline = 50 * time.Second
-	// afterReport is what plan, create, observe and report leave of that deadline, however many of their calls hang: a token
-	// must not expire because of them. The renewal may take 10 s (renew.Limit).
+	// afterReport is what plan, create, observe and report leave of that deadline, however many of
+	// their calls hang: a token must not expire because of them. The renewal may take 10 s
+	// (renew.Limit).
 	afterReport = 15 * time.Second
 )
 
-// Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see docs/adr/0002.
+// Reconciler is the only writer of GitEvent.status. It implements controller.Reconciler itself: see
+// docs/adr/0002.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
-	cluster cluster.Cluster
-	options cluster.Options
+	cluster clients.Cluster
+	options clients.Options
 
 	desk        *attempt.Desk
 	credentials *credentials.Keeper
-	turns       *turns.Turns
-	steps       *steps.Steps
-	store       *kept.Store
+	turns       *fairqueue.Turns
+	steps       *Steps
+	store       *plans.Store
 	// Settings adds the configuration to a context.
 	Settings interface {
 		ToContext(ctx context.Context) context.Context
@@ -57,19 +60,37 @@ type Reconciler struct {
 var _ controller.Reconciler = (*Reconciler)(nil)
 
 // New returns a Reconciler that still needs Settings and Wake.
-func New(c cluster.Cluster, o cluster.Options) *Reconciler {
+func New(c clients.Cluster, o clients.Options) *Reconciler {
 	m, known := metrics.New(), &attempt.Known{}
-	r := &Reconciler{cluster: c, options: o, steps: steps.New(c, o, m)}
+	r := &Reconciler{cluster: c, options: o, steps: NewSteps(c, o, m)}
 	r.desk = &attempt.Desk{
-		Clock: c.Clock, Events: c.Plumbline.GitEvents(o.Namespace), Known: known, Recorder: c.Recorder, Timers: retry.New(), Metrics: m,
-		OperatorRetry: o.Times.OperatorRetry, Recorded: r.steps.Create.Created.Stored, Wake: func(event string, after time.Duration) { r.Wake(event, after) },
+		Clock:         c.Clock,
+		Events:        c.Plumbline.GitEvents(o.Namespace),
+		Known:         known,
+		Recorder:      c.Recorder,
+		Timers:        backoff.New(),
+		Metrics:       m,
+		OperatorRetry: o.Times.OperatorRetry,
+		Recorded:      r.steps.Create.Created.Stored,
+		Wake:          func(event string, after time.Duration) { r.Wake(event, after) },
 	}
 	r.steps.Report.Strangers.Wake = r.desk.Wake
-	r.store = &kept.Store{
-		Events: c.Plumbline.GitEvents(o.Namespace), Payloads: c.Plumbline.EventPayloads(o.Namespace), Secrets: c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(c.Clock.Now, m.NoRoom, r.desk.Wake), Budget: o.Budget, Changed: known.Forget, Pace: kept.NewPace(),
+	r.store = &plans.Store{
+		Events: c.Plumbline.GitEvents(
+			o.Namespace,
+		),
+		Payloads: c.Plumbline.EventPayloads(o.Namespace),
+		Secrets:  c.Kube.Secrets(o.Namespace),
+		Room: memory.NewRoom(
+			c.Clock.Now,
+			m.NoRoom,
+			r.desk.Wake,
+		),
+		Budget:  o.Budget,
+		Changed: known.Forget,
+		Pace:    plans.NewPace(),
 	}
-	r.share(turns.New(turns.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
+	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
 		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
 	}
@@ -78,12 +99,12 @@ func New(c cluster.Cluster, o cluster.Options) *Reconciler {
 	return r
 }
 
-// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease: holds tells whether it is this
-// process's. Without it every lease is.
+// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease:
+// holds reports whether it is this process's. Without it every lease is.
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
 // share gives the events of each namespace and Git host their turns.
-func (r *Reconciler) share(t *turns.Turns) {
+func (r *Reconciler) share(t *fairqueue.Turns) {
 	c, o := r.cluster, r.options
 	r.turns = t
 	r.credentials = credentials.New(credentials.Options{
@@ -123,7 +144,8 @@ func (r *Reconciler) unsettled(name string) (*v1alpha1.GitEvent, error) {
 	return r.cluster.Open.GitEvents(r.options.Namespace).Get(name)
 }
 
-// Reconcile does what can be done for one event now. The error it returns is logged and requeued by knative.
+// Reconcile does what can be done for one event now. The error it returns is logged and requeued by
+// knative.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	err := r.reconcileKey(ctx, key)
 	_, event, _ := cache.SplitMetaNamespaceKey(key) // one that cannot be split does not fail
@@ -173,8 +195,9 @@ func (r *Reconciler) leave(event string) {
 	r.store.Room.Leave(event)
 }
 
-// guarded turns a panic into a long wait: one poisonous event must not take the others' controller down (B16). The ones
-// of other goroutines are not caught: whoever starts one below has to hand its panic over.
+// guarded turns a panic into a long wait: one poisonous event must not take the others' controller
+// down (B16). The ones of other goroutines are not caught: whoever starts one below has to hand its
+// panic over.
 func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error) {
 	defer a.End()
 	defer func() {
@@ -185,8 +208,9 @@ func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error
 	return r.reconcile(ctx, a)
 }
 
-// reconcile is the order of the steps. One that fails does not stop those that do not need it. The status is written here
-// at the end; the steps before write it earlier where something must be recorded before the next call.
+// reconcile is the order of the steps. One that fails does not stop those that do not need it. The
+// status is written here at the end; the steps before write it earlier where something must be
+// recorded before the next call.
 func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Waits.Clear(v1alpha1.StepReconcile)
 	a.Record.Announce = func() func() { return r.steps.Report.Announce(a) }
@@ -241,13 +265,17 @@ func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 	if why := a.Event.Cancelled(""); why != nil { // whatever it waits for
 		return a.Waits.Settle(v1alpha1.StepPlan, r.steps.Plan.Cancel(ctx, a, why))
 	}
-	err := a.Waits.Settle(v1alpha1.StepPlan, a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
-		return a.Waits.Try(retry.Step{Name: v1alpha1.StepPlan}, func() error {
-			return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
-		})
-	})))
+	err := a.Waits.Settle(
+		v1alpha1.StepPlan,
+		a.Waits.Slowed(v1alpha1.StepPlan, a.Waits.Due(v1alpha1.StepPlan, func() error {
+			return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPlan}, func() error {
+				return a.Traced(ctx, v1alpha1.StepPlan, func(ctx context.Context) error { return r.steps.Plan.Do(ctx, a) })
+			})
+		})),
+	)
 	wait := a.Waits.Of(v1alpha1.StepPlan)
-	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Refused(a) && r.steps.Plan.Serves(ctx, a)
+	overdue := err != nil && !attempt.Skipped(err) && a.Waits.Overdue(wait) && r.steps.Plan.Refused(a) &&
+		r.steps.Plan.Serves(ctx, a)
 	if overdue || a.Waits.Stands(wait) && a.Waits.Hopeless(wait) {
 		return r.steps.Plan.GiveUp(ctx, a, wait)
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -98,8 +98,8 @@ func TestNothingMatchesLeavesNoCheck(t *testing.T) {
 	}
 }
 
-// C10: an object of the planned name that is not ours is neither adopted nor changed nor deleted nor reported as a
-// failure; an operator is waited for, who deletes it, and then ours is created.
+// C10: an object of the planned name that is not ours is neither adopted nor changed nor deleted
+// nor reported as a failure; an operator is waited for, who deletes it, and then ours is created.
 func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -131,7 +131,8 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	}
 }
 
-// E3: a run that is deleted before it ended is cancelled, once the API server itself says that it is gone.
+// E3: a run that is deleted before it ended is cancelled, once the API server itself says that it
+// is gone.
 func TestDeletedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -163,7 +164,8 @@ func TestDenialThatEchoesAnOutage(t *testing.T) {
 	}
 }
 
-// H6: a process that was paused after it recorded its intent sends nothing that another may have sent meanwhile.
+// H6: a process that was paused after it recorded its intent sends nothing that another may have
+// sent meanwhile.
 func TestPausedProcessSendsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -188,7 +190,8 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	}
 }
 
-// A status write that conflicts ends the reconcile: nothing may be sent that was computed from an old version (D4).
+// A status write that conflicts ends the reconcile: nothing may be sent that was computed from an
+// old version (D4).
 func TestConflictSendsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -203,7 +206,8 @@ func TestConflictSendsNothing(t *testing.T) {
 	}
 }
 
-// K36: a cancelled call is as transient as any other. An error that is dropped would leave the check behind for ever.
+// K36: a cancelled call is as transient as any other. An error that is dropped would leave the
+// check behind for ever.
 func TestCancelledReportIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

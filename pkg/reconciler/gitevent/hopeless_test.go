@@ -14,10 +14,10 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
 const oneDay = 24 * time.Hour
@@ -26,7 +26,7 @@ var (
 	errUninstalled = fault.Operatorf(fault.ReasonInstallationGone, "the GitHub App was uninstalled from acme: install it again, then push or redeliver")
 	errHidden      = fault.Operatorf("RepositoryNotReadable", "GitHub shows no repository acme/app to the App")
 	errUnclaimed   = fault.Transientf(fault.ReasonNotClaimedYet, "https://git.example/acme/app has no RepositoryClaim yet")
-	errNoRoom      = fault.Throttledf(budget.ReasonRepository, time.Minute, "the open events have used it up")
+	errNoRoom      = fault.Throttledf(quota.ReasonRepository, time.Minute, "the open events have used it up")
 	errNoCommit    = fault.Transientf(fault.ReasonCommitUnknown, "acme/app has no commit %s (yet)", sha)
 )
 
@@ -40,7 +40,8 @@ func received(t *testing.T) *world {
 	return w
 }
 
-// every lets time pass with a reconcile at every step, until the event is settled, and returns when that was.
+// every lets time pass with a reconcile at every step, until the event is settled, and returns when
+// that was.
 func (w *world) every(step, limit time.Duration, told *[]string) time.Duration {
 	w.t.Helper()
 	for passed := time.Duration(0); passed <= limit; passed += step {
@@ -70,8 +71,9 @@ func (w *world) wantGivenUp(reason string, told []string) {
 	}
 }
 
-// G8: an event ends as refused when the Git service has said for certain, twice at an operator's distance, that the App is
-// not installed any more; until then it waits for whoever installs it again.
+// G8: an event ends as refused when the Git service has said for certain, twice at an operator's
+// distance, that the App is not installed any more; until then it waits for whoever installs it
+// again.
 func TestAnEventOfAnUninstalledAppIsRefused(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -96,8 +98,9 @@ func TestAnAppThatIsInstalledAgainIsServed(t *testing.T) {
 	w.wantSuccess()
 }
 
-// S5: what waits for an operator, or for a commit that is gone, ends as refused once the Git service does not redeliver it
-// any more: after 3 days on github.com, after 7 on an Enterprise Server.
+// S5: what waits for an operator, or for a commit that is gone, ends as refused once the Git
+// service does not redeliver it any more: after 3 days on github.com, after 7 on an Enterprise
+// Server.
 func TestAnEventThatWaitsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {
@@ -126,8 +129,8 @@ func TestAnEventThatWaitsTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// G10: a commit that the Git service does not show is asked for with backoff for ten minutes, because a replica may lag,
-// and then slowly.
+// G10: a commit that the Git service does not show is asked for with backoff for ten minutes,
+// because a replica may lag, and then slowly.
 func TestACommitThatIsGoneIsAskedForSlowly(t *testing.T) {
 	t.Parallel()
 	w := received(t)
@@ -146,7 +149,8 @@ func TestACommitThatIsGoneIsAskedForSlowly(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What an operator has to mend after an outage of days can still be mended: the event waits an hour for that.
+// What an operator has to mend after an outage of days can still be mended: the event waits an hour
+// for that.
 func TestAnEventOutlivesALongOutage(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -161,7 +165,8 @@ func TestAnEventOutlivesALongOutage(t *testing.T) {
 	w.wantGivenUp("RepositoryNotReadable", told)
 }
 
-// A controller that was down for days asks again before it ends anything, also if it is not the event's turn at first.
+// A controller that was down for days asks again before it ends anything, also if it is not the
+// event's turn at first.
 func TestWhatWasMetLongAgoEndsNothing(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -197,8 +202,8 @@ func ended(t *testing.T, refusal *fault.Error) *world {
 	return w
 }
 
-// G8, G10: the end of a run that nobody can be told is given up like its event, never while the run goes on, and no sooner
-// than the same time after its end.
+// G8, G10: the end of a run that nobody can be told is given up like its event, never while the run
+// goes on, and no sooner than the same time after its end.
 func TestTheEndOfARunIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {
@@ -251,8 +256,8 @@ func TestARunOfAnUninstalledAppIsNotCreated(t *testing.T) {
 	}
 }
 
-// What waits to be created for want of a right in the cluster is not given up: the runs are planned, and nothing of the
-// Git service is asked for them.
+// What waits to be created for want of a right in the cluster is not given up: the runs are
+// planned, and nothing of the Git service is asked for them.
 func TestARunThatWaitsForARightIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -266,7 +271,8 @@ func TestARunThatWaitsForARightIsNotGivenUp(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What somebody mends in the last minutes is served, although the event found no turn at its Git host at once.
+// What somebody mends in the last minutes is served, although the event found no turn at its Git
+// host at once.
 func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -277,7 +283,7 @@ func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	w.later(25 * time.Minute)
 	w.git.err = nil
 	w.alive.repositoryChanged(nil, repository())
-	release, _ := w.alive.turns.Visit(turns.Visit{Namespace: "other", Host: "git.example"})
+	release, _ := w.alive.turns.Visit(fairqueue.Visit{Namespace: "other", Host: "git.example"})
 	w.later(6 * time.Minute)
 	if w.event().Settled() {
 		t.Fatal("given up although only the turn was missing")

@@ -20,15 +20,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
 var errLater = apierrors.NewTooManyRequests("the server is too busy", int(limit/time.Second))
 
-// hour is an outage in which every step waits for something else: patches are denied, a second run for a time that the API server named, one
-// host's reports and tokens for a slot, the other's reports for a rate limit, a renewal for the API server, and one event
-// for the recheck of its check.
+// hour is an outage in which every step waits for something else: patches are denied, a second run
+// for a time that the API server named, one host's reports and tokens for a slot, the other's
+// reports for a rate limit, a renewal for the API server, and one event for the recheck of its
+// check.
 type hour struct {
 	*world
 	queue *queue
@@ -87,7 +88,7 @@ func (h *hour) apiServer(action clienttesting.Action) error {
 	return nil
 }
 
-// renewed tells whether a secret is that of a run that goes on, and counts its renewal.
+// renewed reports whether a secret is that of a run that goes on, and counts its renewal.
 func (h *hour) renewed(secret string) bool {
 	for _, event := range h.all() {
 		for _, run := range h.statusOf(event).Runs {
@@ -233,8 +234,8 @@ func (h *hour) name(event, pipeline string) string {
 	return ""
 }
 
-// An outage of an hour in which all steps of several events wait at once, each for something else: none delays another,
-// and none is hurried by another's time.
+// An outage of an hour in which all steps of several events wait at once, each for something else:
+// none delays another, and none is hurried by another's time.
 func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 	t.Parallel()
 	h := newHour(t)
@@ -246,7 +247,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 			t.Fatalf("%s did not begin as it should: %+v", event, h.statusOf(event))
 		}
 	}
-	free, _ := h.process().turns.Visit(turns.Visit{Namespace: "other", Host: busyHost}) // by somebody who hangs
+	free, _ := h.process().turns.Visit(fairqueue.Visit{Namespace: "other", Host: busyHost}) // by somebody who hangs
 	h.world.git.asked = h.git
 	h.calls = map[string]int{}
 	h.pass(50 * time.Minute)

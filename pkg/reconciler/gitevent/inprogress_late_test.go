@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/superseding"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/supersede"
 )
 
 func TestALatePushRunsWhatTheNewestHasNot(t *testing.T) {
@@ -29,7 +29,7 @@ func TestALatePushRunsWhatTheNewestHasNot(t *testing.T) {
 		}
 		for range 2 {
 			_, _ = w.reconcileEvent("push-1")
-			w.pass(superseding.Lag)
+			w.pass(supersede.Lag)
 		}
 		runs, result := w.runs(), w.named("push-1").Status.Runs[0].Result
 		if started := len(runs) == 1; started != (want == "1") || started == (result != nil) {

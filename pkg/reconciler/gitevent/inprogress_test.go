@@ -16,15 +16,16 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/supersede"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/superseding"
 )
 
 // commit is that of the n-th push.
 func commit(n int) string { return fmt.Sprintf("%040x", n) }
 
-// pushes is a world with so many pushes to main, one after the other, of a pipeline that says this of cancel-in-progress. The events are
-// push-1, push-2 and so on; the last one is the branch's tip. All of them are recorded.
+// pushes is a world with so many pushes to main, one after the other, of a pipeline that says this
+// of cancel-in-progress. The events are push-1, push-2 and so on; the last one is the branch's tip.
+// All of them are recorded.
 func pushes(t *testing.T, count int, says string) *world {
 	t.Helper()
 	w := newWorld(t, annotated("hello", "cancel-in-progress: "+says))
@@ -51,7 +52,8 @@ func pushes(t *testing.T, count int, says string) *world {
 	return w
 }
 
-// told are the pushes whose run was told to end, or was not created and is cancelled; started are those with a run that goes on.
+// told are the pushes whose run was told to end, or was not created and is cancelled; started are
+// those with a run that goes on.
 func (w *world) told() (told, started string) {
 	for _, e := range w.events() {
 		for _, run := range e.Status.Runs {
@@ -78,8 +80,9 @@ func (w *world) runOf(name string) *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{}
 }
 
-// The newer push ends the run of the one before, whose check says by which commit; each of the two asks Git once at most, and the newest run goes on. Processed
-// the other way round the older one creates nothing.
+// The newer push ends the run of the one before, whose check says by which commit; each of the two
+// asks Git once at most, and the newest run goes on. Processed the other way round the older one
+// creates nothing.
 func TestANewerPushEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"in order": {"push-1", "push-2"}, "reversed": {"push-2", "push-1"}} {
@@ -107,7 +110,8 @@ func TestANewerPushEndsTheRun(t *testing.T) {
 			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) || !w.named("push-1").Settled() {
 				t.Errorf("the check says %q, %+v", said, w.named("push-1").Status)
 			}
-			// What comes later asks a settled event whether its run ended others, and an open one since when its commit is known.
+			// What comes later asks a settled event whether its run ended others, and an open one
+			// since when its commit is known.
 			settled, open := w.named("push-1").Status, w.named("push-2").Status
 			if !settled.Runs[0].CancelInProgress || settled.Plan.At == nil || open.Plan.At == nil {
 				t.Errorf("a settled event keeps %+v, an open one's plan is of %v", settled.Runs[0], open.Plan.At)
@@ -116,8 +120,9 @@ func TestANewerPushEndsTheRun(t *testing.T) {
 	}
 }
 
-// Who says nothing, false, or what is neither true nor false cancels nothing and asks nobody; the installation may say so for those who
-// say nothing. What is not understood is told once, in the decision and as a Kubernetes Event.
+// Who says nothing, false, or what is neither true nor false cancels nothing and asks nobody; the
+// installation may say so for those who say nothing. What is not understood is told once, in the
+// decision and as a Kubernetes Event.
 func TestWhatAuthorsSayOfCancelInProgress(t *testing.T) {
 	t.Parallel()
 	on := map[string]string{"enable-cancel-in-progress-on-push": "true"}
@@ -230,8 +235,9 @@ func TestNobodyGuessesWhoIsNewer(t *testing.T) {
 	}
 }
 
-// Only the pipeline waits of which Git does not say whether a newer commit has it, too. If Git refuses to say for long both runs go on, and
-// the wait says so; when it answers the older one ends.
+// Only the pipeline waits of which Git does not say whether a newer commit has it, too. If Git
+// refuses to say for long both runs go on, and the wait says so; when it answers the older one
+// ends.
 func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
@@ -248,7 +254,7 @@ func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
 		}
 		return names
 	}
-	for waited := time.Duration(0); waited < superseding.Patience; waited += time.Minute {
+	for waited := time.Duration(0); waited < supersede.Patience; waited += time.Minute {
 		if got := created(); !slices.Equal(got, []string{"lint"}) {
 			t.Fatalf("after %s %v are created: %+v", waited, got, w.named("push-1").Status.Waits)
 		}
@@ -268,5 +274,5 @@ func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
 	}
 }
 
-// A push that comes late is not run if the newest commit has run the pipeline, and is if it has not.
-// A refused patch is tried again until the older event has taken note.
+// A push that comes late is not run if the newest commit has run the pipeline, and is if it has
+// not. A refused patch is tried again until the older event has taken note.

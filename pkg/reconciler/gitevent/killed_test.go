@@ -32,7 +32,8 @@ func (w *world) killing(n int) {
 	}
 }
 
-// S2: an event whose planning kills one process after the other is parked after five beginnings that were recorded.
+// S2: an event whose planning kills one process after the other is parked after five beginnings
+// that were recorded.
 func TestAnEventThatKillsTheProcessIsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -60,7 +61,8 @@ func TestAnEventThatKillsTheProcessIsParked(t *testing.T) {
 	}
 }
 
-// A process that ended for another reason costs an event nothing: its next attempt ends, and it runs.
+// A process that ended for another reason costs an event nothing: its next attempt ends, and it
+// runs.
 func TestAnEventThatWasPlannedWhenTheProcessEndedGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -114,7 +116,8 @@ func TestAnEventThatIsNewHasNoBeginning(t *testing.T) {
 	}
 }
 
-// A suspect whose Git service hangs comes back at once, and would be in again before any other that waits for its turn.
+// A suspect whose Git service hangs comes back at once, and would be in again before any other that
+// waits for its turn.
 func TestASuspectThatWasInLetsOthersIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// An event that appears while a process leads is worked on without a read, and no beginning of it is recorded. What was there
-// before, or when the process did not lead, is read.
+// An event that appears while a process leads is worked on without a read, and no beginning of it
+// is recorded. What was there before, or when the process did not lead, is read.
 func TestANewEventIsNotRead(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -53,8 +53,8 @@ func TestANewEventIsNotRead(t *testing.T) {
 	}
 }
 
-// H6: a process goes on with what it knows of an event long after it has written it, and another one has meanwhile ended that. It
-// sends, patches and deletes nothing.
+// H6: a process goes on with what it knows of an event long after it has written it, and another
+// one has meanwhile ended that. It sends, patches and deletes nothing.
 func TestWhoKnowsAnOldVersionDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -80,8 +80,8 @@ func TestWhoKnowsAnOldVersionDoesNothing(t *testing.T) {
 	}
 }
 
-// Somebody deletes an event and what belongs to it in the foreground: it is there until that is gone. Nothing is begun for it any
-// more, however often it is looked at.
+// Somebody deletes an event and what belongs to it in the foreground: it is there until that is
+// gone. Nothing is begun for it any more, however often it is looked at.
 func TestAnEventThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -97,8 +97,9 @@ func TestAnEventThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A process that was told to end gives an event's lease back although a reconcile of it hangs. What hung goes on a moment later: it
-// reports nothing and makes no PipelineRun, although what it knows was confirmed a moment ago. The next one does all of it.
+// A process that was told to end gives an event's lease back although a reconcile of it hangs. What
+// hung goes on a moment later: it reports nothing and makes no PipelineRun, although what it knows
+// was confirmed a moment ago. The next one does all of it.
 func TestWhoHasGivenTheLeaseBackBeginsNothing(t *testing.T) {
 	t.Parallel()
 	free := newWorld(t, helloFile("hello"))

@@ -9,12 +9,13 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// C3, C9: a process is killed after it has created a run. Admission judges a create before the API server looks whether the name is
-// taken: the run itself has used up the quota, or a policy allows no second one. The run is there all the same, and is reported.
+// C3, C9: a process is killed after it has created a run. Admission judges a create before the API
+// server looks whether the name is taken: the run itself has used up the quota, or a policy allows
+// no second one. The run is there all the same, and is reported.
 func TestARunThatIsThereIsAdoptedAlthoughItsCreateIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -42,7 +43,8 @@ func TestARunThatIsThereIsAdoptedAlthoughItsCreateIsRefused(t *testing.T) {
 	}
 }
 
-// E4: the same if the Repository is deleted after that kill. The event is no event without runs, whose redelivery would run again.
+// E4: the same if the Repository is deleted after that kill. The event is no event without runs,
+// whose redelivery would run again.
 func TestARunThatIsThereIsAdoptedAlthoughItsRepositoryIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -58,8 +60,8 @@ func TestARunThatIsThereIsAdoptedAlthoughItsRepositoryIsGone(t *testing.T) {
 	}
 }
 
-// ADR 13: the reports of several runs may take seconds each, when the Git service is slow. What was created is recorded before the
-// next of them.
+// ADR 13: the reports of several runs may take seconds each, when the Git service is slow. What was
+// created is recorded before the next of them.
 func TestWhatIsCreatedIsRecordedBeforeTheNextReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("a"), helloFile("b"), helloFile("c"))

@@ -77,7 +77,8 @@ func (w *world) storeApp(change func(*corev1.Secret)) {
 	w.must(w.kube.Tracker().Create(resource, secret, system))
 }
 
-// B8: an event that its Secret holds is not tried before its time, unless the Secret changes: then it goes on.
+// B8: an event that its Secret holds is not tried before its time, unless the Secret changes: then
+// it goes on.
 func TestAHeldEventGoesOnWhenItsSecretChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -139,8 +140,8 @@ func TestAnotherProcessTriesAHeldEventOnce(t *testing.T) {
 	}
 }
 
-// E15: the words of a refusal are those of whoever refused, the same for each event; the service is not asked again with
-// the same credentials for a while, and at once with others.
+// E15: the words of a refusal are those of whoever refused, the same for each event; the service is
+// not asked again with the same credentials for a while, and at once with others.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	const words = "the Git service refuses the token in secret plumbline/app"

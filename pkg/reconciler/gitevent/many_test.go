@@ -22,7 +22,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
 )
 
 // oneFile is so many pipelines in files of 100.
@@ -53,7 +52,7 @@ func TestMoreThanOneEventMayHaveIsToldInOneCheck(t *testing.T) {
 	t.Parallel()
 	t.Run("too many pipelines are selected", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, oneFile(statuslimit.MaxRuns+1)...)
+		w := newWorld(t, oneFile(v1alpha1.MaxRuns+1)...)
 		w.git.files = append(w.git.files, annotated("docs", "on-label: bug"))
 		w.settle(corev1.ConditionTrue)
 		w.wantOneCheck("251 pipelines in .tekton are for this event, and one event starts at most 250: none of them is started.")
@@ -88,8 +87,8 @@ func TestMoreThanOneEventMayHaveIsToldInOneCheck(t *testing.T) {
 	})
 	t.Run("as many as it may have are no reason", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, oneFile(statuslimit.MaxRuns)...)
-		w.git.files = append(w.git.files, oneFile(1000-statuslimit.MaxRuns, "on-label: bug")...)
+		w := newWorld(t, oneFile(v1alpha1.MaxRuns)...)
+		w.git.files = append(w.git.files, oneFile(1000-v1alpha1.MaxRuns, "on-label: bug")...)
 		for i := range w.git.files {
 			w.git.files[i].Path = fmt.Sprintf(".tekton/%d.yaml", i)
 			if i >= 3 {
@@ -97,8 +96,8 @@ func TestMoreThanOneEventMayHaveIsToldInOneCheck(t *testing.T) {
 			}
 		}
 		_, _ = w.reconcile()
-		if n := len(w.runs()); n != statuslimit.MaxRuns {
-			t.Errorf("%d runs, want %d; plan %+v", n, statuslimit.MaxRuns, w.event().Status.Plan.Message)
+		if n := len(w.runs()); n != v1alpha1.MaxRuns {
+			t.Errorf("%d runs, want %d; plan %+v", n, v1alpha1.MaxRuns, w.event().Status.Plan.Message)
 		}
 	})
 }
@@ -106,7 +105,7 @@ func TestMoreThanOneEventMayHaveIsToldInOneCheck(t *testing.T) {
 // What runs already goes on when the rest turns out to be too many.
 func TestTooManyStopNothingThatRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, oneFile(statuslimit.MaxRuns, "on-path-change: '**'")...)
+	w := newWorld(t, oneFile(v1alpha1.MaxRuns, "on-path-change: '**'")...)
 	w.git.files = append(w.git.files, helloFile("hello"))
 	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 	_, _ = w.reconcile()
@@ -121,12 +120,13 @@ func TestTooManyStopNothingThatRuns(t *testing.T) {
 	}
 }
 
-// As many runs as one event may have, each refused in a text of 40 KiB, or ended with one: every status write fits into an
-// object, every run is reported, none is adopted again, and the event settles.
+// As many runs as one event may have, each refused in a text of 40 KiB, or ended with one: every
+// status write fits into an object, every run is reported, none is adopted again, and the event
+// settles.
 func TestHugeTextsAreStoredAndReported(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("<no> ", 8<<10)
-	w := newWorld(t, oneFile(statuslimit.MaxRuns)...)
+	w := newWorld(t, oneFile(v1alpha1.MaxRuns)...)
 	creates := 0
 	w.tekton.PrependReactor("create", "pipelineruns", func(clienttesting.Action) (bool, k8sruntime.Object, error) {
 		if creates++; creates%2 == 0 {
@@ -151,7 +151,7 @@ func TestHugeTextsAreStoredAndReported(t *testing.T) {
 			break
 		}
 	}
-	if !w.event().Settled() || len(w.git.checks) != statuslimit.MaxRuns || w.event().Status.Disposition != v1alpha1.DispositionRuns {
+	if !w.event().Settled() || len(w.git.checks) != v1alpha1.MaxRuns || w.event().Status.Disposition != v1alpha1.DispositionRuns {
 		t.Fatalf("settled %t, %d checks, disposition %s", w.event().Settled(), len(w.git.checks), w.event().Status.Disposition)
 	}
 	for _, check := range w.git.checks {
@@ -159,7 +159,7 @@ func TestHugeTextsAreStoredAndReported(t *testing.T) {
 			t.Fatalf("%s: %s %s", check.Name, check.Conclusion, check.Text)
 		}
 	}
-	if writes := len(w.git.writes); writes > 2*statuslimit.MaxRuns || creates != statuslimit.MaxRuns {
+	if writes := len(w.git.writes); writes > 2*v1alpha1.MaxRuns || creates != v1alpha1.MaxRuns {
 		t.Errorf("%d reports, %d creates, want at most two and one for each run", writes, creates)
 	}
 }

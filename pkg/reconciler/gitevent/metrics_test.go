@@ -17,12 +17,12 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Each step is measured once, from the receipt of the delivery, and each end of a run from that end until the Git
-// service first accepts it. Not parallel: the meter provider is the process's.
+// Each step is measured once, from the receipt of the delivery, and each end of a run from that end
+// until the Git service first accepts it. Not parallel: the meter provider is the process's.
 func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
@@ -89,8 +89,8 @@ func measured(t *testing.T, reader sdkmetric.Reader) map[string]string {
 	return got
 }
 
-// The life of an event counts each step once, in the order in which a reconcile takes note of them. Not parallel: the meter
-// provider is the process's.
+// The life of an event counts each step once, in the order in which a reconcile takes note of them.
+// Not parallel: the meter provider is the process's.
 func TestTheLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })

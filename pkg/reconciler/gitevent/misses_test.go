@@ -11,8 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// L4: what a web address of the Git service itself leads to is missing once the service did not show it three times, some
-// seconds apart; until then nobody is told, and the other pipelines do not wait. What a replica that lags shows later runs.
+// L4: what a web address of the Git service itself leads to is missing once the service did not
+// show it three times, some seconds apart; until then nobody is told, and the other pipelines do
+// not wait. What a replica that lags shows later runs.
 func TestAFileOfTheServiceIsMissingAfterThreeReads(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {

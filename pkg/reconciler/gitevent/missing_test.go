@@ -10,11 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// An event whose payload was deleted ends so that its delivery may be processed again, and its Repository is told.
+// An event whose payload was deleted ends so that its delivery may be processed again, and its
+// Repository is told.
 func TestAMissingPayloadEndsTheEvent(t *testing.T) {
 	t.Parallel()
 	cel := annotated("cel", `on-cel-expression: 'body.a == "b"'`)
@@ -47,8 +48,8 @@ func TestAMissingPayloadEndsTheEvent(t *testing.T) {
 					t.Errorf("%s: %s, want %s", pipeline, got, want)
 				}
 			}
-			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != kept.ReasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], kept.ReasonPayloadMissing)) {
-				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, kept.ReasonPayloadMissing)
+			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != plans.ReasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], plans.ReasonPayloadMissing)) {
+				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, plans.ReasonPayloadMissing)
 			}
 		})
 	}
@@ -75,7 +76,8 @@ func TestAPayloadThatCannotBeReadIsNotMissing(t *testing.T) {
 	}
 }
 
-// A plan whose PipelineRuns were deleted before they were created ends them as cancelled: their author did nothing wrong.
+// A plan whose PipelineRuns were deleted before they were created ends them as cancelled: their
+// author did nothing wrong.
 func TestAMissingPlanCancelsWhatWasNotCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noisy(helloFile("hello")))
@@ -92,7 +94,7 @@ func TestAMissingPlanCancelsWhatWasNotCreated(t *testing.T) {
 	w.dropPayloads()
 	w.settle(corev1.ConditionTrue)
 	e := w.event()
-	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != kept.ReasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
+	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != plans.ReasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
 		t.Errorf("%s %s, checks %v: want it refused and its run cancelled", e.Status.Disposition, e.Status.Plan.Reason, w.conclusions())
 	}
 }

@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A name that is given twice is told where it matters: events that select none of the two do not fail for it.
+// A name that is given twice is told where it matters: events that select none of the two do not
+// fail for it.
 func TestANameThatIsGivenTwice(t *testing.T) {
 	t.Parallel()
 	other := helloFile("hello")
@@ -30,8 +31,9 @@ func TestANameThatIsGivenTwice(t *testing.T) {
 	}
 }
 
-// Two names that become one when their placeholders are replaced would show one check: GitLab has one status of a name,
-// and the verdict of the run that reports first would be hidden by the other's.
+// Two names that become one when their placeholders are replaced would show one check: GitLab has
+// one status of a name, and the verdict of the run that reports first would be hidden by the
+// other's.
 func TestNamesThatBecomeOne(t *testing.T) {
 	t.Parallel()
 	templated := helloFile("a")

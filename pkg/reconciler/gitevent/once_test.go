@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 // deleteRuns is what somebody does with kubectl.
@@ -39,8 +39,8 @@ func only(call string, o outcome) func(int, string) outcome {
 	}
 }
 
-// I-2: a run that is deleted before its UID could be recorded is not created again by the process that created it,
-// whatever kept it from recording.
+// I-2: a run that is deleted before its UID could be recorded is not created again by the process
+// that created it, whatever kept it from recording.
 func TestARunThatIsDeletedBeforeItIsRecordedIsNotCreatedAgain(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]outcome{"conflicts": {err: errConflict}, "fails": {err: errRefused}} {
@@ -86,7 +86,8 @@ type noQueue struct{}
 
 func (noQueue) Enqueue(any) {}
 
-// The process that created the run ends before it could record that, and the run is deleted: another replica has seen both.
+// The process that created the run ends before it could record that, and the run is deleted:
+// another replica has seen both.
 func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -97,7 +98,7 @@ func TestADeletionThatAnotherReplicaHasSeenCounts(t *testing.T) {
 	w.hook = nil
 	run := w.runs()[0]
 	w.deleteRuns()
-	w.must(seen.events.Replace([]any{openevents.Trim(w.event())}, "")) // the plan was recorded before the run was made
+	w.must(seen.events.Replace([]any{gitevents.Trim(w.event())}, "")) // the plan was recorded before the run was made
 	other.RunWatch().OnRun(noQueue{}).OnDelete(cache.DeletedFinalStateUnknown{Key: tenant + "/" + run.Name, Obj: &run})
 	for range 3 {
 		_ = other.Reconcile(t.Context(), system+"/push-1")
@@ -141,7 +142,8 @@ func TestWhatIsCreatedIsRecordedWithinSeconds(t *testing.T) {
 	}
 }
 
-// While reports wait, nothing else writes the status soon: what was created is recorded before anything that takes long.
+// While reports wait, nothing else writes the status soon: what was created is recorded before
+// anything that takes long.
 func TestWhatIsCreatedIsRecordedAlthoughReportsWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"), helloFile("world"))
@@ -164,9 +166,10 @@ func TestWhatIsCreatedIsRecordedAlthoughReportsWait(t *testing.T) {
 	}
 }
 
-// One run costs two status writes until it runs: the intent of its check is written with the plan, and what the Git service has
-// answered with the record of its creation, before the patches, which may hang. These cost no write of their own. Until its event is settled it
-// is 23 calls, some of which only the first push of a Repository needs.
+// One run costs two status writes until it runs: the intent of its check is written with the plan,
+// and what the Git service has answered with the record of its creation, before the patches, which
+// may hang. These cost no write of their own. Until its event is settled it is 23 calls, some of
+// which only the first push of a Repository needs.
 func TestARunCostsNoWriteMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -192,7 +195,8 @@ func TestARunCostsNoWriteMore(t *testing.T) {
 	}
 }
 
-// H6: a process that was paused before a create reads the event again, and leaves it alone if another one has it.
+// H6: a process that was paused before a create reads the event again, and leaves it alone if
+// another one has it.
 func TestAPausedProcessReadsBeforeItCreates(t *testing.T) {
 	t.Parallel()
 	pause := func(w *world) func(int, string) outcome {

@@ -41,8 +41,8 @@ func refusing(t *testing.T, files ...git.File) *world {
 	return w
 }
 
-// retryFor reconciles every five minutes. Each time it is another process that knows nothing but what
-// is recorded.
+// retryFor reconciles every five minutes. Each time it is another process that knows nothing but
+// what is recorded.
 func (w *world) retryFor(passed time.Duration) {
 	w.t.Helper()
 	for began := w.clock.Now(); w.clock.Now().Sub(began) < passed; w.pass(5 * time.Minute) {
@@ -247,8 +247,8 @@ func TestAnOutageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// What a service refuses each time it refuses in other words, and sometimes it does not answer in time:
-// that is one refusal.
+// What a service refuses each time it refuses in other words, and sometimes it does not answer in
+// time: that is one refusal.
 func TestARefusalInOtherWordsEachTime(t *testing.T) {
 	t.Parallel()
 	words := func(what string) []error {

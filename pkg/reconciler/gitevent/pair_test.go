@@ -156,9 +156,9 @@ func TestAPushThatWaitsAsksSeldom(t *testing.T) {
 	}
 }
 
-// A push shows that it waits, a pull request of its commit is opened, and what was waited for comes:
-// the push, which is planned before the event of the pull request, has run the commit since that
-// was opened.
+// A push shows that it waits, a pull request of its commit is opened, and what was waited for
+// comes: the push, which is planned before the event of the pull request, has run the commit since
+// that was opened.
 func TestAPushThatHasWaitedRunsForAPullRequestThatWasOpenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
@@ -184,8 +184,8 @@ func TestAPushThatHasWaitedRunsForAPullRequestThatWasOpenedMeanwhile(t *testing.
 	}
 }
 
-// The pull request's own event waits for what the Git service refuses, or did so and has ended without
-// a run: the check that shows that is no run, and keeps no push from running.
+// The pull request's own event waits for what the Git service refuses, or did so and has ended
+// without a run: the check that shows that is no run, and keeps no push from running.
 func TestAPushIsNotLeftToAPullRequestThatOnlyShowsItsWait(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]v1alpha1.Run{

@@ -16,14 +16,15 @@ import (
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 const password = `cor"rect horse`
 
-// withParams gives the Repository a param for everything that can go wrong, and the Secret it needs.
+// withParams gives the Repository a param for everything that can go wrong, and the Secret it
+// needs.
 func (w *world) withParams(t *testing.T) {
 	t.Helper()
 	w.repository = func(r *pacv1alpha1.Repository) {
@@ -98,7 +99,8 @@ func TestARefusalThatRepeatsASecret(t *testing.T) {
 	}
 }
 
-// What a pipeline needs and the team has not made is waited for, with a check that says what to do. Others do not wait.
+// What a pipeline needs and the team has not made is waited for, with a check that says what to do.
+// Others do not wait.
 func TestASecretThatIsMissingIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("plain"), parametrized("hello"))
@@ -135,7 +137,8 @@ func TestAVerdictWaitsForNoSecret(t *testing.T) {
 	}
 }
 
-// A filter that does not compile is for whoever owns the Repository: no commit fails for it, and nothing runs without it.
+// A filter that does not compile is for whoever owns the Repository: no commit fails for it, and
+// nothing runs without it.
 func TestAParamsFilterThatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, parametrized("hello"))

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -32,8 +32,9 @@ func (w *world) reconcileTelling(told *[]string) error {
 	return err
 }
 
-// B16: an event that cannot be planned because that panics waits after each panic, is parked after attempt.MaxPanics of them,
-// tells the Repository once, and leaves no check, no run and no payload behind.
+// B16: an event that cannot be planned because that panics waits after each panic, is parked after
+// attempt.MaxPanics of them, tells the Repository once, and leaves no check, no run and no payload
+// behind.
 func TestAnEventThatPanicsIsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -92,8 +93,8 @@ func TestAnEventThatPanickedOnceGoesOn(t *testing.T) {
 	w.wantSuccess()
 }
 
-// An event with runs is never parked: it is retried for as long as it takes, its panics stop counting, the Repository
-// hears of it once, and in the end its check is as true as any.
+// An event with runs is never parked: it is retried for as long as it takes, its panics stop
+// counting, the Repository hears of it once, and in the end its check is as true as any.
 func TestAPlannedEventIsNotParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -125,8 +126,8 @@ func TestAPlannedEventIsNotParked(t *testing.T) {
 	w.wantSuccess()
 }
 
-// One pipeline waits, and deciding about it panics: the ones beside it run and are reported as if nothing had happened,
-// and the event is never parked.
+// One pipeline waits, and deciding about it panics: the ones beside it run and are reported as if
+// nothing had happened, and the event is never parked.
 func TestAPanicOfWhatWaitsStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"), annotated("docs", "on-path-change: 'docs/**'"))

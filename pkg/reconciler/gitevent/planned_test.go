@@ -26,7 +26,8 @@ func large() (files []git.File, tree map[string]string) {
 	return files, map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" + script + "'}]}\n"}
 }
 
-// C8 for a plan: what is too large to be kept is refused and told to the author on each check, and nothing is created of it.
+// C8 for a plan: what is too large to be kept is refused and told to the author on each check, and
+// nothing is created of it.
 func TestAPlanThatIsTooLargeIsToldToTheAuthor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,7 +73,8 @@ func TestAPlanThatIsTooLargeStopsNothingThatRuns(t *testing.T) {
 	}
 }
 
-// Tekton's types read a parameter without a value and cannot write it again: the plan of the whole event failed for ever.
+// Tekton's types read a parameter without a value and cannot write it again: the plan of the whole
+// event failed for ever.
 func TestAParameterWithoutAValueIsToldToItsAuthorAndStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string][2]string{

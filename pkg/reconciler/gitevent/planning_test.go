@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A plan that cannot be kept is not entered: what waits is not resolved, and says still what it waits for.
+// A plan that cannot be kept is not entered: what waits is not resolved, and says still what it
+// waits for.
 func TestAPlanThatCannotBeKeptLeavesWhatIsStored(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)

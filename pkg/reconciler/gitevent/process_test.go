@@ -16,14 +16,15 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // caches are what the informers of one process fill.
@@ -37,7 +38,7 @@ func newCaches() caches {
 	}
 }
 
-func (c caches) open() cluster.Open {
+func (c caches) open() clients.Open {
 	of := func(namespace, name string) (events []*v1alpha1.GitEvent) {
 		for _, obj := range c.events.List() {
 			if event, ok := obj.(*v1alpha1.GitEvent); ok && event.Spec.Repository.Namespace == namespace && event.Spec.Repository.Name == name {
@@ -54,7 +55,7 @@ func (c caches) open() cluster.Open {
 		}
 		return events
 	}
-	return cluster.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of, From: from}
+	return clients.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of, From: from}
 }
 
 // fill brings caches up to date with the cluster.
@@ -63,14 +64,14 @@ func (w *world) fill(c caches) {
 	var events, runs []any
 	for _, e := range w.events() {
 		if !e.Settled() {
-			events = append(events, openevents.Trim(&e))
+			events = append(events, gitevents.Trim(&e))
 		}
 	}
-	watched, err := labels.Parse(cluster.RunSelector(system))
+	watched, err := labels.Parse(pipelineruns.RunSelector(system))
 	w.must(err)
 	for _, run := range w.runs() {
 		if watched.Matches(labels.Set(run.Labels)) {
-			runs = append(runs, cluster.TrimRun(&run))
+			runs = append(runs, pipelineruns.TrimRun(&run))
 		}
 	}
 	served := repository()
@@ -81,7 +82,7 @@ func (w *world) fill(c caches) {
 	w.must(c.runs.Replace(runs, ""))
 	w.must(c.repositories.Replace([]any{served}, ""))
 	var claims []any
-	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system, claim().Name); err == nil {
+	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system, repositoryClaim().Name); err == nil {
 		claims = append(claims, known)
 	}
 	w.must(c.claims.Replace(claims, ""))
@@ -95,13 +96,13 @@ func (w *world) reconciler() *Reconciler {
 }
 
 func (w *world) reconcilerWith(c caches) *Reconciler {
-	r := New(cluster.Cluster{
-		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
+	r := New(clients.Cluster{
+		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
 		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, cluster.Options{
+	}, clients.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),
-		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings = w.store()
 	r.Wake = func(event string, after time.Duration) {
@@ -115,8 +116,8 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 }
 
 // used adds up what the cached events use.
-func (w *world) used(c caches) *budget.Ledger {
-	used := budget.New(func() budget.Limits { return w.store().Load().Open }, w.clock, nil)
+func (w *world) used(c caches) *quota.Ledger {
+	used := quota.New(func() quota.Limits { return w.store().Load().Open }, w.clock, nil)
 	for _, event := range c.events.List() {
 		used.Handler().OnAdd(event, true)
 	}
@@ -130,7 +131,8 @@ func (w *world) store() *config.Store {
 	return settings
 }
 
-// process is the one that is alive, with caches that are up to date; a new one if the last was killed.
+// process is the one that is alive, with caches that are up to date; a new one if the last was
+// killed.
 func (w *world) process() *Reconciler {
 	if w.alive == nil {
 		w.caches = newCaches()
@@ -146,7 +148,8 @@ func (w *world) process() *Reconciler {
 // kill ends the process: the next one remembers nothing.
 func (w *world) kill() { w.alive = nil }
 
-// reconcile runs one reconcile of the event and returns its error; killed tells that the process ended in it.
+// reconcile runs one reconcile of the event and returns its error; killed tells that the process
+// ended in it.
 func (w *world) reconcile() (killed bool, err error) { return w.reconcileEvent("push-1") }
 
 func (w *world) reconcileEvent(name string) (killed bool, err error) {

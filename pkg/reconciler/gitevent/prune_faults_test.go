@@ -17,11 +17,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/pruning"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies: the two that were completed last are left, and each delete names
-// the object that was looked at.
+// Whatever call fails, is lost, or is the last before the process dies: the two that were completed
+// last are left, and each delete names the object that was looked at.
 func TestEveryCallOfAPruningMayFail(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *world {
@@ -75,7 +75,8 @@ func (w *world) wantNoFailure() {
 	}
 }
 
-// One delete that is refused stops none of the others, tells the Repository once, and is given up after an hour: the event settles.
+// One delete that is refused stops none of the others, tells the Repository once, and is given up
+// after an hour: the event settles.
 func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, keepFile("hello", `"1"`))
@@ -94,12 +95,12 @@ func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 		w.end(corev1.ConditionTrue)
 		if e := w.event(); e.Settled() {
 			break
-		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != pruning.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
+		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != prune.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
 			t.Fatalf("outcome %q, waits %+v", e.Status.Outcome, wait)
 		}
 		w.pass(5 * time.Minute)
 	}
-	if took := w.clock.Since(began); !w.event().Settled() || took < pruning.GiveUp || took > 2*pruning.GiveUp {
+	if took := w.clock.Since(began); !w.event().Settled() || took < prune.GiveUp || took > 2*prune.GiveUp {
 		t.Errorf("settled %v after %v", w.event().Settled(), took)
 	}
 	if got := w.left(); got != "1 old-2" {
@@ -110,8 +111,9 @@ func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 	}
 }
 
-// A later event of the pipeline deletes what is refused now. An event does not stay open for it, which else a thousand would: the deliveries
-// of a busy Repository would be answered 503. One that is earlier, of another pipeline, or that keeps all is none that would do it.
+// A later event of the pipeline deletes what is refused now. An event does not stay open for it,
+// which else a thousand would: the deliveries of a busy Repository would be answered 503. One that
+// is earlier, of another pipeline, or that keeps all is none that would do it.
 func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -150,7 +152,8 @@ func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
 	}
 }
 
-// Pruning reads nothing that it knows: a pipeline whose runs were looked at costs a list and a delete.
+// Pruning reads nothing that it knows: a pipeline whose runs were looked at costs a list and a
+// delete.
 func TestPruningReadsARunOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, keepFile("hello", `"3"`))
@@ -177,8 +180,9 @@ func TestPruningReadsARunOnce(t *testing.T) {
 	}
 }
 
-// Somebody labels hundreds of PipelineRuns as ended runs of an open event. They are looked at by each event that prunes: that takes few of
-// the calls that all tenants share, and what is known is deleted as ever.
+// Somebody labels hundreds of PipelineRuns as ended runs of an open event. They are looked at by
+// each event that prunes: that takes few of the calls that all tenants share, and what is known is
+// deleted as ever.
 func TestManyRunsThatTeachNothingCostFewReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, keepFile("hello", `"1"`))

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 // keepFile is a pipeline whose author wants to keep so many runs.
@@ -31,7 +31,8 @@ func keepFile(name, keep string) git.File {
 	return file
 }
 
-// past is an event that is over, and its run, which was completed so many minutes before the world begins.
+// past is an event that is over, and its run, which was completed so many minutes before the world
+// begins.
 type past struct {
 	event *v1alpha1.GitEvent
 	run   *pipelinev1.PipelineRun
@@ -97,7 +98,8 @@ func (w *world) endOwn() {
 	}
 }
 
-// What is kept is what was completed last, whatever it ended with, and as many as the author or the administrator says.
+// What is kept is what was completed last, whatever it ended with, and as many as the author or the
+// administrator says.
 func TestEndedRunsArePruned(t *testing.T) {
 	t.Parallel()
 	limited := map[string]string{"default-max-keep-runs": "1", "max-keep-run-upper-limit": "1"}
@@ -140,8 +142,8 @@ func TestEndedRunsArePruned(t *testing.T) {
 	}
 }
 
-// Whatever is not certainly over, reported and ours is neither deleted nor counted. Each time three others are there, of which one is kept
-// beside the event's own.
+// Whatever is not certainly over, reported and ours is neither deleted nor counted. Each time three
+// others are there, of which one is kept beside the event's own.
 func TestWhatIsNotPruned(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world, p *past){

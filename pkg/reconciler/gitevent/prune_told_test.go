@@ -39,7 +39,8 @@ func TestAnAuthorsMistakeKeepsAllAndIsTold(t *testing.T) {
 	}
 }
 
-// A version before has planned the run and noted nothing of its author's number: the default is not for it.
+// A version before has planned the run and noted nothing of its author's number: the default is not
+// for it.
 func TestARunOfTheVersionBeforeIsNotTakenForOneWithoutANumber(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, keepFile("hello", `"9"`))
@@ -55,7 +56,8 @@ func TestARunOfTheVersionBeforeIsNotTakenForOneWithoutANumber(t *testing.T) {
 	}
 }
 
-// The secret stays with its run, with all its keys and without the token that was revoked. One that was not minted for the run stays.
+// The secret stays with its run, with all its keys and without the token that was revoked. One that
+// was not minted for the run stays.
 func TestASecretIsLeftToItsRun(t *testing.T) {
 	t.Parallel()
 	for _, own := range []bool{true, false} {

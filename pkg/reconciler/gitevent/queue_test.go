@@ -9,8 +9,8 @@ import (
 	"knative.dev/pkg/controller"
 )
 
-// queue plays knative's workqueue over the world's clock: a key has one time, the earlier one of two, and a failure waits
-// 5 ms, twice as long after each one, and at most 1000 s.
+// queue plays knative's workqueue over the world's clock: a key has one time, the earlier one of
+// two, and a failure waits 5 ms, twice as long after each one, and at most 1000 s.
 type queue struct {
 	world    *world
 	at       map[string]time.Time

@@ -15,8 +15,8 @@ import (
 var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
 	Message: `pipelineruns.tekton.dev "x" is forbidden: exceeded quota: runs, requested: count/pipelineruns.tekton.dev=1, used: count/pipelineruns.tekton.dev=5, limited: count/pipelineruns.tekton.dev=5`}}
 
-// What a tenant's used-up quota refuses costs the API server and its webhooks as much as a create: two events with 50 runs
-// each must not cost a hundred of them a minute.
+// What a tenant's used-up quota refuses costs the API server and its webhooks as much as a create:
+// two events with 50 runs each must not cost a hundred of them a minute.
 func TestOneRunAsksForAllThatWaitForAQuota(t *testing.T) {
 	t.Parallel()
 	const minutes = 10
@@ -42,8 +42,9 @@ func TestOneRunAsksForAllThatWaitForAQuota(t *testing.T) {
 	}
 }
 
-// Thousands of events may wait for a quota, and a Git service answers an installation some eighty times a minute: it is asked what is
-// newer only for what is tried. Nor is each look of each event a write of a status.
+// Thousands of events may wait for a quota, and a Git service answers an installation some eighty
+// times a minute: it is asked what is newer only for what is tried. Nor is each look of each event
+// a write of a status.
 func TestWhatWaitsForAQuotaDoesNotAskGitEachMinute(t *testing.T) {
 	t.Parallel()
 	const minutes, events = 10, 20

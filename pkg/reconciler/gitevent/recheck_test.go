@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// lands reconciles until the event is settled, and lets a report of the run's start land once its conclusion is accepted.
+// lands reconciles until the event is settled, and lets a report of the run's start land once its
+// conclusion is accepted.
 func (w *world) lands(late *status.Check, reconcile func()) {
 	w.t.Helper()
 	for range 10 {
@@ -39,7 +40,8 @@ func (w *world) lands(late *status.Check, reconcile func()) {
 	}
 }
 
-// E6: where what lands late is shown, whichever report it is, the check is looked up once more before the event is settled.
+// E6: where what lands late is shown, whichever report it is, the check is looked up once more
+// before the event is settled.
 func TestALateReportOfTheStartDoesNotStay(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (*world, *status.Check) {
@@ -90,8 +92,8 @@ func TestALateReportOfTheStartDoesNotStay(t *testing.T) {
 	})
 }
 
-// That a pull request waits for approval is the last that is told of it: where what lands late is shown, it is looked up once
-// more, too, when the process that was about to tell it was replaced.
+// That a pull request waits for approval is the last that is told of it: where what lands late is
+// shown, it is looked up once more, too, when the process that was about to tell it was replaced.
 func TestALateReportThatApprovalIsNeededDoesNotStay(t *testing.T) {
 	t.Parallel()
 	for _, reopens := range []bool{true, false} {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/match"
-	"github.com/plumbline-ci/plumbline/pkg/strangers"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 )
 
 // settled adds so many settled events of the pull request.
@@ -226,7 +226,7 @@ func TestAnUntrustedCancelIsAnsweredIfItEndsARun(t *testing.T) {
 	})
 	before := w.event()
 	before.Name = "comment-before"
-	w.process().steps.Report.Strangers.Reply(strangers.ReportOf(before), w.clock.Now())
+	w.process().steps.Report.Strangers.Reply(report.ReportOf(before), w.clock.Now())
 	for range 5 { // that one is answered in this minute
 		_, _ = w.reconcile()
 		w.pass(10 * time.Second)

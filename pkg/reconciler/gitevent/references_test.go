@@ -50,8 +50,9 @@ func (w *world) uses(h *hub) {
 	w.settings = map[string]string{"hub-url": h.URL, "remote-allowed-hosts": "127.0.0.1"}
 }
 
-// S1, S5: what is planned late, because what it refers to was not there, is refused if too much was planned before: a writer whose
-// server answers for one pipeline after the other would fill etcd, and the memory of whoever reads the plan.
+// S1, S5: what is planned late, because what it refers to was not there, is refused if too much was
+// planned before: a writer whose server answers for one pipeline after the other would fill etcd,
+// and the memory of whoever reads the plan.
 func TestAllAttemptsTogetherPlanNoMoreThanOneMay(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -73,7 +74,8 @@ func TestAllAttemptsTogetherPlanNoMoreThanOneMay(t *testing.T) {
 	}
 }
 
-// B4, B5: an outage of what a pipeline refers to is waited for, with a check that says so; the others run once.
+// B4, B5: an outage of what a pipeline refers to is waited for, with a check that says so; the
+// others run once.
 func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for code, class := range map[int]string{503: "Transient", 500: "Transient", 429: "Throttled", 408: "Transient"} {
@@ -147,7 +149,8 @@ func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
 	}
 }
 
-// 3.8: definitions and what they refer to in the repository are read at one commit of the target repository.
+// 3.8: definitions and what they refer to in the repository are read at one commit of the target
+// repository.
 func TestProvenanceCoversTheWholeClosure(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{"source": sha, "": sha, "default_branch": defaultSHA} {
@@ -213,8 +216,9 @@ func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 	}
 }
 
-// I-1: what was planned is what is created. Between the first and the second create the hub's answer, the ConfigMap, the Repository and
-// the branch change, and the second is refused once, or the process is killed: the runs are those of an undisturbed event.
+// I-1: what was planned is what is created. Between the first and the second create the hub's
+// answer, the ConfigMap, the Repository and the branch change, and the second is refused once, or
+// the process is killed: the runs are those of an undisturbed event.
 func TestWhatWasPlannedIsCreated(t *testing.T) {
 	t.Parallel()
 	planned := func(h *hub) *world {

@@ -113,7 +113,8 @@ func TestANameThatCannotBeAskedForHidesNoVerdict(t *testing.T) {
 	w.wantSuccess()
 }
 
-// Hundreds that are refused for the same reason do not use up what the Git service grants the other Repositories of an installation.
+// Hundreds that are refused for the same reason do not use up what the Git service grants the other
+// Repositories of an installation.
 func TestManyRefusedChecksAskSeldom(t *testing.T) {
 	t.Parallel()
 	var files []git.File

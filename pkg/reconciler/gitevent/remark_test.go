@@ -16,10 +16,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
-// remarked makes the event a comment of member, who may write, on the commit that main and release are at.
+// remarked makes the event a comment of member, who may write, on the commit that main and release
+// are at.
 func remarked(t *testing.T, body string, files ...git.File) *world {
 	w := newWorld(t, files...)
 	w.payload(body)
@@ -47,7 +48,8 @@ func asRemark(e *v1alpha1.GitEvent, happened time.Time) {
 	e.Spec.HappenedAt, e.Labels = &at, map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 }
 
-// What a command on a commit is about is in its status, from where the next process takes it: the record names no branch.
+// What a command on a commit is about is in its status, from where the next process takes it: the
+// record names no branch.
 func TestACommandOnACommitRemembersItsBranch(t *testing.T) {
 	t.Parallel()
 	w := remarked(t, "/test branch:main", helloFile("hello"))
@@ -61,8 +63,8 @@ func TestACommandOnACommitRemembersItsBranch(t *testing.T) {
 	}
 }
 
-// S26: of all that is at the commit only what was started for the same branch ends, and before the comment was written. Of what is not planned
-// its own plan tells.
+// S26: of all that is at the commit only what was started for the same branch ends, and before the
+// comment was written. Of what is not planned its own plan tells.
 func TestACommandOnACommitCancelsItsBranch(t *testing.T) {
 	t.Parallel()
 	w := remarked(t, "/cancel branch:main", helloFile("hello"))

@@ -24,8 +24,8 @@ func (w *world) names() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// A check that was begun under a name is finished under it although application-name is another one now: a GitLab knows a
-// check by its name, and the first one would stay running.
+// A check that was begun under a name is finished under it although application-name is another one
+// now: a GitLab knows a check by its name, and the first one would stay running.
 func TestAChangedApplicationNameIsForNewChecks(t *testing.T) {
 	t.Parallel()
 	rename := func(w *world) { w.settings = map[string]string{"application-name": "New CI"} }
@@ -96,8 +96,9 @@ func TestAChangedApplicationNameIsForNewChecks(t *testing.T) {
 	})
 }
 
-// The release before left the dash of a generateName out of the names of checks. One that it began to wait is finished
-// under its name: a GitLab would show another status, and the first one would stay pending.
+// The release before left the dash of a generateName out of the names of checks. One that it began
+// to wait is finished under its name: a GitLab would show another status, and the first one would
+// stay pending.
 func TestACheckThatWasBegunWithoutTheDashIsFinishedWithoutIt(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]status.Conclusion{"runs": status.Success, "is refused": status.Failure} {

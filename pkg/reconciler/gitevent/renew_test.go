@@ -16,15 +16,15 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies while a run goes on: the token in
-// its secret never expires. Two lives of a token have every call that a longer run makes.
+// Whatever call fails, is lost, or is the last before the process dies while a run goes on: the
+// token in its secret never expires. Two lives of a token have every call that a longer run makes.
 func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
 	t.Parallel()
 	const lives = 2
@@ -53,7 +53,8 @@ func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
 	}
 }
 
-// An outage of the Git service that leaves some of the spare half of a token's life does not cost the run its token.
+// An outage of the Git service that leaves some of the spare half of a token's life does not cost
+// the run its token.
 func TestATokenOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -75,8 +76,8 @@ func TestATokenOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-// lives follows the event for so many token lives, reconciling it when a real queue would, and requires that the secret
-// of a run that exists holds a token that works, at every moment.
+// lives follows the event for so many token lives, reconciling it when a real queue would, and
+// requires that the secret of a run that exists holds a token that works, at every moment.
 func (w *world) lives(n int) {
 	w.t.Helper()
 	tick := w.git.life() / 60
@@ -152,7 +153,8 @@ func running(t *testing.T) *world {
 
 func (w *world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
-// A renewal costs the token, a read and a patch of the secret, and the status write that remembers it; nobody is told.
+// A renewal costs the token, a read and a patch of the secret, and the status write that remembers
+// it; nobody is told.
 func TestARenewalIsQuiet(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -227,7 +229,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// I-10: a renewal that never works is a wait of its own. It changes no report, and the event settles when the run ends.
+// I-10: a renewal that never works is a wait of its own. It changes no report, and the event
+// settles when the run ends.
 func TestNothingWaitsForARenewal(t *testing.T) {
 	t.Parallel()
 	for call, class := range map[string]fault.Class{"patch secrets": fault.Operator, "mint token": fault.Transient} {
@@ -262,7 +265,7 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
-	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, retry.MinWait}) {
+	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, backoff.MinWait}) {
 		t.Errorf("error %v, woken after %v: want an error, the look at a run that is too new for the cache, half of the token's life, and the first attempt after a failure", err, w.wakes)
 	}
 	if w.git.checks["1"].State != status.InProgress {
@@ -270,7 +273,8 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	}
 }
 
-// A report that hangs until its deadline leaves a renewal its time, and what follows that some more.
+// A report that hangs until its deadline leaves a renewal its time, and what follows that some
+// more.
 func TestAReportThatHangsLeavesARenewalItsTime(t *testing.T) {
 	t.Parallel()
 	w := running(t)

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 // second adds a second command of the pull request, given so much later, and returns its name.
@@ -44,8 +44,8 @@ func (w *world) second(after time.Duration, change func(*v1alpha1.GitEvent)) str
 	return name
 }
 
-// Two commands of one pull request share one comment, whichever is processed first and whichever process begins while another one is
-// writing. The newer one is on top.
+// Two commands of one pull request share one comment, whichever is processed first and whichever
+// process begins while another one is writing. The newer one is on top.
 func TestTwoCommandsShareOneComment(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"the second one is newer": time.Second, "it is older": -time.Second} {
@@ -88,7 +88,7 @@ func TestAnEventThatNeverEndsItsReply(t *testing.T) {
 		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
 	})
 	_, err := w.reconcile()
-	if _, known := retry.KnownWait(err); !known || w.over() || len(w.git.replies.comments) != 0 || w.event().Status.Reply.Begun != nil {
+	if _, known := backoff.KnownWait(err); !known || w.over() || len(w.git.replies.comments) != 0 || w.event().Status.Reply.Begun != nil {
 		t.Fatalf("%v, %+v, %q", err, w.event().Status.Reply, w.git.replies.comments)
 	}
 	w.pass(2*time.Hour + time.Second)
@@ -99,8 +99,8 @@ func TestAnEventThatNeverEndsItsReply(t *testing.T) {
 	}
 }
 
-// What was sent and not answered may still take effect, also if the status that says so cannot be written: nothing is sent before that
-// is over.
+// What was sent and not answered may still take effect, also if the status that says so cannot be
+// written: nothing is sent before that is over.
 func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
@@ -132,7 +132,8 @@ func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	}
 }
 
-// Anybody may make a conversation larger than what is read of it. It is read once for each command, and ends nothing but the reply.
+// Anybody may make a conversation larger than what is read of it. It is read once for each command,
+// and ends nothing but the reply.
 func TestAConversationThatIsTooLargeIsReadOnce(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test", pullFile("hello"))
@@ -149,7 +150,8 @@ func TestAConversationThatIsTooLargeIsReadOnce(t *testing.T) {
 	}
 }
 
-// Anybody may write /cancel on their own pull request, as often as they like. What is not in the comment any more waits for nobody.
+// Anybody may write /cancel on their own pull request, as often as they like. What is not in the
+// comment any more waits for nobody.
 func TestOfManyCommandsTheOldOnesAreNotWritten(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))

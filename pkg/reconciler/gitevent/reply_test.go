@@ -16,9 +16,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -179,7 +179,8 @@ func (w *world) payloads() (names []string) {
 
 func (w *world) by(sender string) { w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Sender = sender }) }
 
-// Whatever call of a command's event fails, is lost, or is the last before the process dies: one run, and one comment.
+// Whatever call of a command's event fails, is lost, or is the last before the process dies: one
+// run, and one comment.
 func TestEveryCallOfAReplyMayFail(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *world {
@@ -199,7 +200,8 @@ func (g *fakeGit) looks(w *world) {
 	g.asked = func(status.Check) error { w.end(corev1.ConditionTrue); return nil }
 }
 
-// What somebody would have to mend is told once and given up; the run goes on and its check is true.
+// What somebody would have to mend is told once and given up; the run goes on and its check is
+// true.
 func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test", pullFile("hello"))
@@ -221,7 +223,8 @@ func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
 	}
 }
 
-// What may mend itself is tried again for an hour, and ends nothing else meanwhile: also if it fails for another reason each time.
+// What may mend itself is tried again for an hour, and ends nothing else meanwhile: also if it
+// fails for another reason each time.
 func TestAReplyThatFailsForLongIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, reasons := range map[string]int{"one reason": 1, "several": 2} {
@@ -254,7 +257,8 @@ func failsForLong(t *testing.T, reasons int) {
 	}
 }
 
-// Another process may have sent a comment that is not there yet: nothing is written before it is there or lost.
+// Another process may have sent a comment that is not there yet: nothing is written before it is
+// there or lost.
 func TestWhoeverTakesOverWaits(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
@@ -265,7 +269,7 @@ func TestWhoeverTakesOverWaits(t *testing.T) {
 	w.hook = nil
 	for range 5 {
 		_, err := w.reconcile()
-		if wait, known := retry.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
+		if wait, known := backoff.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
 			t.Fatalf("it comes back after %s (%v) having written %q", wait, err, w.git.replies.comments)
 		}
 		w.pass(8 * time.Second)

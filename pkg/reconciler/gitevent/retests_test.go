@@ -21,15 +21,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 )
 
 // earlier is the other event, which comes before "push-1" in the order of names.
 const earlier = "comment-0"
 
-// A stage has several processes of which only one goes on at a time: before each call to the API server it is drawn by lot which.
+// A stage has several processes of which only one goes on at a time: before each call to the API
+// server it is drawn by lot which.
 type stage struct {
 	*world
 	*rand.Rand
@@ -41,7 +42,8 @@ type stage struct {
 	late *v1alpha1.GitEvent
 }
 
-// plays plans each of some events in a process of its own until all are planned. It returns false if that takes too long.
+// plays plans each of some events in a process of its own until all are planned. It returns false
+// if that takes too long.
 func (s *stage) plays(events ...string) bool {
 	s.at, s.over = make(chan int), make([]bool, len(events))
 	for range events {
@@ -107,13 +109,13 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
-	r := New(cluster.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+	r := New(clients.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, cluster.Options{
+	}, clients.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("actor-", i),
-		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings, r.Wake = w.store(), func(string, time.Duration) {}
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
@@ -123,8 +125,8 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	}
 }
 
-// retested is a pull request whose one pipeline has failed, and two events that ask for what has failed, "push-1" and earlier: a comment
-// each, or a press of a re-run button.
+// retested is a pull request whose one pipeline has failed, and two events that ask for what has
+// failed, "push-1" and earlier: a comment each, or a press of a re-run button.
 func retested(t *testing.T, comment string, presses ...bool) *world {
 	t.Helper()
 	w := commented(t, comment, annotated("hello", "on-event: pull_request", "on-target-branch: main"))
@@ -157,8 +159,9 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 	return w
 }
 
-// Two events that ask for what has failed are planned at the same moment, by processes whose calls come in any order: the pipeline that has
-// failed runs once. One may be recorded while the other one is about to be planned, and come before it nevertheless.
+// Two events that ask for what has failed are planned at the same moment, by processes whose calls
+// come in any order: the pipeline that has failed runs once. One may be recorded while the other
+// one is about to be planned, and come before it nevertheless.
 func TestTwoAskForWhatHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, presses := range map[string][]bool{"two comments": {false, false}, "two presses": {true, true}, "a comment and a press": {false, true}} {

@@ -10,12 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
-	"github.com/plumbline-ci/plumbline/pkg/turns"
 )
 
-// S28: an event whose tokens cannot be revoked yet because others have all turns at its Git service is not settled without that,
-// however long they have them.
+// S28: an event whose tokens cannot be revoked yet because others have all turns at its Git service
+// is not settled without that, however long they have them.
 func TestARevocationWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -25,7 +25,7 @@ func TestARevocationWaitsForItsTurn(t *testing.T) {
 	w.hook = nil
 	var others []func()
 	for {
-		release, err := w.process().turns.Visit(turns.Visit{Event: "other", Namespace: "other", Host: "git.example"})
+		release, err := w.process().turns.Visit(fairqueue.Visit{Event: "other", Namespace: "other", Host: "git.example"})
 		if err != nil {
 			break
 		}

@@ -10,23 +10,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
-	"github.com/plumbline-ci/plumbline/pkg/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// S5: a plan of which the open events of its Repository leave no room is not stored; the event waits, says for what, and plans no
-// more until there is room. Then it runs.
+// S5: a plan of which the open events of its Repository leave no room is not stored; the event
+// waits, says for what, and plans no more until there is room. Then it runs.
 func TestAPlanWithoutRoomWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noisy(helloFile("hello")))
 	other := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-2"}, Spec: w.event().Spec}
-	repository := budget.Use{Bytes: 1 << 40, Plan: 1 << 40}
+	repository := quota.Use{Bytes: 1 << 40, Plan: 1 << 40}
 	repository.Repository.Namespace, repository.Repository.Name = other.Spec.Repository.Namespace, other.Spec.Repository.Name
 	other.Annotations = repository.Annotations()
 	w.must(w.own.Tracker().Add(other))
 	_, err := w.reconcile()
 	wait := w.event().Status.Waits
-	if err == nil || len(wait) != 1 || wait[0].Reason != budget.ReasonRepository || len(w.runs()) != 0 || w.count("create eventpayloads") != 0 {
+	if err == nil || len(wait) != 1 || wait[0].Reason != quota.ReasonRepository || len(w.runs()) != 0 || w.count("create eventpayloads") != 0 {
 		t.Fatalf("error %v, waits %+v, %d runs: want that it waits for room", err, wait, len(w.runs()))
 	}
 	written := w.count("update gitevents/status")
@@ -51,8 +51,8 @@ func TestAPlanWithoutRoomWaits(t *testing.T) {
 	}
 }
 
-// B15: what a Git service sends, as slowly as it likes, is of the memory that all events share: an event whose answers find no room
-// waits for others to end, and gives all of it back.
+// B15: what a Git service sends, as slowly as it likes, is of the memory that all events share: an
+// event whose answers find no room waits for others to end, and gives all of it back.
 func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

@@ -16,12 +16,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Timelines that could leave a check open for ever: docs/reliability.md, "Checks that stay open", has the list. In each of them
-// every reconcile is another process's, as when each one is killed after it.
+// Timelines that could leave a check open for ever: docs/reliability.md, "Checks that stay open",
+// has the list. In each of them every reconcile is another process's, as when each one is killed
+// after it.
 
 var errDown = fault.Transientf("Unavailable", "the Git service is down")
 
-// opened is a world with a run that goes on and a check that shows it. Then the Git service goes down.
+// opened is a world with a run that goes on and a check that shows it. Then the Git service goes
+// down.
 func opened(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, helloFile("hello"))
@@ -104,7 +106,8 @@ func TestE3ADeletedRunIsCancelledWhateverIsDown(t *testing.T) {
 	}
 }
 
-// E4, with the Git service down while the Repository goes: a GitHub App's credentials work without it.
+// E4, with the Git service down while the Repository goes: a GitHub App's credentials work without
+// it.
 func TestE4TheEndIsReportedAfterAnOutageWithoutTheRepository(t *testing.T) {
 	t.Parallel()
 	w := opened(t)
@@ -164,8 +167,8 @@ func TestCredentialsThatComeBackReport(t *testing.T) {
 	}
 }
 
-// The answer to the check's create was lost, and the process with it; then the run is superseded before it is created. The check that
-// nobody has heard of is found and closed.
+// The answer to the check's create was lost, and the process with it; then the run is superseded
+// before it is created. The check that nobody has heard of is found and closed.
 func TestACheckWhoseAnswerWasLostIsClosedWithItsEvent(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]outcome{"killed": {kill: true, apply: true}, "answered 502": {err: errDown, apply: true}} {
@@ -198,8 +201,9 @@ func TestACheckWhoseAnswerWasLostIsClosedWithItsEvent(t *testing.T) {
 	}
 }
 
-// What is left when a record is deleted by hand, and with it everything that was known of the run: nothing in this package brings
-// it back, and no reconcile does harm. The sweep closes the check of a run that is there (pkg/lost).
+// What is left when a record is deleted by hand, and with it everything that was known of the run:
+// nothing in this package brings it back, and no reconcile does harm. The sweep closes the check of
+// a run that is there (pkg/reconciler/sweep/orphans).
 func TestADeletedEventIsForgotten(t *testing.T) {
 	t.Parallel()
 	w := opened(t)

@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// runLister lists the world's PipelineRuns without their specs, two at a time whatever it is asked for.
+// runLister lists the world's PipelineRuns without their specs, two at a time whatever it is asked
+// for.
 type runLister struct {
 	metadata.ResourceInterface
 	w *world

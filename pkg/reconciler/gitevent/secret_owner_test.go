@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its secret, beside the Repository. It
-// takes one call, right after the report of the start.
+// Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its
+// secret, beside the Repository. It takes one call, right after the report of the start.
 func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 	t.Parallel()
 	free := newWorld(t, helloFile("hello"))
@@ -93,8 +93,8 @@ func (w *world) wantOwners(want ...types.UID) {
 	}
 }
 
-// A secret that goes between the create of its run and the patch that makes the run an owner, because somebody deletes it or its Repository,
-// is made again at once.
+// A secret that goes between the create of its run and the patch that makes the run an owner,
+// because somebody deletes it or its Repository, is made again at once.
 func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -111,7 +111,8 @@ func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A Repository that is deleted and made again while its run goes on owns the secret from the next renewal on, beside the run.
+// A Repository that is deleted and made again while its run goes on owns the secret from the next
+// renewal on, beside the run.
 func TestARenewedSecretIsOwnedByTheRepositoryAsItIs(t *testing.T) {
 	t.Parallel()
 	w := running(t)

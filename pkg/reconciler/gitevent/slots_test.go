@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -38,8 +38,9 @@ func planned(t *testing.T) (*world, pacv1alpha1.Slot) {
 	return w, pacv1alpha1.Slot{Run: w.event().Status.Runs[0].Name, Event: "push-1"}
 }
 
-// A run without a slot is not created, and shown as queued with its place and who has the slots. However often it is looked at, that is
-// written once. With a slot it runs, although a newer commit is there: it has not waited for anything else.
+// A run without a slot is not created, and shown as queued with its place and who has the slots.
+// However often it is looked at, that is written once. With a slot it runs, although a newer commit
+// is there: it has not waited for anything else.
 func TestARunWaitsForItsSlot(t *testing.T) {
 	t.Parallel()
 	w, slot := planned(t)
@@ -48,7 +49,7 @@ func TestARunWaitsForItsSlot(t *testing.T) {
 	w.slots(pacv1alpha1.Slot{Run: "a-third-run", Event: "push-2"})
 	for range 5 {
 		_, err := w.reconcile()
-		if after, known := retry.KnownWait(err); !known || after > 5*time.Minute {
+		if after, known := backoff.KnownWait(err); !known || after > 5*time.Minute {
 			t.Errorf("it comes back after %v: %v", after, err)
 		}
 		w.pass(time.Hour)
@@ -65,7 +66,8 @@ func TestARunWaitsForItsSlot(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What the API server refuses as its author wrote it is told before it waits; nothing else that the dry run meets is, and it is asked once.
+// What the API server refuses as its author wrote it is told before it waits; nothing else that the
+// dry run meets is, and it is asked once.
 func TestWhatIsRefusedNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

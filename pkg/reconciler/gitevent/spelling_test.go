@@ -26,7 +26,8 @@ var spellings = map[string]string{
 	"with all of that and a user name": "HTTPS://me@GIT.example:443/acme/App.git/",
 }
 
-// tokenWorld is a world whose Git service is reached with a token that the Repository names, like a GitLab.
+// tokenWorld is a world whose Git service is reached with a token that the Repository names, like a
+// GitLab.
 func tokenWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, helloFile("hello"))

@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/reconciler"
 
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// A status write whose answer was lost has landed, and while patches are denied the event is never forgotten. A write that
-// fails once much later is an outage of its own: it is tried again at once, not after as long as the first is ago.
+// A status write whose answer was lost has landed, and while patches are denied the event is never
+// forgotten. A write that fails once much later is an outage of its own: it is tried again at once,
+// not after as long as the first is ago.
 func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -61,8 +62,9 @@ func TestAWriteThatLandedIsNoOutageThatGoesOn(t *testing.T) {
 	}
 }
 
-// D1 and a single read that fails: patches are denied for the whole life of a run, and when it ends the API server does not
-// answer once. That is an outage of its own, and the verdict does not wait as long as the patches have failed.
+// D1 and a single read that fails: patches are denied for the whole life of a run, and when it ends
+// the API server does not answer once. That is an outage of its own, and the verdict does not wait
+// as long as the patches have failed.
 func TestAReadThatFailsOnceDelaysNoVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -77,7 +79,7 @@ func TestAReadThatFailsOnceDelaysNoVerdict(t *testing.T) {
 	w.process().desk.Known.Clear() // for want of room, or after a conflict
 	w.hook = always("get gitevents", apierrors.NewServiceUnavailable("once"))
 	_, err := w.reconcile()
-	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
+	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
 		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
 	}
 }
@@ -96,7 +98,7 @@ func TestADeleteThatFailsOnceDelaysNoEnd(t *testing.T) {
 	w.end(corev1.ConditionTrue)
 	w.hook = always("patch secrets", apierrors.NewServiceUnavailable("once"))
 	_, err := w.reconcile()
-	if err == nil || len(w.wakes) != 1 || w.wakes[0] > retry.MinWait {
+	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
 		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
 	}
 }

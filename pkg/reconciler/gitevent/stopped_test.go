@@ -17,13 +17,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// successor is another process on the same cluster, with clients of its own: it can work while a call of the first one is answered.
+// successor is another process on the same cluster, with clients of its own: it can work while a
+// call of the first one is answered.
 func (w *world) successor() (reconcile func()) { return w.successorOf("push-1") }
 
 // successorOf is one that works on an event.
@@ -34,13 +35,13 @@ func (w *world) successorOf(event string) (reconcile func()) {
 	own.PrependReactor("*", "*", w.version(w.own.Tracker()))
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	c := newCaches()
-	r := New(cluster.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+	r := New(clients.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
 		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, cluster.Options{
+	}, clients.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: "successor",
-		Budget: w.used(c), Remote: remote.New(remote.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	})
 	r.Settings, r.Wake = w.store(), func(string, time.Duration) {}
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
@@ -57,8 +58,8 @@ type stop struct {
 	reconciles      int           // so many of them; the run ends after the first
 }
 
-// stopped has a process begin the event, stops it, and lets it go on for some reconciles. Then the other one ends the event. It tells
-// whether the process came to where it was to be stopped.
+// stopped has a process begin the event, stops it, and lets it go on for some reconciles. Then the
+// other one ends the event. It reports whether the process came to where it was to be stopped.
 func (w *world) stopped(at stop) (came bool) {
 	first, successor := w.quietly(w.process), w.successor()
 	calls, armed := 0, false
@@ -108,9 +109,10 @@ func (w *world) stopped(at stop) (came bool) {
 	return came
 }
 
-// H6, H3: a process is stopped before any of its calls, for a minute, or for seconds after it has released its lease, and another
-// one works meanwhile: it begins with the run, or ends the event. Whatever the first one does when it goes on, there is one run, its
-// newest check says how it ended, and its secret is there until then.
+// H6, H3: a process is stopped before any of its calls, for a minute, or for seconds after it has
+// released its lease, and another one works meanwhile: it begins with the run, or ends the event.
+// Whatever the first one does when it goes on, there is one run, its newest check says how it
+// ended, and its secret is there until then.
 func TestAProcessThatIsStoppedAnywhereBreaksNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]stop{

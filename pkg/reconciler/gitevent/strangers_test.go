@@ -12,13 +12,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/status"
-	"github.com/plumbline-ci/plumbline/pkg/strangers"
 )
 
 const laterSHA = "9999999999999999999999999999999999999999"
 
-// pushed is a world in which a stranger has pushed to a pull request, which shows that it waits, and has just pushed again.
+// pushed is a world in which a stranger has pushed to a pull request, which shows that it waits,
+// and has just pushed again.
 func pushed(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -45,7 +46,8 @@ func (w *world) named(name string) *v1alpha1.GitEvent {
 	return nil
 }
 
-// S7: a second report for a pull request waits for its minute, which costs neither a status write nor a call, and then it is made.
+// S7: a second report for a pull request waits for its minute, which costs neither a status write
+// nor a call, and then it is made.
 func TestALaterPushOfAStrangerIsReportedAMinuteLater(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -53,29 +55,30 @@ func TestALaterPushOfAStrangerIsReportedAMinuteLater(t *testing.T) {
 	if err == nil || len(w.git.checks) != 1 || w.named("push-2").Settled() {
 		t.Fatalf("error %v, %d checks: want it to wait", err, len(w.git.checks))
 	}
-	if len(w.wakes) != 1 || w.wakes[0] != strangers.PullApart {
-		t.Errorf("woken after %v, want %v", w.wakes, strangers.PullApart)
+	if len(w.wakes) != 1 || w.wakes[0] != report.PullApart {
+		t.Errorf("woken after %v, want %v", w.wakes, report.PullApart)
 	}
 	w.calls, w.git.writes = nil, nil
-	w.pass(strangers.PullApart / 2)
+	w.pass(report.PullApart / 2)
 	_, _ = w.reconcileEvent("push-2")
 	if got := strings.Join(w.calls, " "); got != "" || len(w.git.writes) != 0 {
 		t.Errorf("a look before its time costs %q and %d writes", got, len(w.git.writes))
 	}
-	w.pass(strangers.PullApart / 2)
+	w.pass(report.PullApart / 2)
 	_, _ = w.reconcileEvent("push-2")
 	if e := w.named("push-2"); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionPending || len(w.git.checks) != 2 || w.git.checks["2"].State != status.Queued {
 		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
 	}
 }
 
-// What the Git service says to be no head any more is not reported, and its delivery may be sent again.
+// What the Git service says to be no head any more is not reported, and its delivery may be sent
+// again.
 func TestAPushThatIsNotTheHeadAnyMoreIsNotReported(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
 	_, _ = w.reconcileEvent("push-2")
 	w.git.newer = strings.Repeat("8", 40)
-	w.pass(strangers.PullApart)
+	w.pass(report.PullApart)
 	_, _ = w.reconcileEvent("push-2")
 	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
 		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
@@ -88,7 +91,7 @@ func TestAHeadThatCannotBeReadDropsNoReport(t *testing.T) {
 	w := pushed(t)
 	_, _ = w.reconcileEvent("push-2")
 	w.git.newerErr = errHidden
-	w.pass(strangers.PullApart)
+	w.pass(report.PullApart)
 	_, err := w.reconcileEvent("push-2")
 	if err == nil || w.named("push-2").Settled() {
 		t.Fatalf("error %v, settled without an answer", err)
@@ -103,8 +106,8 @@ func TestAHeadThatCannotBeReadDropsNoReport(t *testing.T) {
 	}
 }
 
-// A process that is killed while it reports goes on with that: the report may be there. One that knows nothing makes a report
-// once more, and drops none.
+// A process that is killed while it reports goes on with that: the report may be there. One that
+// knows nothing makes a report once more, and drops none.
 func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -123,7 +126,8 @@ func TestAReportThatWasBegunIsNotHeld(t *testing.T) {
 	}
 }
 
-// What a newer push has replaced does not wait for its minute: it would take the Repository's budget of open events from others.
+// What a newer push has replaced does not wait for its minute: it would take the Repository's
+// budget of open events from others.
 func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -141,14 +145,15 @@ func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
 	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
 		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
 	}
-	w.pass(strangers.PullApart)
+	w.pass(report.PullApart)
 	_, _ = w.reconcileEvent("push-3")
 	if e := w.named("push-3"); !e.Settled() || len(w.git.checks) != 2 {
 		t.Errorf("status %+v, checks %v: want the newest push reported", e.Status, w.git.checks)
 	}
 }
 
-// A commit that somebody who may has started meanwhile does not show afterwards that it waits for approval.
+// A commit that somebody who may has started meanwhile does not show afterwards that it waits for
+// approval.
 func TestACommitThatRunsIsNotReportedAsWaiting(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -173,8 +178,8 @@ func TestACommitThatRunsIsNotReportedAsWaiting(t *testing.T) {
 	}
 }
 
-// A commit that another event has started while this one's report was late does not stay waiting for approval: the report itself is taken
-// back, and the event says who has started it.
+// A commit that another event has started while this one's report was late does not stay waiting
+// for approval: the report itself is taken back, and the event says who has started it.
 func TestALateReportThatACommitWaitsIsEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,10 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/statuslimit"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 // typical gives the event what those of a real service have.
@@ -35,8 +34,9 @@ func blobOf(name string) v1alpha1.BlobReference {
 	return v1alpha1.BlobReference{Name: name + "-a1b2c3", Digest: blob.Digest([]byte(name)), Chunks: 1, Size: 8192}
 }
 
-// What is kept of a settled event is bounded whatever its texts are: etcd holds settled-cap of them. The figures are in
-// docs/operations.md; what the API server notes of who wrote which field comes on top (test/e2e).
+// What is kept of a settled event is bounded whatever its texts are: etcd holds settled-cap of
+// them. The figures are in docs/operations.md; what the API server notes of who wrote which field
+// comes on top (test/e2e).
 func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("what was said <because> of it. ", 1000)
@@ -75,7 +75,7 @@ func TestWhatIsKeptOfASettledEventIsSmall(t *testing.T) {
 			if c.change != nil {
 				c.change(settled)
 				settled.Status.Phase = ""
-				statuslimit.Fit(&settled.Status) // as it was recorded
+				v1alpha1.Fit(&settled.Status) // as it was recorded
 				attempt.Shrink(settled, w.clock.Now(), true)
 			}
 			stub, err := json.Marshal(settled)

@@ -38,7 +38,8 @@ func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	}
 }
 
-// A replica that has not heard of a push yet names the commit that the push replaced: that one does not supersede it.
+// A replica that has not heard of a push yet names the commit that the push replaced: that one does
+// not supersede it.
 func TestWhatAPushReplacedDoesNotSupersedeIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -54,7 +55,8 @@ func TestWhatAPushReplacedDoesNotSupersedeIt(t *testing.T) {
 	}
 }
 
-// Nor does any other commit, as long as a replica may not have heard of the event's: two pushes back, or what a comment was planned after.
+// Nor does any other commit, as long as a replica may not have heard of the event's: two pushes
+// back, or what a comment was planned after.
 func TestWhatAReplicaHadBeforeSupersedesNothing(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]string{"plan": "get secrets", "create": "create pipelineruns"} {
@@ -81,7 +83,8 @@ func TestWhatAReplicaHadBeforeSupersedesNothing(t *testing.T) {
 	}
 }
 
-// A usual event asks nobody; one that waited and is current runs; one of which that is not known waits on.
+// A usual event asks nobody; one that waited and is current runs; one of which that is not known
+// waits on.
 func TestNotSuperseded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -113,8 +116,8 @@ func TestNotSuperseded(t *testing.T) {
 	}
 }
 
-// What is superseded while one of its runs waits to be created: that run's check is cancelled and says so, its secret
-// goes, and the run that exists goes on to its own end.
+// What is superseded while one of its runs waits to be created: that run's check is cancelled and
+// says so, its secret goes, and the run that exists goes on to its own end.
 func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("first"), helloFile("second"))
@@ -148,7 +151,8 @@ func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	}
 }
 
-// A create that landed although its answer was lost is not taken for one that can be given up: the run exists.
+// A create that landed although its answer was lost is not taken for one that can be given up: the
+// run exists.
 func TestSupersededAfterItsCreateLanded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
@@ -188,8 +192,8 @@ func TestSupersededAndTheRunCannotBeLookedFor(t *testing.T) {
 	}
 }
 
-// What is superseded while a part of it waits keeps what runs; what is not decided, or selected and not created yet, is
-// given up.
+// What is superseded while a part of it waits keeps what runs; what is not decided, or selected and
+// not created yet, is given up.
 func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -208,8 +212,8 @@ func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	}
 }
 
-// A comment is about the head of the moment at which it is planned: before that nothing can supersede it, and after that
-// another head does.
+// A comment is about the head of the moment at which it is planned: before that nothing can
+// supersede it, and after that another head does.
 func TestAWaitingCommentIsSuperseded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// Ten pushes, to a branch or to a pull request, are recorded in any order and worked on in any order, by processes that are killed after
-// each step, too: the newest run goes on, and every other one was told to end or never created.
+// Ten pushes, to a branch or to a pull request, are recorded in any order and worked on in any
+// order, by processes that are killed after each step, too: the newest run goes on, and every other
+// one was told to end or never created.
 func TestTenPushesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {

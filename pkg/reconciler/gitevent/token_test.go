@@ -31,8 +31,8 @@ func (w *world) minted() []string {
 	return values
 }
 
-// S28: each run has a token of its own, renewals included, and when the event settles all of them are revoked. The status
-// tells none of them.
+// S28: each run has a token of its own, renewals included, and when the event settles all of them
+// are revoked. The status tells none of them.
 func TestEachRunHasATokenOfItsOwnThatEndsWithTheEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("one"), helloFile("two"))
@@ -62,7 +62,8 @@ func TestEachRunHasATokenOfItsOwnThatEndsWithTheEvent(t *testing.T) {
 	}
 }
 
-// Whatever call fails or is the last before the process dies: what was minted and written into a secret is revoked.
+// Whatever call fails or is the last before the process dies: what was minted and written into a
+// secret is revoked.
 func TestWhatASecretHeldIsRevokedWhateverFails(t *testing.T) {
 	t.Parallel()
 	free := newWorld(t, helloFile("hello"))
@@ -104,7 +105,8 @@ func (w *world) watchSecrets(held map[string]bool) {
 	}
 }
 
-// A Git service that cannot revoke keeps the event open for minutes, not for longer; the secret goes all the same.
+// A Git service that cannot revoke keeps the event open for minutes, not for longer; the secret
+// goes all the same.
 func TestAFailedRevocationDoesNotKeepTheEventOpen(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -141,7 +143,8 @@ func TestAFailedRevocationDoesNotKeepTheEventOpen(t *testing.T) {
 	}
 }
 
-// Upgrade: the version before shared its token among runs and itself. It is not revoked, and a renewal brings the run its own.
+// Upgrade: the version before shared its token among runs and itself. It is not revoked, and a
+// renewal brings the run its own.
 func TestATokenOfTheVersionBeforeIsNotRevoked(t *testing.T) {
 	t.Parallel()
 	for _, renewed := range []bool{false, true} {
@@ -164,7 +167,8 @@ func TestATokenOfTheVersionBeforeIsNotRevoked(t *testing.T) {
 	}
 }
 
-// A cluster that takes no PipelineRun, or no Secret, for a while does not cost a token at each attempt.
+// A cluster that takes no PipelineRun, or no Secret, for a while does not cost a token at each
+// attempt.
 func TestRetriesDoNotMintAgain(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"create pipelineruns", "create secrets"} {
@@ -188,7 +192,8 @@ func TestRetriesDoNotMintAgain(t *testing.T) {
 	}
 }
 
-// What a Repository asks for is granted as far as the administrator allows, to its own code. The check says what is not.
+// What a Repository asks for is granted as far as the administrator allows, to its own code. The
+// check says what is not.
 func TestARunsPermissions(t *testing.T) {
 	t.Parallel()
 	asked := map[string]pacv1alpha1.PermissionLevel{"pull_requests": "write", "checks": "write"}
@@ -271,7 +276,8 @@ func TestTheGlobalTokenReachesNoTenant(t *testing.T) {
 	}
 }
 
-// Upgrade: a run that was planned with a secret waits for an operator; one that goes on keeps the secret that it has.
+// Upgrade: a run that was planned with a secret waits for an operator; one that goes on keeps the
+// secret that it has.
 func TestARunOfTheVersionBeforeGetsNoGlobalTokenEither(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))

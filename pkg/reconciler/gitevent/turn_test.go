@@ -14,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -28,8 +28,8 @@ func many(runs int) []git.File {
 	return files
 }
 
-// An event with more runs than one reconcile has time for goes on where it was: what was done is recorded before the
-// deadline, so that nothing is done twice.
+// An event with more runs than one reconcile has time for goes on where it was: what was done is
+// recorded before the deadline, so that nothing is done twice.
 func TestManyRunsTakeTurns(t *testing.T) {
 	t.Parallel()
 	const runs = 60
@@ -132,8 +132,8 @@ func TestASlowRefusalOfAPatchLeavesTheOthersTheirTurn(t *testing.T) {
 	t.Error("b was never patched")
 }
 
-// Issue 3: 200 PipelineRuns with path filters need one list of changed files, one read of .tekton, and one of the file
-// that all of them refer to.
+// Issue 3: 200 PipelineRuns with path filters need one list of changed files, one read of .tekton,
+// and one of the file that all of them refer to.
 func TestManyPathFiltersCostOneList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, many(200)...)

@@ -13,12 +13,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A refusal that a step turns into neither an answer nor an end is a defect that shows: the event waits, says so, and goes
-// on when the cause is gone. It must not become silent for ever. Not parallel: the meter provider is the process's.
+// A refusal that a step turns into neither an answer nor an end is a defect that shows: the event
+// waits, says so, and goes on when the cause is gone. It must not become silent for ever. Not
+// parallel: the meter provider is the process's.
 func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
@@ -40,7 +41,7 @@ func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 			c.refuse(w.git)
 			for range 2 {
 				_, err := w.reconcile()
-				if after, known := retry.KnownWait(err); !known || after != fault.OperatorRetry {
+				if after, known := backoff.KnownWait(err); !known || after != fault.OperatorRetry {
 					t.Errorf("error %v, want a timer of %v", err, fault.OperatorRetry)
 				}
 				wait := w.event().Status.Waits

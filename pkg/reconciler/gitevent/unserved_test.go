@@ -63,8 +63,8 @@ func TestNamespaceTerminatingBetweenTwoRuns(t *testing.T) {
 	}
 }
 
-// C6, K18: a namespace that does not exist is waited for, in the words of the API server and with what to do; unless the
-// Repository is gone with it: then the event is refused.
+// C6, K18: a namespace that does not exist is waited for, in the words of the API server and with
+// what to do; unless the Repository is gone with it: then the event is refused.
 func TestNamespaceMissing(t *testing.T) {
 	t.Parallel()
 	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound, Message: `namespaces "team" not found`,
@@ -100,8 +100,8 @@ func TestNamespaceMissing(t *testing.T) {
 	})
 }
 
-// C6, K19: while a kind is not served, a 404 says nothing of the object: no run counts as deleted, no Repository as gone,
-// no global settings as absent, and no patch as needless.
+// C6, K19: while a kind is not served, a 404 says nothing of the object: no run counts as deleted,
+// no Repository as gone, no global settings as absent, and no patch as needless.
 func TestAKindThatIsNotServedIsNotGone(t *testing.T) {
 	t.Parallel()
 	unserved := apierrors.NewGenericServerResponse(404, "get", pipelinev1.Resource("pipelineruns"), "", "404 page not found", 0, true)

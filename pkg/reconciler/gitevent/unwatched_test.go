@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 // wakes are the events that are enqueued.
@@ -40,8 +40,8 @@ func (w *world) change(change func(*pipelinev1.PipelineRun)) {
 	})
 }
 
-// Somebody gives a run that goes on the label of one that is done and reported: it leaves the watch. It was not deleted,
-// and it is looked at again until it is over.
+// Somebody gives a run that goes on the label of one that is done and reported: it leaves the
+// watch. It was not deleted, and it is looked at again until it is over.
 func TestALabelSetByHandHidesNoRun(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -64,7 +64,8 @@ func TestALabelSetByHandHidesNoRun(t *testing.T) {
 	w.wantSuccess()
 }
 
-// Somebody takes the event's name from a run, or writes another one: the watch wakes another event when it ends, or none.
+// Somebody takes the event's name from a run, or writes another one: the watch wakes another event
+// when it ends, or none.
 func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "push-2"} {
@@ -72,7 +73,7 @@ func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 		before := w.runs()[0]
 		w.change(func(run *pipelinev1.PipelineRun) { run.Labels[plumbline.EventLabel] = name })
 		after, woken := w.runs()[0], wakes{}
-		w.process().RunWatch().OnRun(woken).OnUpdate(cluster.TrimRun(&before), cluster.TrimRun(&after))
+		w.process().RunWatch().OnRun(woken).OnUpdate(pipelineruns.TrimRun(&before), pipelineruns.TrimRun(&after))
 		if !woken["push-1"] {
 			t.Errorf("named %q: the change wakes nobody", name)
 		}
@@ -95,8 +96,8 @@ func TestAWatchedRunIsNotLookedAt(t *testing.T) {
 	}
 }
 
-// The cache keeps few tasks of a run, and those only of one that has ended; the report has all of them, and the run is read only
-// for those that the cache does not have.
+// The cache keeps few tasks of a run, and those only of one that has ended; the report has all of
+// them, and the run is read only for those that the cache does not have.
 func TestTheReportNamesTasksThatTheCacheDoesNotKeep(t *testing.T) {
 	t.Parallel()
 	for skipped, reads := range map[int]bool{2: false, 50: true} {
@@ -119,7 +120,8 @@ func TestTheReportNamesTasksThatTheCacheDoesNotKeep(t *testing.T) {
 	}
 }
 
-// A run that ended and is pruned before it is read has ended as the cache says, and was not deleted while it ran.
+// A run that ended and is pruned before it is read has ended as the cache says, and was not deleted
+// while it ran.
 func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -130,7 +132,8 @@ func TestARunThatIsPrunedAsSoonAsItEndsKeepsItsResult(t *testing.T) {
 	w.wantSuccess()
 }
 
-// A verdict does not wait for ever for TaskRuns that cannot be listed, but for those that can be a moment later.
+// A verdict does not wait for ever for TaskRuns that cannot be listed, but for those that can be a
+// moment later.
 func TestAVerdictGoesOutWithoutItsTable(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]time.Duration{"for ever": 10 * time.Minute, "for a moment": time.Minute} {
@@ -171,7 +174,7 @@ func TestARunThatIsPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
 			last := w.runs()[0]
 			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), last.Namespace, last.Name))
 			r := w.quietly(w.reconciler)
-			r.RunWatch().OnRun(wakes{}).OnDelete(cluster.TrimRun(&last))
+			r.RunWatch().OnRun(wakes{}).OnDelete(pipelineruns.TrimRun(&last))
 			_ = r.Reconcile(t.Context(), system+"/push-1")
 			if got, want := w.git.checks["1"].Conclusion, map[bool]status.Conclusion{true: status.Success, false: status.Cancelled}[ends]; got != want {
 				t.Errorf("the check says %q, want %q", got, want)

@@ -14,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// version does with the versions of GitEvents what a real API server does and the fake one does not: an update over another one than
-// the newest is a conflict, a patch that changes something makes a new one, and what is stored has been JSON.
+// version does with the versions of GitEvents what a real API server does and the fake one does
+// not: an update over another one than the newest is a conflict, a patch that changes something
+// makes a new one, and what is stored has been JSON.
 func (w *world) version(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	apply := clienttesting.ObjectReaction(tracker)
 	return func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
@@ -84,7 +85,8 @@ func next(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	return stored
 }
 
-// edit changes the event as another process would. The one that is alive has noticed it: it would at its next write.
+// edit changes the event as another process would. The one that is alive has noticed it: it would
+// at its next write.
 func (w *world) edit(change func(*v1alpha1.GitEvent)) {
 	w.t.Helper()
 	e := w.event()

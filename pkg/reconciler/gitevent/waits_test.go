@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// B3: what the service does not tell is waited for; it is neither "nothing changed" nor a failure, and it keeps nobody
-// waiting who does not need it.
+// B3: what the service does not tell is waited for; it is neither "nothing changed" nor a failure,
+// and it keeps nobody waiting who does not need it.
 func TestChangedFilesThatCannotBeListedAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
@@ -60,7 +60,8 @@ func TestWhileEverythingWaitsNothingIsPlanned(t *testing.T) {
 	}
 }
 
-// An event whose Repository goes while a part of it waits keeps what runs and ends the rest without a verdict.
+// An event whose Repository goes while a part of it waits keeps what runs and ends the rest without
+// a verdict.
 func TestARepositoryThatGoesWhileAPipelineWaits(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)

@@ -11,23 +11,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/runwatch"
 )
 
 // RunWatch wakes events for their PipelineRuns.
-func (r *Reconciler) RunWatch() *runwatch.Watch {
-	return &runwatch.Watch{Open: r.cluster.Open.GitEvents(r.options.Namespace), Runs: r.cluster.Runs, Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
-		r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-		r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
-	}}
+func (r *Reconciler) RunWatch() *Watch {
+	return &Watch{
+		Open: r.cluster.Open.GitEvents(r.options.Namespace),
+		Runs: r.cluster.Runs,
+		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
+			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
+			r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+		},
+	}
 }
 
-// Appeared is told of each open event that the watch brings, whole. One that is new has its first reconcile without a read.
+// Appeared is told of each open event that the watch brings, whole. One that is new has its first
+// reconcile without a read.
 func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
 		return
 	}
-	if _, err := r.unsettled(event.Name); err != nil && equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
+	if _, err := r.unsettled(
+		event.Name,
+	); err != nil &&
+		equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
 		r.desk.Known.Appeared(event)
 	}
 }
@@ -44,7 +51,8 @@ func (r *Reconciler) OnGone() cache.ResourceEventHandler {
 	}}
 }
 
-// OnRepository wakes the events that wait for an operator, who may have changed the Repository for that.
+// OnRepository wakes the events that wait for an operator, who may have changed the Repository for
+// that.
 func (r *Reconciler) OnRepository() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, known bool) {
@@ -67,7 +75,7 @@ func (r *Reconciler) LookAround(ctx context.Context) {
 	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
-// leadsOpen tells whether an event is open and this process's.
+// leadsOpen reports whether an event is open and this process's.
 func (r *Reconciler) leadsOpen(event string) bool {
 	_, err := r.unsettled(event)
 	return err == nil && r.IsLeaderFor(types.NamespacedName{Namespace: r.options.Namespace, Name: event})
@@ -81,5 +89,6 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 	return events
 }
 
-// Waiting returns how many events stand in lines, by the share of the workers of which each found no turn.
+// Waiting returns how many events stand in lines, by the share of the workers of which each found
+// no turn.
 func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }

@@ -40,7 +40,8 @@ const (
 	keyPrivateKey = "github-private-key"
 )
 
-// world is a cluster of fakes with one event in it, and the process that leads it. It outlives the processes that a test kills.
+// world is a cluster of fakes with one event in it, and the process that leads it. It outlives the
+// processes that a test kills.
 type world struct {
 	t      *testing.T
 	own    *fake.Clientset
@@ -76,7 +77,7 @@ func newWorld(t *testing.T, files ...git.File) *world {
 	t.Helper()
 	w := &world{t: t, git: &fakeGit{files: files, checks: map[string]status.Check{}}, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.git.world = w
-	w.own = fake.NewSimpleClientset(event(), repository(), claim())
+	w.own = fake.NewSimpleClientset(event(), repository(), repositoryClaim())
 	w.tekton = tektonfake.NewSimpleClientset()
 	w.kube = kubefake.NewSimpleClientset(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "app"},
@@ -90,7 +91,8 @@ func newWorld(t *testing.T, files ...git.File) *world {
 	return w
 }
 
-// identify gives a new PipelineRun the UID that a real API server would, and stores none of a dry run.
+// identify gives a new PipelineRun the UID that a real API server would, and stores none of a dry
+// run.
 func (w *world) identify(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 	create, _ := action.(clienttesting.CreateAction)
 	if impl, ok := action.(clienttesting.CreateActionImpl); ok && len(impl.GetCreateOptions().DryRun) > 0 {
@@ -162,7 +164,7 @@ func repository() *pacv1alpha1.Repository {
 	}
 }
 
-func claim() *v1alpha1.RepositoryClaim {
+func repositoryClaim() *v1alpha1.RepositoryClaim {
 	const url = "https://git.example/acme/app"
 	return &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
@@ -172,7 +174,7 @@ func claim() *v1alpha1.RepositoryClaim {
 
 // bind binds the event's URL to a repository of the Git service, as an event before has done it.
 func (w *world) bind(to v1alpha1.ProjectIdentity) {
-	bound := claim()
+	bound := repositoryClaim()
 	bound.Status.Bound = &v1alpha1.BoundProject{ProjectIdentity: to, RepositoryUID: repository().UID}
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), bound, system))
 }
@@ -192,7 +194,8 @@ func (w *world) quietly(f func() *Reconciler) *Reconciler {
 	return r
 }
 
-// settle reconciles until the event is settled, ending each PipelineRun as told as soon as it exists.
+// settle reconciles until the event is settled, ending each PipelineRun as told as soon as it
+// exists.
 func (w *world) settle(outcome corev1.ConditionStatus) {
 	w.t.Helper()
 	for range 60 {

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// S5: a Repository says that its deliveries are refused, and that they no longer are. Its status is written once each,
-// however many events come and go.
+// S5: a Repository says that its deliveries are refused, and that they no longer are. Its status is
+// written once each, however many events come and go.
 func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	key := types.NamespacedName{Namespace: "one", Name: "app"}
@@ -47,17 +47,17 @@ func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 	}
 	condition()
 	for i := range 3 { // a tenth of 40 is 4
-		w.budget.Seen(fmt.Sprint("event-", i), budget.Use{Repository: key, Bytes: 1})
+		w.budget.Seen(fmt.Sprint("event-", i), quota.Use{Repository: key, Bytes: 1})
 		step("below the budget", "none", 0)
 	}
-	w.budget.Seen("event-3", budget.Use{Repository: key, Bytes: 1})
+	w.budget.Seen("event-3", quota.Use{Repository: key, Bytes: 1})
 	step("at the budget", "False RepositoryBudget", 1)
 	message := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositoryBudget).Message
 	if !strings.Contains(message, "503") || !strings.Contains(message, "Repository one/app have used up their 4 events or 102 MiB") {
 		t.Errorf("the condition says %q", message)
 	}
 	for i := range 20 {
-		w.budget.Seen(fmt.Sprint("more-", i), budget.Use{Repository: key, Bytes: 1})
+		w.budget.Seen(fmt.Sprint("more-", i), quota.Use{Repository: key, Bytes: 1})
 		step("more events", "False RepositoryBudget", 0)
 	}
 	w.budget.Gone("event-0")
@@ -69,7 +69,7 @@ func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 		w.budget.Gone(fmt.Sprint("event-", i+1))
 		step("fewer", "True Free", 0)
 	}
-	if want := []budget.Scope{{Namespace: "one", Name: "app"}, {Namespace: "one"}, {Namespace: "one"}, {Namespace: "one", Name: "app"}}; !slices.Equal(w.crossed, want) {
+	if want := []quota.Scope{{Namespace: "one", Name: "app"}, {Namespace: "one"}, {Namespace: "one"}, {Namespace: "one", Name: "app"}}; !slices.Equal(w.crossed, want) {
 		t.Errorf("crossed %v, want %v", w.crossed, want)
 	}
 }
@@ -77,7 +77,7 @@ func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 // Before the open events are known nothing is said of them: a condition that was written stays.
 func TestABudgetIsNotJudgedBeforeTheEventsAreKnown(t *testing.T) {
 	full := repo("one", "app", appURL)
-	full.By(systemNS).MarkFalse(pacv1alpha1.RepositoryBudget, budget.ReasonRepository, "full")
+	full.By(systemNS).MarkFalse(pacv1alpha1.RepositoryBudget, quota.ReasonRepository, "full")
 	w := newWorld(t, full)
 	w.synced = false
 	w.reconcile("one/app")
@@ -93,7 +93,7 @@ func TestABudgetWakesTheRepositoriesItConcerns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for scope, want := range map[budget.Scope]string{
+	for scope, want := range map[quota.Scope]string{
 		{Namespace: "one", Name: "app"}: "one/app", {Namespace: "one"}: "one/app one/lib", {}: "one/app one/lib two/app",
 	} {
 		var woken []string

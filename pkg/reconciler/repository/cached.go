@@ -15,10 +15,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// read returns the Repository, nil if it is gone. A process that starts beside thousands of Repositories must not read each of
-// them: the cache's copy will do, because a status is written over the version that it was computed from only, and a change
-// that the cache does not know yet wakes this key. That a Repository is gone, or has another URL than one of its claims, ends
-// claims, and what it may claim is kept for it for a day: it is read live. Of a new one the cache has all there is.
+// read returns the Repository, nil if it is gone. A process that starts beside thousands of
+// Repositories must not read each of them: the cache's copy will do, because a status is written
+// over the version that it was computed from only, and a change that the cache does not know yet
+// wakes this key. That a Repository is gone, or has another URL than one of its claims, ends
+// claims, and what it may claim is kept for it for a day: it is read live. Of a new one the cache
+// has all there is.
 func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
 	cached := r.cachedRepository(owner)
 	if r.settings.Load().Namespaces.Leave(owner.Namespace) { // all claims end, and the rights there may have ended
@@ -26,7 +28,8 @@ func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pac
 	}
 	if cached != nil {
 		canonical, _ := r.wantedURL(cached)
-		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical) || !r.serves(owner.Namespace)
+		settled := canonical == "" || cached.Status.ObservedGeneration == 0 || r.hasClaim(owner, canonical) ||
+			!r.serves(owner.Namespace)
 		if settled && len(r.others(owner, canonical)) == 0 {
 			return cached.DeepCopy(), nil
 		}
@@ -58,8 +61,8 @@ func (r *Reconciler) cachedRepository(owner types.NamespacedName) *pacv1alpha1.R
 	return repository
 }
 
-// replaced is which versions of Repositories this process has written a status over. While the cache still has such a version,
-// another write would be refused. The zero value knows nothing.
+// replaced is which versions of Repositories this process has written a status over. While the
+// cache still has such a version, another write would be refused. The zero value knows nothing.
 type replaced struct {
 	mu       sync.Mutex
 	versions map[types.NamespacedName]version
@@ -80,7 +83,8 @@ func (p *replaced) note(repository *pacv1alpha1.Repository, before *pacv1alpha1.
 	p.versions[keyOf(repository)] = version{repository.ResourceVersion, before}
 }
 
-// still tells whether this is such a version. Any other one is news, and what was known is forgotten.
+// still reports whether this is such a version. Any other one is news, and what was known is
+// forgotten.
 func (p *replaced) still(repository *pacv1alpha1.Repository) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

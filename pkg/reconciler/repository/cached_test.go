@@ -13,7 +13,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// calls returns verb and resource of every call so far but lists, which are the caches', and forgets them.
+// calls returns verb and resource of every call so far but lists, which are the caches', and
+// forgets them.
 func (w *world) calls() []string {
 	var all []string
 	for _, action := range w.client.Actions() {
@@ -40,7 +41,8 @@ func TestAKnownRepositoryCostsNoCall(t *testing.T) {
 	}
 }
 
-// Our own write wakes the key, and so does the claim, before the cache knows the status that was written.
+// Our own write wakes the key, and so does the claim, before the cache knows the status that was
+// written.
 func TestAStatusIsNotWrittenOverAVersionThatIsKnownToBeOld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repo("one", "app", appURL))
@@ -88,8 +90,8 @@ func TestAClaimIsNotReleasedOnTheCachesWord(t *testing.T) {
 	}
 }
 
-// The watch of Repositories hangs: one that has left its URL does not claim it again when the claim is deleted, which would keep it from
-// its next owner for a day.
+// The watch of Repositories hangs: one that has left its URL does not claim it again when the claim
+// is deleted, which would keep it from its next owner for a day.
 func TestNothingIsClaimedOnTheCachesWord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repo("one", "app", appURL))
@@ -117,7 +119,8 @@ func TestNothingIsClaimedOnTheCachesWord(t *testing.T) {
 	w.wantOwner(appURL+"-2", "one/app")
 }
 
-// A Repository of the cache that is gone in truth: its claim is released when the cache has caught up.
+// A Repository of the cache that is gone in truth: its claim is released when the cache has caught
+// up.
 func TestARepositoryThatIsGoneIsReleased(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repo("one", "app", appURL))

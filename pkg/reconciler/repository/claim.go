@@ -15,9 +15,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it, or if it is to
-// be taken over. The first create wins.
-func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (*v1alpha1.RepositoryClaim, error) {
+// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it, or if
+// it is to be taken over. The first create wins.
+func (r *Reconciler) claim(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	canonical string,
+) (*v1alpha1.RepositoryClaim, error) {
 	name := v1alpha1.ClaimName(canonical)
 	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
 	if cached := r.cachedClaim(name); owned(cached, owner) {
@@ -49,7 +53,11 @@ func (r *Reconciler) claim(ctx context.Context, repository *pacv1alpha1.Reposito
 }
 
 // readOrCreate returns the claim as it is now, made by this call if there was none.
-func (r *Reconciler) readOrCreate(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
+func (r *Reconciler) readOrCreate(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	canonical string,
+) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
 	if name := v1alpha1.ClaimName(canonical); r.cachedClaim(name) != nil {
 		if live, err := r.readClaim(ctx, name); live != nil || err != nil {
 			return live, false, err
@@ -70,7 +78,8 @@ func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
 	return claim
 }
 
-// hasClaim tells whether the claim of a URL is the owner's, and not released, as far as the cache knows.
+// hasClaim reports whether the claim of a URL is the owner's, and not released, as far as the cache
+// knows.
 func (r *Reconciler) hasClaim(owner types.NamespacedName, canonical string) bool {
 	return owned(r.cachedClaim(v1alpha1.ClaimName(canonical)), owner)
 }
@@ -92,14 +101,19 @@ func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.Repo
 }
 
 // createClaim returns what the API server has: the claim that was made, or the one that was first.
-func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Repository, canonical string) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
+func (r *Reconciler) createClaim(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	canonical string,
+) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
 	wanted := makeClaim(r.namespace, canonical, repository)
 	claim, err = r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	if err == nil {
 		return claim, true, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be talked to by an operator.
+		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be
+		// talked to by an operator.
 		refused := fault.FromKube(fault.VerbCreate, err)
 		if refused.Class == fault.Invalid {
 			refused.Class = fault.Operator
@@ -108,7 +122,12 @@ func (r *Reconciler) createClaim(ctx context.Context, repository *pacv1alpha1.Re
 	}
 	first, err := r.readClaim(ctx, wanted.Name)
 	if err == nil && first == nil {
-		err = fault.Transientf("ClaimVanished", "RepositoryClaim %s/%s was deleted while it was being claimed", r.namespace, wanted.Name)
+		err = fault.Transientf(
+			"ClaimVanished",
+			"RepositoryClaim %s/%s was deleted while it was being claimed",
+			r.namespace,
+			wanted.Name,
+		)
 	}
 	return first, false, err
 }
@@ -126,17 +145,31 @@ func makeClaim(namespace, canonical string, repository *pacv1alpha1.Repository) 
 }
 
 // writeReleased sets or clears when a claim was given up. live was read in this reconcile.
-func (r *Reconciler) writeReleased(ctx context.Context, live *v1alpha1.RepositoryClaim, at *metav1.Time) (*v1alpha1.RepositoryClaim, error) {
+func (r *Reconciler) writeReleased(
+	ctx context.Context,
+	live *v1alpha1.RepositoryClaim,
+	at *metav1.Time,
+) (*v1alpha1.RepositoryClaim, error) {
 	claim := live.DeepCopy()
 	claim.Status.ReleasedAt = at
 	return r.writeClaim(ctx, claim)
 }
 
 // writeClaim writes the status of a claim that was read in this reconcile.
-func (r *Reconciler) writeClaim(ctx context.Context, claim *v1alpha1.RepositoryClaim) (*v1alpha1.RepositoryClaim, error) {
-	written, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+func (r *Reconciler) writeClaim(
+	ctx context.Context,
+	claim *v1alpha1.RepositoryClaim,
+) (*v1alpha1.RepositoryClaim, error) {
+	written, err := r.client.PlumblineV1alpha1().
+		RepositoryClaims(r.namespace).
+		UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("writing the status of RepositoryClaim %s/%s: %w", r.namespace, claim.Name, fault.FromKube(fault.VerbUpdate, err))
+		return nil, fmt.Errorf(
+			"writing the status of RepositoryClaim %s/%s: %w",
+			r.namespace,
+			claim.Name,
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
 	return written, nil
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// onItsWay is a line of two of which the first was cancelled while its create may be on its way: it has its slot for two minutes more.
+// onItsWay is a line of two of which the first was cancelled while its create may be on its way: it
+// has its slot for two minutes more.
 func onItsWay(t *testing.T) *world {
 	t.Helper()
 	w := line(t, 1, 2)
@@ -27,8 +28,8 @@ func onItsWay(t *testing.T) *world {
 	return w
 }
 
-// Another process takes over, whose clock is ahead by all the time that a create may take. It knows nothing of when that began: the slot is
-// free when its own two minutes are over.
+// Another process takes over, whose clock is ahead by all the time that a create may take. It knows
+// nothing of when that began: the slot is free when its own two minutes are over.
 func TestACreateMayBeOnItsWayByEachClock(t *testing.T) {
 	w := onItsWay(t)
 	w.restart()
@@ -43,7 +44,8 @@ func TestACreateMayBeOnItsWayByEachClock(t *testing.T) {
 	}
 }
 
-// A process does not lead for a while, in which the run is planned anew and cancelled again: it has two minutes again.
+// A process does not lead for a while, in which the run is planned anew and cancelled again: it has
+// two minutes again.
 func TestWhatAProcessKnewOfASlotBefore(t *testing.T) {
 	w := onItsWay(t)
 	w.advance(inFlight)
@@ -56,7 +58,8 @@ func TestWhatAProcessKnewOfASlotBefore(t *testing.T) {
 	w.wantQueue(1, 0, "r1")
 }
 
-// The write that frees a slot fails. Its two minutes are over all the same: the next write that is stored frees it.
+// The write that frees a slot fails. Its two minutes are over all the same: the next write that is
+// stored frees it.
 func TestAWriteThatFailsBeginsNoOtherTwoMinutes(t *testing.T) {
 	w := onItsWay(t)
 	w.advance(inFlight)
@@ -76,8 +79,9 @@ func TestAWriteThatFailsBeginsNoOtherTwoMinutes(t *testing.T) {
 	}
 }
 
-// Of one slot the process may not find out whether its run is there. The others are looked at as soon as ever: nothing else tells that a create
-// which was on its way has not arrived, or that a run is over whose end nobody could record.
+// Of one slot the process may not find out whether its run is there. The others are looked at as
+// soon as ever: nothing else tells that a create which was on its way has not arrived, or that a
+// run is over whose end nobody could record.
 func TestASlotThatCannotBeReadDelaysNoOther(t *testing.T) {
 	w := line(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
@@ -120,8 +124,9 @@ func TestAHeldSlotSaysWhatItsRunWaitsFor(t *testing.T) {
 	}
 }
 
-// The CustomResourceDefinition of somebody else has no status.queues. The API server drops them and says nothing; the Repository's Event
-// says what to do, each look tries again, and no look follows at once.
+// The CustomResourceDefinition of somebody else has no status.queues. The API server drops them and
+// says nothing; the Repository's Event says what to do, each look tries again, and no look follows
+// at once.
 func TestSlotsThatAreNotStored(t *testing.T) {
 	for name, drop := range map[string]func(*pacv1alpha1.RepositoryStatus){
 		"nothing is kept":        func(s *pacv1alpha1.RepositoryStatus) { *s = pacv1alpha1.RepositoryStatus{} },
@@ -159,8 +164,9 @@ func TestSlotsThatAreNotStored(t *testing.T) {
 	}
 }
 
-// The events of many slots are gone, and the API server answers slowly: a reconcile ends in time to store what it has found out, so that the
-// next one goes on with that, and is not the same again for ever.
+// The events of many slots are gone, and the API server answers slowly: a reconcile ends in time to
+// store what it has found out, so that the next one goes on with that, and is not the same again
+// for ever.
 func TestSlotsWhoseEventsAreGoneDoNotUseUpAReconcile(t *testing.T) {
 	w := line(t, 100, 100)
 	w.reconcile("one/app")

@@ -16,11 +16,12 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 )
 
-// The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has those of events.
+// The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has
+// those of events.
 const (
 	reasonOwned      = "Owned"
 	reasonGlobal     = "Global"
@@ -36,7 +37,12 @@ const (
 const syncWait = time.Second
 
 // markURL claims the URL and says in the condition whose it is.
-func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Repository, canonical string, invalid error) error {
+func (r *Reconciler) markURL(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	canonical string,
+	invalid error,
+) error {
 	if invalid != nil && r.isGlobal(repository) {
 		return nil
 	}
@@ -45,7 +51,8 @@ func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Reposi
 		return nil // a change of the Repository or of the configuration wakes this key
 	}
 	if canonical == "" {
-		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
+		repository.By(r.namespace).
+			MarkTrue(pacv1alpha1.RepositoryURL, reasonGlobal, "The Repository of Plumbline's own namespace serves no URL.")
 		return nil
 	}
 	claim, err := r.claim(ctx, repository, canonical)
@@ -64,7 +71,7 @@ func (r *Reconciler) markURL(ctx context.Context, repository *pacv1alpha1.Reposi
 	return r.endTurn(ctx, claim)
 }
 
-// isGlobal tells whether a Repository without a URL is another installation's global one.
+// isGlobal reports whether a Repository without a URL is another installation's global one.
 func (r *Reconciler) isGlobal(repository *pacv1alpha1.Repository) bool {
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryURL)
 	return repository.Spec.URL == "" && is.IsTrue() && is.Reason == reasonGlobal
@@ -73,15 +80,23 @@ func (r *Reconciler) isGlobal(repository *pacv1alpha1.Repository) bool {
 // claimedMessage names the owner, which someone has to talk to, and nothing else of another tenant.
 func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	if claim.Status.ReleasedAt == nil {
-		return fmt.Sprintf("%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
-			claim.Spec.URL, ownerOf(claim))
+		return fmt.Sprintf(
+			"%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
+			claim.Spec.URL,
+			ownerOf(claim),
+		)
 	}
-	return fmt.Sprintf("%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
-		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name)
+	return fmt.Sprintf(
+		"%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
+		claim.Spec.URL,
+		ownerOf(claim),
+		claim.Namespace,
+		claim.Name,
+	)
 }
 
-// markSettings names the fields that are set and not acted on, the one that denies first. Repositories without such a field
-// have no such condition, unless they had one before.
+// markSettings names the fields that are set and not acted on, the one that denies first.
+// Repositories without such a field have no such condition, unless they had one before.
 func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
 	message := ""
@@ -92,18 +107,21 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	message = strings.TrimSpace(wrong + " " + message)
 	switch {
 	case denies != "":
-		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
-			"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+		repository.By(r.namespace).
+			MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
+				"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
 	case invalid != nil:
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, fault.Of(invalid).Reason, message)
 	case message != "":
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, reasonNotActedOn, message)
 	case repository.Status.GetCondition(pacv1alpha1.RepositorySettings) != nil:
-		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
+		repository.By(r.namespace).
+			MarkTrue(pacv1alpha1.RepositorySettings, reasonNoProblem, "All fields that are set are acted on.")
 	}
 }
 
-// wrongSettings returns what all settings mean that cannot be acted on as they are written, and the first of them, nil if there is none.
+// wrongSettings returns what all settings mean that cannot be acted on as they are written, and the
+// first of them, nil if there is none.
 func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message string, invalid error) {
 	settings := repository.Spec.Settings
 	if settings == nil {
@@ -112,7 +130,10 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	var all []string
 	if _, err := command.Prefix(settings.GitOpsCommandPrefix); err != nil {
 		invalid = err
-		all = append(all, fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()))
+		all = append(
+			all,
+			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()),
+		)
 	}
 	if settings.QueuePriority == "" {
 		return strings.Join(all, " "), invalid
@@ -129,14 +150,17 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	}
 	if err := r.priorities.check(keyOf(repository), settings.QueuePriority, names); err != nil {
 		invalid = cmp.Or(invalid, err)
-		all = append(all, fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()))
+		all = append(
+			all,
+			fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()),
+		)
 	}
 	return strings.Join(all, " "), invalid
 }
 
-// markBudget tells that deliveries are refused because open events have used up a budget. The message has no number that changes
-// with every event, and the ledger calls a budget free when a quarter of it is: the status is written twice, however many
-// deliveries come.
+// markBudget tells that deliveries are refused because open events have used up a budget. The
+// message has no number that changes with every event, and the ledger calls a budget free when a
+// quarter of it is: the status is written twice, however many deliveries come.
 func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	if !r.eventsSynced() {
 		return // markCredentials says so
@@ -144,9 +168,10 @@ func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	scope, full := r.budget.Full(types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
 	switch {
 	case full:
-		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
-			"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
-			scope, r.budget.Limits(scope), r.namespace))
+		repository.By(r.namespace).
+			MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
+				"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
+				scope, r.budget.Limits(scope), r.namespace))
 	case repository.Status.GetCondition(pacv1alpha1.RepositoryBudget) != nil:
 		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")
 	}
@@ -167,12 +192,13 @@ func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryCredentials, worst.Reason, worst.Message)
 		return nil
 	}
-	repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
+	repository.By(r.namespace).
+		MarkTrue(pacv1alpha1.RepositoryCredentials, reasonNoProblem, "No open event waits for an operator.")
 	return nil
 }
 
-// newest returns the problem that arose last, nil if there is none. Ties are broken by names, so that replicas and
-// retries agree.
+// newest returns the problem that arose last, nil if there is none. Ties are broken by names, so
+// that replicas and retries agree.
 func newest(events ...*v1alpha1.GitEvent) *problem {
 	var all []problem
 	for _, event := range events {
@@ -201,7 +227,8 @@ func sameProblem(a, b *problem) bool {
 	return a.Reason == b.Reason && a.Message == b.Message && a.Since.Equal(&b.Since)
 }
 
-// tell makes one Kubernetes Event for each condition whose reason changed. That all is well from the start is no news.
+// tell makes one Kubernetes Event for each condition whose reason changed. That all is well from
+// the start is no news.
 func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
 	for _, condition := range []apis.ConditionType{
 		pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget, pacv1alpha1.RepositorySlots,

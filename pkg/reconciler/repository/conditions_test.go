@@ -186,7 +186,8 @@ func TestOnlyTheLeaderReconciles(t *testing.T) {
 	}
 }
 
-// A field that is kept and not acted on is named, and so is one that denies because it cannot be evaluated (S13).
+// A field that is kept and not acted on is named, and so is one that denies because it cannot be
+// evaluated (S13).
 func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	w.reconcile("one/app")

@@ -18,19 +18,20 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 )
 
 const (
 	queueName = "repositories"
-	// A new Repository costs two writes, one after the other, and five thousand of them may be there at the first start.
+	// A new Repository costs two writes, one after the other, and five thousand of them may be
+	// there at the first start.
 	workers = 16
 )
 
@@ -41,15 +42,18 @@ type EventInformer interface {
 
 // Options are what the repository controller shares with others in the process.
 type Options struct {
-	// OpenEvents returns the GitEvents of a Repository that are not settled, from the cache of EventInformer.
+	// OpenEvents returns the GitEvents of a Repository that are not settled, from the cache of
+	// EventInformer.
 	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
 	// EventInformer is started and waited for by whoever made it.
 	EventInformer EventInformer
 	// Claims are those in Plumbline's own namespace.
-	Claims *ownership.Claims
-	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not over.
+	Claims *claim.Claims
+	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not
+	// over.
 	Runs cache.KeyListerGetter
-	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is that of all that have none; "" for none.
+	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is
+	// that of all that have none; "" for none.
 	GlobalRepository string
 	// Clock tells when a claim ends; nil is the real one.
 	Clock clock.PassiveClock
@@ -66,11 +70,11 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.repositories, r.claims = repositories.Informer().GetIndexer(), claims.Informer().GetIndexer()
 		r.recorder = kubeevents.Recorder(ctx)
 		r.PromoteFunc = promote(repositories.Informer().GetIndexer(), claims.Informer().GetIndexer())
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logging.FromContext(ctx).Errorw("Making metrics; some will be missing", "error", err)
 		}
 
-		queue := leadership.NewQueue(ctx, r, queueName)
+		queue := leaderelection.NewQueue(ctx, r, queueName)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: workers,
 		})
@@ -86,27 +90,37 @@ func NewController(options Options) injection.ControllerConstructor {
 		settings.WatchConfigs(cmw)
 		r.settings = settings
 		r.rivals = r.thatAreServed(rivals(repositories.Informer().GetIndexer()))
-		r.budget = budget.New(func() budget.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
+		r.budget = quota.New(func() quota.Limits { return settings.Load().Open }, r.clock, w.budgetChanged(impl.EnqueueKey))
 		var err error
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
 		}
-		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes its owner.
+		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes
+		// its owner.
 		options.Claims.Start(ctx)
 		return impl
 	}
 }
 
 func newReconciler(options Options) *Reconciler {
-	r := &Reconciler{clock: options.Clock, openEvents: options.OpenEvents, runs: options.Runs, global: options.GlobalRepository, retries: retry.New()}
+	r := &Reconciler{
+		clock:      options.Clock,
+		openEvents: options.OpenEvents,
+		runs:       options.Runs,
+		global:     options.GlobalRepository,
+		retries:    backoff.New(),
+	}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}
 	return r
 }
 
-// promote enqueues every key that may have work: Repositories, and owners of claims whether they exist or not.
-func promote(repositories, claims cache.Indexer) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
+// promote enqueues every key that may have work: Repositories, and owners of claims whether they
+// exist or not.
+func promote(
+	repositories, claims cache.Indexer,
+) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {
 	return func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 		for _, obj := range repositories.List() {
 			if repository, ok := obj.(*pacv1alpha1.Repository); ok {

@@ -22,11 +22,11 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	fakeclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client/fake"
 	fakeinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository/fake"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 )
 
 // noEvents is an informer that never has anything to say.
@@ -37,7 +37,8 @@ func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEvent
 }
 func (noEvents) HasSynced() bool { return true }
 
-// The controller as sharedmain builds it: deletions, claims and the end of a claim's day wake the right Repositories.
+// The controller as sharedmain builds it: deletions, claims and the end of a claim's day wake the
+// right Repositories.
 func TestControllerHandsAURLOver(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, systemNS)
 	ctx, cancel, informers := rtesting.SetupFakeContextWithCancel(t)
@@ -47,7 +48,7 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	cache := fakeinformer.Get(ctx).Lister()
 	impl := NewController(Options{
 		OpenEvents: func(string, string) []*v1alpha1.GitEvent { return nil }, EventInformer: noEvents{}, Clock: clock,
-		Claims: ownership.NewClaims(systemNS),
+		Claims: claim.NewClaims(systemNS),
 	})(ctx, configmap.NewStaticWatcher(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}}))
 	if err := controller.StartInformers(ctx.Done(), informers...); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 func (w *world) limit(n *int) {
@@ -39,8 +39,8 @@ func (w *world) holders() []string {
 	return all
 }
 
-// Issue 15: with fifty that wait the limit is raised, lowered, removed and set again. They get slots in order, no slot is taken from a run
-// that has not ended, and urgent ones come first.
+// Issue 15: with fifty that wait the limit is raised, lowered, removed and set again. They get
+// slots in order, no slot is taken from a run that has not ended, and urgent ones come first.
 func TestFiftyThatWaitDrainInOrder(t *testing.T) {
 	const events = 51
 	w := line(t, 1, events)
@@ -95,7 +95,7 @@ func (w *world) installation(namespace string) *Reconciler {
 	other := &Reconciler{
 		budget: w.budget, client: w.client, namespace: namespace, recorder: w.recorder, clock: w.clock, tekton: w.r.tekton, runs: w.r.runs, global: w.r.global,
 		repositories: w.r.repositories, claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()), settings: w.r.settings,
-		eventsSynced: w.r.eventsSynced, retries: retry.New(), wake: w.r.wake, rivals: w.r.rivals,
+		eventsSynced: w.r.eventsSynced, retries: backoff.New(), wake: w.r.wake, rivals: w.r.rivals,
 	}
 	claim := makeClaim(namespace, appURL, repo("one", "app", appURL))
 	w.must(w.client.Tracker().Add(claim))
@@ -104,8 +104,8 @@ func (w *world) installation(namespace string) *Reconciler {
 	return other
 }
 
-// Two installations on one cluster give the slots of one limit, each to its own runs, from what they saw of the Repository at some time.
-// Together they never give more, and each gets its turn.
+// Two installations on one cluster give the slots of one limit, each to its own runs, from what
+// they saw of the Repository at some time. Together they never give more, and each gets its turn.
 func TestTwoInstallationsGiveSlotsAtOnce(t *testing.T) {
 	const events, limit = 12, 2
 	for seed := range uint64(20) {

@@ -12,17 +12,22 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
 )
 
 // reasonBadOwners says that nobody's ownership can be proven at the moment.
 const reasonBadOwners = "BadURLOwners"
 
-// takeOver deletes the claim of another Repository if the owner is to have the URL in its place, and tells whether it did. That
-// is so only where the administrator asks for proofs: the URL is listed for the owner's namespace and not for the other's; or it
-// is in no list, no event has proven it, and it is the owner's turn.
-func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, live *v1alpha1.RepositoryClaim) (bool, error) {
+// takeOver deletes the claim of another Repository if the owner is to have the URL in its place,
+// and reports whether it did. That is so only where the administrator asks for proofs: the URL is
+// listed for the owner's namespace and not for the other's; or it is in no list, no event has
+// proven it, and it is the owner's turn.
+func (r *Reconciler) takeOver(
+	ctx context.Context,
+	owner types.NamespacedName,
+	live *v1alpha1.RepositoryClaim,
+) (bool, error) {
 	owners, holder := r.settings.Load().Owners, ownerOf(live)
 	if holder == owner || !owners.Asked || owners.Broken != "" {
 		return false, nil
@@ -33,7 +38,7 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 		}
 		return true, r.deleteClaim(ctx, live)
 	}
-	if next, wanted := ownership.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
+	if next, wanted := claim.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
 		return false, nil // a change of the claim wakes this key
 	}
 	now := r.clock.Now()
@@ -41,19 +46,25 @@ func (r *Reconciler) takeOver(ctx context.Context, owner types.NamespacedName, l
 		at := metav1.NewTime(now)
 		return false, r.writeUnproven(ctx, live, &at) // which wakes this key
 	}
-	if left := live.Status.UnprovenSince.Add(ownership.Turn).Sub(now); left > 0 {
+	if left := live.Status.UnprovenSince.Add(claim.Turn).Sub(now); left > 0 {
 		r.wake(owner, left)
 		return false, nil
 	}
 	return true, r.deleteClaim(ctx, live) // a released one, too: who proves nothing is kept nothing for
 }
 
-// move gives a claim to the Repository if its owner is of the same namespace and has given up the URL, e.g. because it was renamed: deleted
-// and created with another name. The API server confirms that it is gone or names another URL. The claim is changed, not made anew, so that no
-// other namespace can be first in between (docs/adr/0053).
-func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live *v1alpha1.RepositoryClaim) (*v1alpha1.RepositoryClaim, error) {
+// move gives a claim to the Repository if its owner is of the same namespace and has given up the
+// URL, e.g. because it was renamed: deleted and created with another name. The API server confirms
+// that it is gone or names another URL. The claim is changed, not made anew, so that no other
+// namespace can be first in between (docs/adr/0053).
+func (r *Reconciler) move(
+	ctx context.Context,
+	to *pacv1alpha1.Repository,
+	live *v1alpha1.RepositoryClaim,
+) (*v1alpha1.RepositoryClaim, error) {
 	holder := ownerOf(live)
-	if holder.Namespace != to.Namespace || holder == keyOf(to) || live.Status.ReleasedAt == nil && slices.Contains(r.rivals(live.Name), holder) {
+	if holder.Namespace != to.Namespace || holder == keyOf(to) ||
+		live.Status.ReleasedAt == nil && slices.Contains(r.rivals(live.Name), holder) {
 		return live, nil
 	}
 	owner, err := r.readLive(ctx, holder)
@@ -67,15 +78,23 @@ func (r *Reconciler) move(ctx context.Context, to *pacv1alpha1.Repository, live 
 	claim.Spec.Repository.Name, claim.Spec.Repository.UID = to.Name, to.UID
 	moved, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Update(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("moving RepositoryClaim %s/%s to Repository %s: %w", r.namespace, claim.Name, keyOf(to), fault.FromKube(fault.VerbUpdate, err))
+		return nil, fmt.Errorf(
+			"moving RepositoryClaim %s/%s to Repository %s: %w",
+			r.namespace,
+			claim.Name,
+			keyOf(to),
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
 	return moved, nil
 }
 
-// endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one again, it has another hour.
+// endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one
+// again, it has another hour.
 func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
 	owners := r.settings.Load().Owners
-	if claim.Status.UnprovenSince == nil || owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {
+	if claim.Status.UnprovenSince == nil ||
+		owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {
 		return nil
 	}
 	return r.writeUnproven(ctx, claim, nil)
@@ -92,22 +111,22 @@ func (r *Reconciler) writeUnproven(ctx context.Context, live *v1alpha1.Repositor
 // notListed is an Invalid fault if the administrator has listed the URL for other namespaces.
 func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical string) error {
 	if r.settings.Load().Owners.Bar(canonical, repository.Namespace) {
-		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", ownership.NotListed(canonical))
+		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", claim.NotListed(canonical))
 	}
 	return nil
 }
 
 // markOwned says of a Repository that has its URL whether its events are served.
-func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, claim *v1alpha1.RepositoryClaim) {
-	owners, url, by := r.settings.Load().Owners, claim.Spec.URL, repository.By(r.namespace)
-	refusal := ownership.Refusal(repository, claim.Status)
+func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
+	owners, url, by := r.settings.Load().Owners, urlClaim.Spec.URL, repository.By(r.namespace)
+	refusal := claim.Refusal(repository, urlClaim.Status)
 	switch {
 	case refusal != "":
 		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonAnotherRepository, refusal)
 	case owners.Broken != "":
-		by.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, ownership.Broken(owners))
-	case owners.Asked && !claim.Status.Proven && len(owners.Listed(url)) == 0:
-		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, ownership.NotProven(url, repository.Namespace))
+		by.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, claim.Broken(owners))
+	case owners.Asked && !urlClaim.Status.Proven && len(owners.Listed(url)) == 0:
+		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, claim.NotProven(url, repository.Namespace))
 	default:
 		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of the URL are served in this namespace.")
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/ownership"
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 )
 
 const (
@@ -61,7 +61,7 @@ func TestAProofIsAskedForAndTold(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantOwner(appURL, "one/app") // its next event may prove it
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
-	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message, ownership.ProofFile) {
+	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message, claim.ProofFile) {
 		t.Errorf("%q does not say what to do", message)
 	}
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
@@ -104,7 +104,8 @@ func TestAURLThatIsListedTwiceStaysWithTheFirst(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, falseClaimed)
 }
 
-// Nobody keeps a URL for ever that has no proof of it, however many Repositories name it; and nobody loses one who has.
+// Nobody keeps a URL for ever that has no proof of it, however many Repositories name it; and
+// nobody loses one who has.
 func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w := newWorld(t, repo("one", "a", appURL), repo("one", "b", appURL), repo("two", "app", appURL))
 	w.configure(map[string]string{"url-owners": "{}"})
@@ -112,7 +113,7 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.reconcile("one/a")
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
-	w.advance(ownership.Turn - time.Second)
+	w.advance(claim.Turn - time.Second)
 	w.wakes = nil
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
@@ -125,7 +126,7 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 	w.wantCondition("one", "a", urlCondition, falseClaimed)
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
-	w.advance(10 * ownership.Turn)
+	w.advance(10 * claim.Turn)
 	w.reconcile(all...)
 	w.wantOwner(appURL, "two/app")
 	w.configure(nil)
@@ -134,8 +135,8 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 }
 
-// A URL that a team has had for long is not lost in the moment in which a proof is asked for, nor when one event lacks it: its hour
-// begins then. That of what is listed, or proven again, is over.
+// A URL that a team has had for long is not lost in the moment in which a proof is asked for, nor
+// when one event lacks it: its hour begins then. That of what is listed, or proven again, is over.
 func TestALongHeldURLHasItsHour(t *testing.T) {
 	for name, begins := range map[string]struct{ before, then func(w *world) }{
 		"the setting is new": {func(*world) {}, func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) }},
@@ -171,11 +172,11 @@ func TestALongHeldURLHasItsHour(t *testing.T) {
 		w.reconcile("one/app")
 		begins.before(w)
 		w.reconcile("one/app", "two/app")
-		w.advance(10 * ownership.Turn)
+		w.advance(10 * claim.Turn)
 		begins.then(w)
 		w.reconcile("two/app", "two/app")
 		w.wantOwner(appURL, "one/app")
-		w.advance(ownership.Turn)
+		w.advance(claim.Turn)
 		w.reconcile("two/app")
 		w.wantOwner(appURL, "two/app")
 		if t.Failed() {
@@ -192,7 +193,7 @@ func TestAReleasedURLThatWasNeverProvenIsHandedOver(t *testing.T) {
 	w.delete("one", "app")
 	w.reconcile("one/app", "two/app")
 	w.wantOwner(appURL, "one/app")
-	w.advance(ownership.Turn)
+	w.advance(claim.Turn)
 	w.reconcile("two/app")
 	w.wantOwner(appURL, "two/app")
 }

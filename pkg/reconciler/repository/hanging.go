@@ -10,15 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 const (
-	// tookLong is what no reconcile takes where the API server answers: a team's admission webhook may hang at each status of its
-	// Repositories, and slots and claims of all teams wait for the same workers.
+	// tookLong is what no reconcile takes where the API server answers: a team's admission webhook
+	// may hang at each status of its Repositories, and slots and claims of all teams wait for the
+	// same workers.
 	tookLong = 3 * time.Second
-	// hangsFor is how long a namespace in which one took so long has no more than hangingWorkers. Whoever finds none is woken when one is
-	// free, and after hangRetry if that is lost.
+	// hangsFor is how long a namespace in which one took so long has no more than hangingWorkers.
+	// Whoever finds none is woken when one is free, and after hangRetry if that is lost.
 	hangsFor       = 5 * time.Minute
 	hangingWorkers = 2
 	hangRetry      = time.Minute
@@ -42,7 +43,9 @@ type pace struct {
 func (r *Reconciler) inTurn(owner types.NamespacedName, work func() error) error {
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
-		return retry.Requeue(fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace))
+		return backoff.Requeue(
+			fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace),
+		)
 	}
 	defer func() {
 		if next, waits := r.hanging.leave(owner.Namespace, began, r.clock.Now()); waits {

@@ -13,7 +13,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A team whose admission webhook hangs at each status of its Repositories has two workers, for five minutes; the others are for the rest.
+// A team whose admission webhook hangs at each status of its Repositories has two workers, for five
+// minutes; the others are for the rest.
 func TestATeamWhoseRepositoriesHangHasTwoWorkers(t *testing.T) {
 	w := newWorld(t, repo("slow", "app", "https://git.example/slow/app"), repo("fine", "app", "https://git.example/fine/app"))
 	hangs, writes := true, map[string]int{}

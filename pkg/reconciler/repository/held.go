@@ -23,11 +23,13 @@ const (
 	maxHeld = 5
 
 	reasonHeld = "Held"
-	// reasonNotStored is that of the fault and the Event of a Repository whose slots the API server does not keep.
+	// reasonNotStored is that of the fault and the Event of a Repository whose slots the API server
+	// does not keep.
 	reasonNotStored = "SlotsNotStored"
 )
 
-// stamp notes of slots without a time that they are held from now on, and of those that a process has given whose clock was ahead.
+// stamp notes of slots without a time that they are held from now on, and of those that a process
+// has given whose clock was ahead.
 func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
 	for i := range slots {
@@ -37,8 +39,9 @@ func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	}
 }
 
-// markHeld names the runs that have had a slot for long. The message has no times: it changes when a run comes or goes. The error is the time
-// of the next look, because nothing else tells that an hour is over.
+// markHeld names the runs that have had a slot for long. The message has no times: it changes when
+// a run comes or goes. The error is the time of the next look, because nothing else tells that an
+// hour is over.
 func (r *Reconciler) markHeld(repository *pacv1alpha1.Repository) error {
 	if !r.eventsSynced() {
 		return nil // markCredentials says so
@@ -64,7 +67,8 @@ func (r *Reconciler) markHeld(repository *pacv1alpha1.Repository) error {
 	case len(held) > 0:
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySlots, reasonHeld, r.heldMessage(repository, held))
 	case repository.Status.GetCondition(pacv1alpha1.RepositorySlots) != nil:
-		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositorySlots, reasonFree, "No run has had its slot for longer than an hour.")
+		repository.By(r.namespace).
+			MarkTrue(pacv1alpha1.RepositorySlots, reasonFree, "No run has had its slot for longer than an hour.")
 	}
 	if next == 0 {
 		return nil
@@ -86,9 +90,13 @@ func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv
 	if len(held) > maxHeld {
 		more = fmt.Sprintf(" and %d more", len(held)-maxHeld)
 	}
-	return fmt.Sprintf("Of the slots of concurrency_limit these PipelineRuns have had theirs for longer than an hour: %s%s. "+
-		"If one should not, end it with /cancel on its pull request or commit, or with tkn pipelinerun cancel -n %s <name>; a timeout in its definition ends the next one.",
-		strings.Join(names, ", "), more, repository.Namespace)
+	return fmt.Sprintf(
+		"Of the slots of concurrency_limit these PipelineRuns have had theirs for longer than an hour: %s%s. "+
+			"If one should not, end it with /cancel on its pull request or commit, or with tkn pipelinerun cancel -n %s <name>; a timeout in its definition ends the next one.",
+		strings.Join(names, ", "),
+		more,
+		repository.Namespace,
+	)
 }
 
 // why is what else than running keeps a slot.
@@ -99,10 +107,16 @@ func (r *Reconciler) why(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) str
 	reason := ""
 	for _, event := range events {
 		for _, wait := range event.Status.Waits {
-			if event.Name == slot.Event && wait.Step == v1alpha1.StepCreate+slot.Run && wait.Reason != fault.ReasonConcurrencyLimit {
+			if event.Name == slot.Event && wait.Step == v1alpha1.StepCreate+slot.Run &&
+				wait.Reason != fault.ReasonConcurrencyLimit {
 				reason = ", " + wait.Reason
 			}
 		}
 	}
-	return fmt.Sprintf(" (not created yet%s: kubectl -n %s get gitevent %s says what it waits for)", reason, r.namespace, slot.Event)
+	return fmt.Sprintf(
+		" (not created yet%s: kubectl -n %s get gitevent %s says what it waits for)",
+		reason,
+		r.namespace,
+		slot.Event,
+	)
 }

@@ -23,8 +23,9 @@ func (w *world) heldMessage() string {
 	return c.Message
 }
 
-// A slot that is held for longer than an hour is named, without any event, and as long as nothing changes once; with the next one the names
-// change, and when all of them are free the condition holds again.
+// A slot that is held for longer than an hour is named, without any event, and as long as nothing
+// changes once; with the next one the names change, and when all of them are free the condition
+// holds again.
 func TestASlotThatIsHeldForLong(t *testing.T) {
 	w := line(t, 2, 3)
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })
@@ -68,7 +69,8 @@ func TestASlotThatIsHeldForLong(t *testing.T) {
 	}
 }
 
-// The condition names a few of many, those that are held for the longest time; and it goes with the limit.
+// The condition names a few of many, those that are held for the longest time; and it goes with the
+// limit.
 func TestManySlotsThatAreHeldForLong(t *testing.T) {
 	w := line(t, 8, 8)
 	changed := w.repository("one", "app")

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Two installations on one cluster see all Repositories. What one has to tell stays until it is over for that one, and then it is
-// the other's turn; neither writes because the other did.
+// Two installations on one cluster see all Repositories. What one has to tell stays until it is
+// over for that one, and then it is the other's turn; neither writes because the other did.
 func TestTwoInstallationsLeaveEachOthersConditions(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	look := func(installation string, waits ...v1alpha1.Wait) (wrote bool) {
@@ -45,7 +45,8 @@ func TestTwoInstallationsLeaveEachOthersConditions(t *testing.T) {
 	}
 }
 
-// That the first one's global Repository has no URL is no mistake to the second installation either.
+// That the first one's global Repository has no URL is no mistake to the second installation
+// either.
 func TestAnotherInstallationsGlobalRepositoryLacksNoURL(t *testing.T) {
 	w := newWorld(t, repo(systemNS, "pipelines-as-code", ""))
 	w.reconcile(systemNS + "/pipelines-as-code")

@@ -12,16 +12,18 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
 // reasonNotServed is of a Repository whose namespace this installation served earlier.
 const reasonNotServed = "NamespaceNotServed"
 
-// leave gives up a Repository whose namespace is not served any more. Events that are recorded end as if it still were:
-// their runs get slots. Then nothing of this installation is left in the status. One that was never served is not touched.
+// leave gives up a Repository whose namespace is not served any more. Events that are recorded end
+// as if it still were: their runs get slots. Then nothing of this installation is left in the
+// status. One that was never served is not touched.
 //
-// The status is written before the claims are released: while there is a claim it is known that there is something to take back.
+// The status is written before the claims are released: while there is a claim it is known that
+// there is something to take back.
 func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before, owner := repository.Status.DeepCopy(), keyOf(repository)
 	errs := r.finish(ctx, repository)
@@ -36,7 +38,8 @@ func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Reposito
 	return append(errs, r.release(ctx, owner, "")...)
 }
 
-// wait gives slots to recorded events while the setting cannot be read. Its correction wakes this key for everything else.
+// wait gives slots to recorded events while the setting cannot be read. Its correction wakes this
+// key for everything else.
 func (r *Reconciler) wait(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before := repository.Status.DeepCopy()
 	errs := r.finish(ctx, repository)
@@ -52,19 +55,24 @@ func (r *Reconciler) finish(ctx context.Context, repository *pacv1alpha1.Reposit
 	return errs
 }
 
-func (r *Reconciler) writeLeft(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
+func (r *Reconciler) writeLeft(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	before *pacv1alpha1.RepositoryStatus,
+) error {
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		return nil
 	}
-	step := retry.Step{Name: stepStatus, Version: reasonNotServed}
+	step := backoff.Step{Name: stepStatus, Version: reasonNotServed}
 	return r.try(keyOf(repository), step, func() error { return r.writeStatus(ctx, repository, before) })
 }
 
-// claimed reports whether a Repository has a claim that this process has not begun to release. Before that it has withdrawn
-// what it says of the URL: what the status says since is the next installation's. The cache may lag, so the claim is read live.
+// claimed reports whether a Repository has a claim that this process has not begun to release.
+// Before that it has withdrawn what it says of the URL: what the status says since is the next
+// installation's. The cache may lag, so the claim is read live.
 func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (bool, error) {
 	for _, cached := range r.others(owner, "") {
-		step := retry.Step{Name: stepRelease, Of: cached.Name}
+		step := backoff.Step{Name: stepRelease, Of: cached.Name}
 		if cached.Status.ReleasedAt != nil || r.retries.Failing(owner.String(), step, r.clock.Now()) > 0 {
 			continue
 		}
@@ -80,16 +88,24 @@ func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (b
 }
 
 func (r *Reconciler) notServed(namespace string) string {
-	return fmt.Sprintf("The installation in namespace %s does not serve namespace %s any more, and no other one has taken over yet. An administrator adds it to serve-namespaces in "+
-		"ConfigMap %s of the installation that is to serve it.", r.namespace, namespace, config.Name)
+	return fmt.Sprintf(
+		"The installation in namespace %s does not serve namespace %s any more, and no other one has taken over yet. An administrator adds it to serve-namespaces in "+
+			"ConfigMap %s of the installation that is to serve it.",
+		r.namespace,
+		namespace,
+		config.Name,
+	)
 }
 
 func (r *Reconciler) serves(namespace string) bool {
 	return r.settings.Load().Namespaces.Serve(namespace)
 }
 
-// thatAreServed leaves out the Repositories of other namespaces: they are another installation's rivals.
-func (r *Reconciler) thatAreServed(rivals func(claim string) []types.NamespacedName) func(claim string) []types.NamespacedName {
+// thatAreServed leaves out the Repositories of other namespaces: they are another installation's
+// rivals.
+func (r *Reconciler) thatAreServed(
+	rivals func(claim string) []types.NamespacedName,
+) func(claim string) []types.NamespacedName {
 	return func(claim string) []types.NamespacedName {
 		return slices.DeleteFunc(rivals(claim), func(rival types.NamespacedName) bool { return !r.serves(rival.Namespace) })
 	}

@@ -24,7 +24,8 @@ func (w *world) serve(namespaces string) {
 	w.configure(map[string]string{"serve-namespaces": namespaces})
 }
 
-// A Repository of a namespace that was never served is another installation's: this one makes no call for it.
+// A Repository of a namespace that was never served is another installation's: this one makes no
+// call for it.
 func TestNothingIsDoneForNamespacesThatAreNotServed(t *testing.T) {
 	theirs := repo("two", "app", appURL)
 	theirs.By("second").MarkFalse(urlCondition, reasonClaimed, "theirs")
@@ -41,7 +42,8 @@ func TestNothingIsDoneForNamespacesThatAreNotServed(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, "False "+reasonClaimed)
 }
 
-// The claim is released for a day, the status says so once, and the next installation writes over it.
+// The claim is released for a day, the status says so once, and the next installation writes over
+// it.
 func TestANamespaceIsLeftAndTakenOver(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	w.events = []*v1alpha1.GitEvent{waiting("event", operatorWait("PermissionMissing", time.Minute))}
@@ -86,7 +88,8 @@ func TestANamespaceIsLeftAndTakenOver(t *testing.T) {
 	}
 }
 
-// While its claim is not released it is known that the status has something to take back: a failed write is tried again.
+// While its claim is not released it is known that the status has something to take back: a failed
+// write is tried again.
 func TestTheStatusIsTakenBackBeforeTheClaimIsReleased(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
@@ -140,7 +143,8 @@ func TestNothingIsLeftForABadSetting(t *testing.T) {
 	}
 }
 
-// The runs of recorded events still get their slots one after the other; then the queue is gone from the status.
+// The runs of recorded events still get their slots one after the other; then the queue is gone
+// from the status.
 func TestRunsOfANamespaceThatIsLeftGetTheirSlots(t *testing.T) {
 	w := line(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
@@ -156,7 +160,8 @@ func TestRunsOfANamespaceThatIsLeftGetTheirSlots(t *testing.T) {
 	}
 }
 
-// leaves is a world in which the second installation has taken over and the first one, which still has its claim, leaves.
+// leaves is a world in which the second installation has taken over and the first one, which still
+// has its claim, leaves.
 func leaves(t *testing.T) *world {
 	w := newWorld(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
@@ -172,7 +177,8 @@ func (w *world) takeOver() {
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), app, "one"))
 }
 
-// What another process of the first installation writes late is withdrawn; what the next one says of its URL stays.
+// What another process of the first installation writes late is withdrawn; what the next one says
+// of its URL stays.
 func TestALateConditionIsWithdrawnAlone(t *testing.T) {
 	w := leaves(t)
 	w.reconcile("one/app")
@@ -187,7 +193,8 @@ func TestALateConditionIsWithdrawnAlone(t *testing.T) {
 	}
 }
 
-// While the cache of claims is behind, or a claim cannot be released, the two installations do not write in turn.
+// While the cache of claims is behind, or a claim cannot be released, the two installations do not
+// write in turn.
 func TestTheURLIsWithdrawnOnce(t *testing.T) {
 	for name, fails := range map[string]bool{"the cache of claims is behind": false, "the claim cannot be released": true} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +223,8 @@ func TestTheURLIsWithdrawnOnce(t *testing.T) {
 	}
 }
 
-// A process that starts after a namespace was left still frees the slots there: they count for the next installation.
+// A process that starts after a namespace was left still frees the slots there: they count for the
+// next installation.
 func TestSlotsAreFreedByAProcessThatStarts(t *testing.T) {
 	for _, setting := range []string{"two", "bad_value"} {
 		t.Run(setting, func(t *testing.T) {
@@ -259,7 +267,8 @@ func TestAClaimIsKeptForOpenEvents(t *testing.T) {
 	}
 }
 
-// The rights in a namespace may end when it was left: what its Repositories do then costs no call there.
+// The rights in a namespace may end when it was left: what its Repositories do then costs no call
+// there.
 func TestALeftNamespaceIsNotRead(t *testing.T) {
 	w := leaves(t)
 	w.reconcile("one/app")

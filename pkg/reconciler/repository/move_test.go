@@ -23,8 +23,9 @@ func (w *world) renamedTo(name string) {
 	w.create(again)
 }
 
-// A Repository is renamed: deleted, and created with another name and the same URL. Its claim moves at once, whoever is reconciled first, and a
-// Repository of another namespace with that URL waits on.
+// A Repository is renamed: deleted, and created with another name and the same URL. Its claim moves
+// at once, whoever is reconciled first, and a Repository of another namespace with that URL waits
+// on.
 func TestAClaimMovesWithARenamedRepository(t *testing.T) {
 	for name, order := range map[string][]string{
 		"the old one is seen first": {"one/app", "two/app", "one/renamed"},
@@ -63,7 +64,8 @@ func TestAClaimMovesWithARenamedRepository(t *testing.T) {
 	}
 }
 
-// A claim moves to another Repository of the namespace as well when its owner names another URL: two Repositories swap their URLs.
+// A claim moves to another Repository of the namespace as well when its owner names another URL:
+// two Repositories swap their URLs.
 func TestClaimsMoveWhenURLsAreSwapped(t *testing.T) {
 	const other = "https://github.com/acme/other"
 	w := newWorld(t, repo("one", "app", appURL), repo("one", "other", other))
@@ -77,7 +79,8 @@ func TestClaimsMoveWhenURLsAreSwapped(t *testing.T) {
 	w.wantCondition("one", "other", urlCondition, trueOwned)
 }
 
-// The API server says that the owner is there and names the URL: nothing moves, whatever the cache and the claim say.
+// The API server says that the owner is there and names the URL: nothing moves, whatever the cache
+// and the claim say.
 func TestAClaimStaysWithAnOwnerThatIsThere(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
@@ -106,7 +109,8 @@ func TestAClaimDoesNotMoveToAnotherNamespace(t *testing.T) {
 	w.wantCondition("two", "renamed", urlCondition, falseClaimed)
 }
 
-// While it is not known whether the owner is there, or the claim cannot be written, nothing is said of the URL, and it is tried again.
+// While it is not known whether the owner is there, or the claim cannot be written, nothing is said
+// of the URL, and it is tried again.
 func TestMovingAClaimIsTriedAgain(t *testing.T) {
 	for name, fail := range map[string]func(*world){
 		"the owner cannot be read": func(w *world) { w.failOnce("get", "repositories", errors.New("unreachable")) },
@@ -135,8 +139,9 @@ func TestMovingAClaimIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What a claim knows of its URL stays: a proof is of the namespace. What the old Repository was bound to does not bind the new one, as it does
-// not bind one that is created again under the old name.
+// What a claim knows of its URL stays: a proof is of the namespace. What the old Repository was
+// bound to does not bind the new one, as it does not bind one that is created again under the old
+// name.
 func TestAMovedClaimKeepsItsProof(t *testing.T) {
 	w := newWorld(t, repo("one", "app", appURL))
 	w.reconcile("one/app")

@@ -8,11 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
-// priorities is what is wrong with the expressions of Repositories. To compile one may take as long as a hundred other reconciles, and a
-// Repository is reconciled with each of its events: so each text is compiled once. The zero value knows none. Safe for concurrent use.
+// priorities is what is wrong with the expressions of Repositories. To compile one may take as long
+// as a hundred other reconciles, and a Repository is reconciled with each of its events: so each
+// text is compiled once. The zero value knows none. Safe for concurrent use.
 type priorities struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]judged

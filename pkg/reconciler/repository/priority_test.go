@@ -10,7 +10,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// A Repository is reconciled with each of its events. Its expression is compiled when it, or what it may read, has changed.
+// A Repository is reconciled with each of its events. Its expression is compiled when it, or what
+// it may read, has changed.
 func TestAnExpressionIsCompiledOnce(t *testing.T) {
 	app := repo("one", "app", appURL)
 	app.Spec.Settings = &pacv1alpha1.Settings{QueuePriority: "urgency"}

@@ -13,22 +13,32 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// claimKept is how long a claim outlives its Repository, so that a delete and re-create does not hand a team's events
-// and tokens to another namespace (design/architecture.md, "Ownership of a URL").
+// claimKept is how long a claim outlives its Repository, so that a delete and re-create does not
+// hand a team's events and tokens to another namespace (design/architecture.md, "Ownership of a
+// URL").
 const claimKept = 24 * time.Hour
 
-// openEventsLook is how often a claim is looked at that is kept for the open events of a namespace that was left.
+// openEventsLook is how often a claim is looked at that is kept for the open events of a namespace
+// that was left.
 const openEventsLook = 10 * time.Minute
 
-// release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has just read live
-// that the owner is gone or names another URL: a cache that lags never costs a team its URL.
+// release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has
+// just read live that the owner is gone or names another URL: a cache that lags never costs a team
+// its URL.
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
 	var errs []error
 	for _, claim := range r.others(owner, canonical) {
-		errs = append(errs, r.try(owner, retry.Step{Name: stepRelease, Of: claim.Name}, func() error { return r.releaseOne(ctx, owner, claim.Name) }))
+		errs = append(
+			errs,
+			r.try(
+				owner,
+				backoff.Step{Name: stepRelease, Of: claim.Name},
+				func() error { return r.releaseOne(ctx, owner, claim.Name) },
+			),
+		)
 	}
 	return errs
 }
@@ -41,7 +51,8 @@ func (r *Reconciler) others(owner types.NamespacedName, canonical string) []*v1a
 	}
 	var claims []*v1alpha1.RepositoryClaim
 	for _, obj := range owned {
-		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && ownerOf(claim) == owner && claim.Name != v1alpha1.ClaimName(canonical) {
+		if claim, ok := obj.(*v1alpha1.RepositoryClaim); ok && ownerOf(claim) == owner &&
+			claim.Name != v1alpha1.ClaimName(canonical) {
 			claims = append(claims, claim)
 		}
 	}
@@ -65,10 +76,23 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 		}
 	}
 	if left := live.Status.ReleasedAt.Add(claimKept).Sub(now); left > 0 {
-		return fault.Throttledf("ClaimReleased", left, "RepositoryClaim %s/%s is kept for a day after its Repository", r.namespace, name)
+		return fault.Throttledf(
+			"ClaimReleased",
+			left,
+			"RepositoryClaim %s/%s is kept for a day after its Repository",
+			r.namespace,
+			name,
+		)
 	}
-	if r.settings.Load().Namespaces.Leave(owner.Namespace) && (!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
-		return fault.Throttledf("ClaimReleased", openEventsLook, "RepositoryClaim %s/%s is kept for open events", r.namespace, name)
+	if r.settings.Load().Namespaces.Leave(owner.Namespace) &&
+		(!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
+		return fault.Throttledf(
+			"ClaimReleased",
+			openEventsLook,
+			"RepositoryClaim %s/%s is kept for open events",
+			r.namespace,
+			name,
+		)
 	}
 	return r.deleteClaim(ctx, live)
 }

@@ -23,14 +23,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends within seconds.
+// reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends
+// within seconds.
 const reconcileTimeout = 30 * time.Second
 
 // Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware.
@@ -41,7 +42,8 @@ type Reconciler struct {
 	tekton tektonv1.PipelineRunsGetter
 	// namespace is Plumbline's own: claims live there.
 	namespace string
-	// repositories and claims are caches; nothing is denied and nothing is ended on their word alone.
+	// repositories and claims are caches; nothing is denied and nothing is ended on their word
+	// alone.
 	repositories, claims cache.Indexer
 	replaced             replaced
 	priorities           priorities
@@ -54,10 +56,10 @@ type Reconciler struct {
 	openEvents   func(namespace, name string) []*v1alpha1.GitEvent
 	runs         cache.KeyListerGetter
 	eventsSynced func() bool
-	budget       *budget.Ledger
+	budget       *quota.Ledger
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
-	retries      *retry.Timers
+	retries      *backoff.Timers
 	hanging      hanging
 	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, beside whatever the reconcile returns
 }
@@ -74,8 +76,8 @@ const (
 	stepStatus  = "status"
 )
 
-// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date. Each of its steps has its
-// own time: see docs/adr/0012.
+// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date.
+// Each of its steps has its own time: see docs/adr/0012.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -94,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.retries.Forget(owner.String())
 		return nil
 	}
-	after, known := retry.KnownWait(err)
+	after, known := backoff.KnownWait(err)
 	if next, failing := r.retries.Next(owner.String(), r.clock.Now()); failing && (!known || next < after) {
 		after, known = next, true
 	}
@@ -105,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 }
 
 // try does what has not failed a moment ago.
-func (r *Reconciler) try(owner types.NamespacedName, step retry.Step, do func() error) error {
+func (r *Reconciler) try(owner types.NamespacedName, step backoff.Step, do func() error) error {
 	if left := r.retries.Left(owner.String(), step, r.clock.Now()); left > 0 {
 		return fault.Throttledf(fault.ReasonBusy, left, "%s has just failed", step.Name)
 	}
@@ -120,22 +122,22 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	repository, err := r.read(ctx, owner)
 	switch {
 	case err != nil:
-		return retry.Requeue(err)
+		return backoff.Requeue(err)
 	case repository == nil:
 		r.replaced.forget(owner)
 		r.priorities.forget(owner)
 		r.unseen.forget(owner)
-		return retry.Requeue(r.release(ctx, owner, "")...)
+		return backoff.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
 		return nil // the cache is behind; when it catches up it wakes this key
 	}
 	switch namespaces := r.settings.Load().Namespaces; {
 	case namespaces.Leave(owner.Namespace):
-		return retry.Requeue(r.leave(ctx, repository)...)
+		return backoff.Requeue(r.leave(ctx, repository)...)
 	case !namespaces.Serve(owner.Namespace):
-		return retry.Requeue(r.wait(ctx, repository)...)
+		return backoff.Requeue(r.wait(ctx, repository)...)
 	}
-	return retry.Requeue(r.serve(ctx, repository)...)
+	return backoff.Requeue(r.serve(ctx, repository)...)
 }
 
 // serve does what can be done and returns why the rest could not be.
@@ -143,31 +145,57 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	before := repository.Status.DeepCopy()
 	owner := keyOf(repository)
 	canonical, invalid := r.wantedURL(repository)
-	errs := append(r.release(ctx, owner, canonical),
-		r.try(owner, retry.Step{Name: stepClaim, Version: canonical}, func() error { return r.markURL(ctx, repository, canonical, invalid) }),
-		r.markCredentials(repository))
+	errs := append(
+		r.release(ctx, owner, canonical),
+		r.try(
+			owner,
+			backoff.Step{Name: stepClaim, Version: canonical},
+			func() error { return r.markURL(ctx, repository, canonical, invalid) },
+		),
+		r.markCredentials(repository),
+	)
 	errs = append(append(errs, r.admit(ctx, repository)...), r.markHeld(repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
 	repository.Status.ObservedGeneration = repository.Generation
-	step := retry.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
+	step := backoff.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
-		r.retries.Note(owner.String(), step, nil, r.clock.Now()) // a write that failed may have landed, or is not needed any more
+		r.retries.Note(
+			owner.String(),
+			step,
+			nil,
+			r.clock.Now(),
+		) // a write that failed may have landed, or is not needed any more
 		return errs
 	}
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
 }
 
-// writeStatus writes what was read live at the start of this reconcile: its resource version makes a lost race a conflict.
-func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) error {
-	written, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{})
+// writeStatus writes what was read live at the start of this reconcile: its resource version makes
+// a lost race a conflict.
+func (r *Reconciler) writeStatus(
+	ctx context.Context,
+	repository *pacv1alpha1.Repository,
+	before *pacv1alpha1.RepositoryStatus,
+) error {
+	written, err := r.client.PipelinesascodeV1alpha1().
+		Repositories(repository.Namespace).
+		UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // deleted meanwhile: its deletion wakes this key
 	}
 	if err != nil {
-		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name, fault.FromKube(fault.VerbUpdate, err))
+		return fmt.Errorf(
+			"writing the status of Repository %s/%s: %w",
+			repository.Namespace,
+			repository.Name,
+			fault.FromKube(fault.VerbUpdate, err),
+		)
 	}
-	if queue := repository.Status.Queue(r.namespace); queue != nil && !equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
+	if queue := repository.Status.Queue(
+		r.namespace,
+	); queue != nil &&
+		!equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
 		return r.notStored(ctx, repository)
 	}
 	r.unseen.only(keyOf(repository), repository.Status.Queue(r.namespace))
@@ -176,12 +204,20 @@ func (r *Reconciler) writeStatus(ctx context.Context, repository *pacv1alpha1.Re
 	return nil
 }
 
-// notStored tells of slots that the API server has dropped without a word, because the CustomResourceDefinition does not have their fields:
-// it is Pipelines-as-Code's, or of an older version. No run of such a Repository is created, and its status may not keep a condition.
+// notStored tells of slots that the API server has dropped without a word, because the
+// CustomResourceDefinition does not have their fields: it is Pipelines-as-Code's, or of an older
+// version. No run of such a Repository is created, and its status may not keep a condition.
 func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repository) error {
-	err := fault.Operatorf(reasonNotStored, "the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
-		"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml", pipelinesascode.GroupName, repository.Namespace, repository.Name)
-	logging.FromContext(ctx).Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
+	err := fault.Operatorf(
+		reasonNotStored,
+		"the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
+			"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml",
+		pipelinesascode.GroupName,
+		repository.Namespace,
+		repository.Name,
+	)
+	logging.FromContext(ctx).
+		Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
 	r.recorder.Event(repository, corev1.EventTypeWarning, reasonNotStored, err.Error())
 	return err
 }

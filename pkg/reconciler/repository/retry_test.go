@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// The second after which the cache of events is asked again, and the day that a claim is kept, are known although the status
-// cannot be written meanwhile; and the write that fails is not hurried by either.
+// The second after which the cache of events is asked again, and the day that a claim is kept, are
+// known although the status cannot be written meanwhile; and the write that fails is not hurried by
+// either.
 func TestAKnownTimeIsKeptBesideAFailingWrite(t *testing.T) {
 	r := repo("team", "app", appURL)
 	w := newWorld(t, r, claimed("https://github.com/acme/old", "team", "app", nil))
@@ -45,8 +46,8 @@ func TestAKnownTimeIsKeptBesideAFailingWrite(t *testing.T) {
 	}
 }
 
-// A status write that failed and is not needed any more is over, although a claim keeps the Repository waiting for its day: a
-// failure hours later is tried again at once.
+// A status write that failed and is not needed any more is over, although a claim keeps the
+// Repository waiting for its day: a failure hours later is tried again at once.
 func TestAWriteThatIsNotNeededIsNoOutageThatGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repo("team", "app", appURL), claimed("https://github.com/acme/old", "team", "app", nil))

@@ -40,7 +40,8 @@ func (s *simulation) step(number int) {
 	}
 }
 
-// disturb changes the limit, or deletes an event of which nothing is about to be created: its PipelineRuns go on.
+// disturb changes the limit, or deletes an event of which nothing is about to be created: its
+// PipelineRuns go on.
 func (s *simulation) disturb() {
 	if !s.faults {
 		return
@@ -61,8 +62,8 @@ func (s *simulation) disturb() {
 	}
 }
 
-// Whatever order the calls of processes that lag and are killed have: what runs has a slot, slots are never more than the limit, and in
-// the end all have run and no slot is lost (I-6).
+// Whatever order the calls of processes that lag and are killed have: what runs has a slot, slots
+// are never more than the limit, and in the end all have run and no slot is lost (I-6).
 func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	}
 }
 
-// over tells whether every event is settled or gone and every slot free.
+// over reports whether every event is settled or gone and every slot free.
 func (s *simulation) over() bool {
 	for _, e := range s.events {
 		if !e.Settled() {

@@ -26,9 +26,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// simulation is one Repository with a limit, of whose processes each does one call at a time in an order drawn from a seed: two that give
-// slots, two that create. Each has caches of its own that lag as they like, forgets everything when it is killed, and may believe that
-// it leads.
+// simulation is one Repository with a limit, of whose processes each does one call at a time in an
+// order drawn from a seed: two that give slots, two that create. Each has caches of its own that
+// lag as they like, forgets everything when it is killed, and may believe that it leads.
 type simulation struct {
 	*testing.T
 	random  *rand.Rand
@@ -76,8 +76,8 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 // lucky is a fault that is drawn once in so many times, as long as there are any.
 func (s *simulation) lucky(n int) bool { return s.faults && s.random.IntN(n) == 0 }
 
-// guard is the API server's optimistic lock. It checks what every write must hold: more slots only up to the limit of the version that
-// was written over.
+// guard is the API server's optimistic lock. It checks what every write must hold: more slots only
+// up to the limit of the version that was written over.
 func (s *simulation) guard(action clienttesting.Action) (bool, runtime.Object, error) {
 	next := action.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository).DeepCopy()
 	is := s.repository()
@@ -183,7 +183,8 @@ func (s *simulation) catchUp(w *world) {
 	}
 }
 
-// decide is what the create step decides: the event is read anew, the Repository is what the process knows of it.
+// decide is what the create step decides: the event is read anew, the Repository is what the
+// process knows of it.
 func (s *simulation) decide() {
 	i := s.random.IntN(2)
 	if s.random.IntN(3) == 0 || !s.faults {
@@ -217,7 +218,8 @@ func (s *simulation) land() {
 	}
 }
 
-// made tells whether a run was created before and deleted: what it was is recorded (docs/adr/0013), and no other is created.
+// made reports whether a run was created before and deleted: what it was is recorded
+// (docs/adr/0013), and no other is created.
 func (s *simulation) made(event, run string) bool {
 	e := s.events[event]
 	if e == nil {

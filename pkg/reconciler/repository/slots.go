@@ -16,23 +16,28 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/concurrency"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
 const (
-	// slotsLook is how often a Repository is looked at in which runs wait, or have a slot that nothing else may tell of.
+	// slotsLook is how often a Repository is looked at in which runs wait, or have a slot that
+	// nothing else may tell of.
 	slotsLook = 30 * time.Second
-	// inFlight is how long a create may be on its way: a reconcile of an event ends after 50 s, and the API server ends a call after 60 s.
+	// inFlight is how long a create may be on its way: a reconcile of an event ends after 50 s, and
+	// the API server ends a call after 60 s.
 	inFlight = 2 * time.Minute
-	// readsFor is how long one attempt reads events and runs of slots. The write of the status has to fit into reconcileTimeout, too.
+	// readsFor is how long one attempt reads events and runs of slots. The write of the status has
+	// to fit into reconcileTimeout, too.
 	readsFor = 10 * time.Second
 )
 
-// admit brings the slots of a Repository up to date. It is the only one who gives them, and a run is created only when it is seen to have
-// one; the write of the status, which fails if the status is not the one that this was computed from, is the lock (docs/adr/0041).
+// admit brings the slots of a Repository up to date. It is the only one who gives them, and a run
+// is created only when it is seen to have one; the write of the status, which fails if the status
+// is not the one that this was computed from, is the lock (docs/adr/0041).
 //
-// A run keeps its slot until the cluster shows that it is over, or that it can never be created. Whoever has no limit has no slots.
+// A run keeps its slot until the cluster shows that it is over, or that it can never be created.
+// Whoever has no limit has no slots.
 //
 // What is to be done later is one error for each, because each has a time of its own.
 func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Repository) (later []error) {
@@ -60,7 +65,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		}
 	}
 	next.Slots = append(next.Slots, r.unlisted(events, next.Slots)...)
-	line := concurrency.Line(events, next.Slots)
+	line := slots.Line(events, next.Slots)
 	if queue == nil && len(next.Slots)+len(line) == 0 {
 		return nil
 	}
@@ -83,7 +88,8 @@ func look(queue *pacv1alpha1.Queue, events []*v1alpha1.GitEvent) error {
 	return nil
 }
 
-// unlisted returns the slots of runs that are there and have none: they were created while there was no limit.
+// unlisted returns the slots of runs that are there and have none: they were created while there
+// was no limit.
 func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	known := map[string]bool{}
 	for _, slot := range slots {
@@ -102,7 +108,7 @@ func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.S
 	return all
 }
 
-// created tells whether a run is there and not over, as far as anybody knows.
+// created reports whether a run is there and not over, as far as anybody knows.
 func (r *Reconciler) created(run *v1alpha1.Run) bool {
 	if cached := r.cachedRun(run.Namespace, run.Name); cached != nil {
 		return !cached.IsDone()
@@ -119,14 +125,16 @@ func (r *Reconciler) cachedRun(namespace, name string) *pipelinev1.PipelineRun {
 	return run
 }
 
-// looked is where one attempt looks for the runs of slots: in the open events, and until its time is over in the API server.
+// looked is where one attempt looks for the runs of slots: in the open events, and until its time
+// is over in the API server.
 type looked struct {
 	events []*v1alpha1.GitEvent
 	over   func() error
 }
 
-// turn begins the time of an attempt for reads. The slots that are left keep what they have, and the next look begins with those that this one
-// has found to be free after a while: so thousands of slots whose events are gone are freed little by little, and the others' calls go on.
+// turn begins the time of an attempt for reads. The slots that are left keep what they have, and
+// the next look begins with those that this one has found to be free after a while: so thousands of
+// slots whose events are gone are freed little by little, and the others' calls go on.
 func (r *Reconciler) turn() (over func() error) {
 	end := r.clock.Now().Add(readsFor)
 	return func() error {
@@ -137,11 +145,18 @@ func (r *Reconciler) turn() (over func() error) {
 	}
 }
 
-// unknown tells whether nothing but the API server knows whether a slot's PipelineRun is there, or may be still.
+// unknown reports whether nothing but the API server knows whether a slot's PipelineRun is there,
+// or may be still.
 func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run.Result != nil }
 
-// taken tells whether the run of a slot keeps it. With an error nothing is known, and it is taken.
-func (r *Reconciler) taken(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot, in looked) (bool, error) {
+// taken reports whether the run of a slot keeps it. With an error nothing is known, and it is
+// taken.
+func (r *Reconciler) taken(
+	ctx context.Context,
+	owner types.NamespacedName,
+	slot *pacv1alpha1.Slot,
+	in looked,
+) (bool, error) {
 	if unknown(runOf(*slot, in.events)) {
 		if err := in.over(); err != nil {
 			return true, err
@@ -159,7 +174,7 @@ func (r *Reconciler) taken(ctx context.Context, owner types.NamespacedName, slot
 	return r.holds(run), nil
 }
 
-// holds tells whether a run that its event knows is to be created, or is there and not over.
+// holds reports whether a run that its event knows is to be created, or is there and not over.
 func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 	switch {
 	case run.UID == "": // what the cache says of one that is not recorded yet waits for that: else it would stand in the line again
@@ -171,8 +186,13 @@ func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 	return cached == nil || cached.UID != run.UID || !cached.IsDone()
 }
 
-// recorded returns the run of a slot as its event has it, nil if the event is gone. The cache may lag: only a live answer says that.
-func (r *Reconciler) recorded(ctx context.Context, slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) (*v1alpha1.Run, error) {
+// recorded returns the run of a slot as its event has it, nil if the event is gone. The cache may
+// lag: only a live answer says that.
+func (r *Reconciler) recorded(
+	ctx context.Context,
+	slot pacv1alpha1.Slot,
+	events []*v1alpha1.GitEvent,
+) (*v1alpha1.Run, error) {
 	if run := runOf(slot, events); run != nil {
 		return run, nil
 	}
@@ -208,13 +228,13 @@ func (r *Reconciler) globalSpec() *pacv1alpha1.RepositorySpec {
 	return nil
 }
 
-// limited tells whether a Repository has a limit, or slots.
+// limited reports whether a Repository has a limit, or slots.
 func (r *Reconciler) limited(owner types.NamespacedName) bool {
 	repository := r.cachedRepository(owner)
 	return repository != nil && (len(repository.Status.Queues) > 0 || repository.Spec.Concurrency(r.globalSpec()) > 0)
 }
 
-// sameRuns tells whether the slots of two versions of an event are the same.
+// sameRuns reports whether the slots of two versions of an event are the same.
 func sameRuns(before, after *v1alpha1.GitEvent) bool {
 	if before == nil || after == nil {
 		return false
@@ -238,7 +258,10 @@ func (w watches) globalChanged(resync func()) cache.ResourceEventHandler {
 
 // globalCame calls resync when a global Repository with a limit has come or gone.
 func (w watches) globalCame(obj any, resync func()) {
-	if global, ok := untombed[*pacv1alpha1.Repository](obj); ok && keyOf(global) == w.global && global.Spec.Concurrency(nil) > 0 {
+	if global, ok := untombed[*pacv1alpha1.Repository](
+		obj,
+	); ok && keyOf(global) == w.global &&
+		global.Spec.Concurrency(nil) > 0 {
 		resync()
 	}
 }

@@ -71,8 +71,8 @@ func ended(run *v1alpha1.Run) {
 	run.UID, run.Result = types.UID("uid-"+run.Name), &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
 }
 
-// Slots are given in the order of the line, whatever the limit becomes; a lower one takes none away, and what ran before there was a limit
-// counts.
+// Slots are given in the order of the line, whatever the limit becomes; a lower one takes none
+// away, and what ran before there was a limit counts.
 func TestSlotsFollowTheLimit(t *testing.T) {
 	w := line(t, 0, 8)
 	w.ran(5, func(run *v1alpha1.Run) { run.UID = "uid" })
@@ -109,8 +109,8 @@ func TestSlotsFollowTheLimit(t *testing.T) {
 	}
 }
 
-// F3: the slot of a run that has ended is free although nobody can record that; one that is gone from the cache keeps its slot, because
-// somebody may have relabelled it.
+// F3: the slot of a run that has ended is free although nobody can record that; one that is gone
+// from the cache keeps its slot, because somebody may have relabelled it.
 func TestAFinishedRunHoldsNoSlot(t *testing.T) {
 	w := line(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
@@ -126,8 +126,8 @@ func TestAFinishedRunHoldsNoSlot(t *testing.T) {
 	w.wantQueue(1, 0, "r1")
 }
 
-// A run that was cancelled before anybody saw its PipelineRun keeps its slot as long as a create may be on its way, and as long as one that
-// has landed runs. So does one whose event was deleted.
+// A run that was cancelled before anybody saw its PipelineRun keeps its slot as long as a create
+// may be on its way, and as long as one that has landed runs. So does one whose event was deleted.
 func TestACreateMayBeOnItsWay(t *testing.T) {
 	for name, gone := range map[string]func(w *world){
 		"cancelled": func(w *world) {
@@ -164,8 +164,8 @@ func TestACreateMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// The run of an event that was deleted is planned anew under the same name when its delivery is sent again. When that is cancelled, too,
-// its create may be on its way as long as every other one.
+// The run of an event that was deleted is planned anew under the same name when its delivery is
+// sent again. When that is cancelled, too, its create may be on its way as long as every other one.
 func TestARunThatIsPlannedAnewKeepsItsSlotAsLong(t *testing.T) {
 	w := line(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
@@ -197,7 +197,8 @@ func TestTwoInstallationsShareALimit(t *testing.T) {
 	w.wantQueue(1, 5, "x")
 }
 
-// A Repository is looked at when what its events run changes, if not all of them may run at once; and all are when the global limit does.
+// A Repository is looked at when what its events run changes, if not all of them may run at once;
+// and all are when the global limit does.
 func TestWhatWakesALimitedRepository(t *testing.T) {
 	before := waiting("a")
 	before.Status.Runs = []v1alpha1.Run{{Name: "r"}}

@@ -15,15 +15,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// mayBeThere tells whether a PipelineRun is there, or may arrive still, of which no event knows: its event is gone, or has ended the run
-// before anybody saw it. The slot is given a time for that, which is for people: each process measures it with its own clock.
+// mayBeThere reports whether a PipelineRun is there, or may arrive still, of which no event knows:
+// its event is gone, or has ended the run before anybody saw it. The slot is given a time for that,
+// which is for people: each process measures it with its own clock.
 func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot) (bool, error) {
 	live, err := r.tekton.PipelineRuns(owner.Namespace).Get(ctx, slot.Run, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		return !live.IsDone(), nil
 	case !fault.Gone(err):
-		return true, fault.FromKube(fault.VerbRead, fmt.Errorf("reading PipelineRun %s/%s: %w", owner.Namespace, slot.Run, err))
+		return true, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading PipelineRun %s/%s: %w", owner.Namespace, slot.Run, err),
+		)
 	}
 	now := r.clock.Now()
 	if slot.FreeAt == nil {
@@ -33,16 +37,17 @@ func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName,
 	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // what is free is forgotten when that is stored
 }
 
-// unseen is since when this process knows of slots that their PipelineRun is not there, and that no event will create it. What another
-// process has written down is by another clock, and a create of that moment may be on its way still. The zero value knows none. Safe for
-// concurrent use.
+// unseen is since when this process knows of slots that their PipelineRun is not there, and that no
+// event will create it. What another process has written down is by another clock, and a create of
+// that moment may be on its way still. The zero value knows none. Safe for concurrent use.
 type unseen struct {
 	mu    sync.Mutex
 	times map[types.NamespacedName]map[string]missed
 }
 
 type missed struct {
-	// since is by this process's clock. freeAt is what the slot said: if it says another time, the run was planned anew meanwhile.
+	// since is by this process's clock. freeAt is what the slot said: if it says another time, the
+	// run was planned anew meanwhile.
 	since, freeAt time.Time
 }
 

@@ -17,16 +17,18 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
 const (
-	// byClaimName finds the Repositories that may name the URL of a claim, by the shard of its name.
+	// byClaimName finds the Repositories that may name the URL of a claim, by the shard of its
+	// name.
 	byClaimName = "repository.plumbline.dev/claim-name"
-	// byOwner finds the claims that may be of a Repository, which may be gone, by the shard of its key.
+	// byOwner finds the claims that may be of a Repository, which may be gone, by the shard of its
+	// key.
 	byOwner = "repository.plumbline.dev/owner"
-	// shards is how many parts an index has. One for each name would take a third of what the objects do; of 10,000 names ten share
-	// one, and whoever asks takes those that are meant.
+	// shards is how many parts an index has. One for each name would take a third of what the
+	// objects do; of 10,000 names ten share one, and whoever asks takes those that are meant.
 	shards = 1024
 )
 
@@ -49,7 +51,8 @@ func repositoryIndexers() cache.Indexers {
 	}}
 }
 
-// claimName is empty if the URL cannot be claimed: no claim can wake its Repository, a change of the URL does.
+// claimName is empty if the URL cannot be claimed: no claim can wake its Repository, a change of
+// the URL does.
 func claimName(url string) string {
 	canonical, err := v1alpha1.CanonicalURL(url)
 	if err != nil {
@@ -76,14 +79,15 @@ func ownerOf(claim *v1alpha1.RepositoryClaim) types.NamespacedName {
 type watches struct {
 	repositories, claims cache.SharedIndexInformer
 	events               EventInformer
-	// limited tells whether a Repository has a limit or slots; global is the one whose limit is that of all others.
+	// limited reports whether a Repository has a limit or slots; global is the one whose limit is
+	// that of all others.
 	limited func(types.NamespacedName) bool
 	global  types.NamespacedName
 }
 
-// wire adds the indexes and handlers; the informers must not have been started. synced tells whether the open events there
-// were at the start are known and added up.
-func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func() bool, err error) {
+// wire adds the indexes and handlers; the informers must not have been started. synced tells
+// whether the open events there were at the start are known and added up.
+func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() bool, err error) {
 	if err := w.repositories.AddIndexers(repositoryIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing Repositories: %w", err)
 	}
@@ -98,7 +102,9 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 	if _, err := w.repositories.AddEventHandler(controller.HandleAll(impl.Enqueue)); err != nil {
 		return nil, fmt.Errorf("watching Repositories: %w", err)
 	}
-	if _, err := w.repositories.AddEventHandler(w.globalChanged(func() { impl.GlobalResync(w.repositories) })); err != nil {
+	if _, err := w.repositories.AddEventHandler(
+		w.globalChanged(func() { impl.GlobalResync(w.repositories) }),
+	); err != nil {
 		return nil, fmt.Errorf("watching the global Repository: %w", err)
 	}
 	if _, err := w.claims.AddEventHandler(controller.HandleAll(w.claimChanged(impl.EnqueueKey))); err != nil {
@@ -114,8 +120,9 @@ func (w watches) wire(impl *controller.Impl, used *budget.Ledger) (synced func()
 	return added.HasSynced, nil
 }
 
-// trim leaves out what is half of an idle Repository, and what a write of a status keeps although it does not send it. The words of
-// conditions, which are the same for nearly all Repositories, are kept once.
+// trim leaves out what is half of an idle Repository, and what a write of a status keeps although
+// it does not send it. The words of conditions, which are the same for nearly all Repositories, are
+// kept once.
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -128,16 +135,22 @@ func trim(object any) (any, error) {
 		repository.Status.Conditions = conditions
 		for i := range conditions {
 			c := &conditions[i]
-			c.Type, c.Status, c.Severity = unique.Make(c.Type).Value(), unique.Make(c.Status).Value(), unique.Make(c.Severity).Value()
+			c.Type, c.Status, c.Severity = unique.Make(c.Type).
+				Value(),
+				unique.Make(c.Status).
+					Value(),
+				unique.Make(c.Severity).
+					Value()
 			c.Reason, c.Message = unique.Make(c.Reason).Value(), unique.Make(c.Message).Value()
 		}
 	}
 	return object, nil
 }
 
-// budgetChanged wakes the Repositories whose deliveries are refused, or recorded again, from now on.
-func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(budget.Scope) {
-	return func(scope budget.Scope) {
+// budgetChanged wakes the Repositories whose deliveries are refused, or recorded again, from now
+// on.
+func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(quota.Scope) {
+	return func(scope quota.Scope) {
 		if scope.Name != "" {
 			enqueue(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Name})
 			return
@@ -181,9 +194,13 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 	}
 }
 
-// eventHandler wakes a Repository when what its events wait for an operator to do changes, or, where not all of them may run at once,
-// what they run; not for each of the many other updates of an event.
-func eventHandler(enqueue func(types.NamespacedName), limited func(types.NamespacedName) bool) cache.ResourceEventHandler {
+// eventHandler wakes a Repository when what its events wait for an operator to do changes, or,
+// where not all of them may run at once, what they run; not for each of the many other updates of
+// an event.
+func eventHandler(
+	enqueue func(types.NamespacedName),
+	limited func(types.NamespacedName) bool,
+) cache.ResourceEventHandler {
 	wake := func(before, after *v1alpha1.GitEvent) {
 		event := after
 		if event == nil {

@@ -24,11 +24,11 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 const (
@@ -47,9 +47,9 @@ type world struct {
 	events   []*v1alpha1.GitEvent
 	synced   bool
 	wakes    []time.Duration // beside what reconciles returned
-	budget   *budget.Ledger
+	budget   *quota.Ledger
 	tekton   *tektonfake.Clientset
-	crossed  []budget.Scope // that became full or free
+	crossed  []quota.Scope // that became full or free
 	r        *Reconciler
 }
 
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		clock: clocktesting.NewFakePassiveClock(start), synced: true,
 		tekton: tektonfake.NewSimpleClientset(),
 	}
-	w.budget = budget.New(func() budget.Limits { return budget.Limits{Events: 40, Bytes: 1 << 30} }, w.clock, func(s budget.Scope) { w.crossed = append(w.crossed, s) })
+	w.budget = quota.New(func() quota.Limits { return quota.Limits{Events: 40, Bytes: 1 << 30} }, w.clock, func(s quota.Scope) { w.crossed = append(w.crossed, s) })
 	w.r = &Reconciler{
 		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		settings:     config.NewStore(logtesting.TestLogger(t)),
 		openEvents:   func(string, string) []*v1alpha1.GitEvent { return trimmed(w.events) },
 		eventsSynced: func() bool { return w.synced },
-		retries:      retry.New(),
+		retries:      backoff.New(),
 		wake:         func(_ types.NamespacedName, after time.Duration) { w.wakes = append(w.wakes, after) },
 	}
 	w.r.rivals = w.r.thatAreServed(w.rivals)
@@ -81,7 +81,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 
 // restart makes the process forget what it knows beside its caches.
 func (w *world) restart() {
-	w.r.replaced, w.r.unseen, w.r.priorities, w.r.retries = replaced{}, unseen{}, priorities{}, retry.New()
+	w.r.replaced, w.r.unseen, w.r.priorities, w.r.retries = replaced{}, unseen{}, priorities{}, backoff.New()
 }
 
 // catchUp makes the caches what the API server has.
@@ -133,7 +133,8 @@ func (w *world) configure(data map[string]string) {
 	w.r.settings = store
 }
 
-// reconcile runs keys in order, with a cache that is up to date before each, and fails on errors that are not timers.
+// reconcile runs keys in order, with a cache that is up to date before each, and fails on errors
+// that are not timers.
 func (w *world) reconcile(keys ...string) time.Duration {
 	w.Helper()
 	var after time.Duration
@@ -266,7 +267,7 @@ const (
 func trimmed(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	kept := make([]*v1alpha1.GitEvent, 0, len(events))
 	for _, event := range events {
-		kept = append(kept, openevents.Trim(event))
+		kept = append(kept, gitevents.Trim(event))
 	}
 	return kept
 }

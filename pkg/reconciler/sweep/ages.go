@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// ages counts stubs by the minute of their creation, to find the oldest above a number without holding all of them: four
-// days are 5,760 minutes, however many events there are.
+// ages counts stubs by the minute of their creation, to find the oldest above a number without
+// holding all of them: four days are 5,760 minutes, however many events there are.
 type ages struct {
 	keep      int
 	total     int
 	perMinute map[int64]int
-	// limit is the oldest minute of which some are kept, rest how many of it are not; both are known after cut.
+	// limit is the oldest minute of which some are kept, rest how many of it are not; both are
+	// known after cut.
 	limit int64
 	rest  int
 	known bool
@@ -46,7 +47,8 @@ func (a *ages) cut() {
 	}
 }
 
-// above returns those that are above the number to keep, and what is left of rest when they are gone.
+// above returns those that are above the number to keep, and what is left of rest when they are
+// gone.
 func above[T any](a *ages, all []T, created func(*T) time.Time) (oldest []T, rest int) {
 	a.cut()
 	rest = a.rest

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
-	"github.com/plumbline-ci/plumbline/pkg/openevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
 const (
@@ -36,7 +36,7 @@ type Options struct {
 	// Namespace is Plumbline's own.
 	Namespace string
 	// Events is the watch of open events, which others start.
-	Events *openevents.Watch
+	Events *gitevents.Watch
 	// Closer closes checks of PipelineRuns without an event.
 	Closer Closer
 }
@@ -49,8 +49,13 @@ func NewController(o Options) injection.ControllerConstructor {
 		open := o.Events.Informer(ctx).Lister().GitEvents(o.Namespace)
 		r := &Reconciler{
 			namespace: o.Namespace,
-			events:    client.GitEvents(o.Namespace), payloads: client.EventPayloads(o.Namespace), tombstones: client.TombstonePages(o.Namespace),
-			secrets: kubeclient.Get(ctx).CoreV1(), closer: o.Closer,
+			events: client.GitEvents(
+				o.Namespace,
+			),
+			payloads:   client.EventPayloads(o.Namespace),
+			tombstones: client.TombstonePages(o.Namespace),
+			secrets:    kubeclient.Get(ctx).CoreV1(),
+			closer:     o.Closer,
 			open: func(event string) bool {
 				found, err := open.Get(event)
 				return err == nil && !found.Settled()
@@ -59,7 +64,10 @@ func NewController(o Options) injection.ControllerConstructor {
 			clock:    clock.RealClock{},
 		}
 		var err error
-		if r.metrics, err = newMetrics(otel.Meter(meterName), func() bool { return r.IsLeaderFor(name(o.Namespace)) }); err != nil {
+		if r.metrics, err = newMetrics(
+			otel.Meter(meterName),
+			func() bool { return r.IsLeaderFor(name(o.Namespace)) },
+		); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		objects := metadata.NewForConfigOrDie(injection.GetConfig(ctx))
@@ -74,11 +82,15 @@ func NewController(o Options) injection.ControllerConstructor {
 			enqueue(b, name(o.Namespace))
 			return nil
 		}
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName, name(o.Namespace))
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
+		queue := leaderelection.NewQueue(ctx, r, queueName, name(o.Namespace))
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }
 		return impl

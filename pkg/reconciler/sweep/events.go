@@ -14,19 +14,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// evictBatch is how many events are evicted together: those of one page of tombstones follow each other, and share its
-// write.
+// evictBatch is how many events are evicted together: those of one page of tombstones follow each
+// other, and share its write.
 const evictBatch = 25
 
-// youngest is how long ago the end of an event must be before its stub is deleted, however many there are. Until then receivers
-// need not look for the tombstone of an event that has just happened (recentTime there).
+// youngest is how long ago the end of an event must be before its stub is deleted, however many
+// there are. Until then receivers need not look for the tombstone of an event that has just
+// happened (recentTime there).
 const youngest = 30 * time.Minute
 
-// maxSpared is how many events stay although they are due to be deleted, because what they have given up to report is tried again, and
-// maxSparedOf how many of one namespace: whoever makes and deletes Repositories can make thousands of them.
+// maxSpared is how many events stay although they are due to be deleted, because what they have
+// given up to report is tried again, and maxSparedOf how many of one namespace: whoever makes and
+// deletes Repositories can make thousands of them.
 const (
 	maxSpared   = 1000
 	maxSparedOf = maxSpared / 10
@@ -37,7 +39,11 @@ const (
 // own, which comes under the same key: it may be sent again for as long after it.
 func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool) time.Time {
 	delivered, now := event.GetCreationTimestamp().Time, r.clock.Now()
-	if at, err := time.Parse(time.RFC3339, event.GetAnnotations()[plumbline.DeliveredAgainAnnotation]); err == nil && at.After(delivered) {
+	if at, err := time.Parse(
+		time.RFC3339,
+		event.GetAnnotations()[plumbline.DeliveredAgainAnnotation],
+	); err == nil &&
+		at.After(delivered) {
 		delivered = at
 	}
 	if delivered.After(now) { // by the clock of a receiver, or of the API server
@@ -75,17 +81,25 @@ func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectM
 }
 
 func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	err := r.events.Delete(ctx, event.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}})
+	err := r.events.Delete(
+		ctx,
+		event.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}},
+	)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting GitEvent %s: %w", event.Name, err))
 }
 
-// evict deletes the oldest settled events above the cap. A tombstone is written before its event is deleted, so that a
-// redelivery finds one or the other at any time.
+// evict deletes the oldest settled events above the cap. A tombstone is written before its event is
+// deleted, so that a redelivery finds one or the other at any time.
 func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMetadata) error {
-	oldest, rest := above(&r.ages, events, func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time })
+	oldest, rest := above(
+		&r.ages,
+		events,
+		func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time },
+	)
 	entries := map[string][]tombstone.Entry{}
 	var buried []metav1.PartialObjectMetadata
 	for i := range oldest {
@@ -118,9 +132,10 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	return nil
 }
 
-// spare tells whether an event stays because what it has given up to report is tried again: nothing else knows how its checks end. It may
-// have waited for days until it gave up, so what counts is its end, not its delivery. One that is too old and above the cap as well is asked
-// for twice in a pass.
+// spare reports whether an event stays because what it has given up to report is tried again:
+// nothing else knows how its checks end. It may have waited for days until it gave up, so what
+// counts is its end, not its delivery. One that is too old and above the cap as well is asked for
+// twice in a pass.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
 		return false
@@ -139,13 +154,19 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 
 // remains reads what a tombstone keeps of an event; found is false when the event is gone, or
 // stays. The event is deleted only as it was read: a receiver may note a redelivery meanwhile.
-func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMetadata) (entry tombstone.Entry, found bool, err error) {
+func (r *Reconciler) remains(
+	ctx context.Context,
+	event *metav1.PartialObjectMetadata,
+) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return tombstone.Entry{}, false, nil
 	}
 	if err != nil {
-		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
+		return tombstone.Entry{}, false, fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
+		)
 	}
 	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
@@ -155,7 +176,10 @@ func (r *Reconciler) remains(ctx context.Context, event *metav1.PartialObjectMet
 }
 
 // bury writes the entries to their pages; failed are the pages that could not be written.
-func (r *Reconciler) bury(ctx context.Context, entries map[string][]tombstone.Entry) (failed map[string]bool, err error) {
+func (r *Reconciler) bury(
+	ctx context.Context,
+	entries map[string][]tombstone.Entry,
+) (failed map[string]bool, err error) {
 	failed = map[string]bool{}
 	for name, fresh := range entries {
 		err := r.writePage(ctx, name, fresh)
@@ -192,7 +216,8 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	return nil
 }
 
-// tidy counts the tombstones of a page, and takes out those that count no more when they are the most of it.
+// tidy counts the tombstones of a page, and takes out those that count no more when they are the
+// most of it.
 func (r *Reconciler) tidy(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return r.unless(ctx, object.Name, r.tidyPage(ctx, object.Name))
 }
@@ -208,7 +233,11 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	living := tombstone.Living(page, r.clock.Now())
 	switch {
 	case living == 0:
-		err = r.tombstones.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}})
+		err = r.tombstones.Delete(
+			ctx,
+			name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}},
+		)
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}

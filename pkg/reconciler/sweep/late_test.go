@@ -11,11 +11,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	names "github.com/plumbline-ci/plumbline/pkg/resources"
+	names "github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// What a paused process creates after another one has settled the event is deleted by a later sweep; events that one
-// process alone worked on cost nothing.
+// What a paused process creates after another one has settled the event is deleted by a later
+// sweep; events that one process alone worked on cost nothing.
 func TestASecretThatComesLateIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

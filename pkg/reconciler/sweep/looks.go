@@ -4,9 +4,10 @@ package sweep
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// maxLooked is for how many PipelineRuns one pass looks whether there is an event, with up to three live reads each, and maxLookedOf
-// for how many of one namespace: whoever may create PipelineRuns can give thousands of them our label, for which nothing is ever to be
-// done. Namespaces take turns from pass to pass, and so do the runs of one.
+// maxLooked is for how many PipelineRuns one pass looks whether there is an event, with up to three
+// live reads each, and maxLookedOf for how many of one namespace: whoever may create PipelineRuns
+// can give thousands of them our label, for which nothing is ever to be done. Namespaces take turns
+// from pass to pass, and so do the runs of one.
 const (
 	maxLooked   = 1000
 	maxLookedOf = maxLooked / 10
@@ -14,8 +15,8 @@ const (
 
 // looks are the runs that a pass has looked at. They are in the order of namespaces and names.
 type looks struct {
-	// first is the namespace that the pass begins with, and after the name that it begins after in a namespace that had more runs than
-	// the pass before looked at.
+	// first is the namespace that the pass begins with, and after the name that it begins after in
+	// a namespace that had more runs than the pass before looked at.
 	first string
 	after map[string]string
 	// of is how many were looked at of a namespace, total of all.
@@ -27,7 +28,7 @@ type looks struct {
 
 func newLooks() *looks { return &looks{after: map[string]string{}, of: map[string]int{}} }
 
-// may tells whether it is the run's turn in this pass.
+// may reports whether it is the run's turn in this pass.
 func (l *looks) may(run *metav1.PartialObjectMetadata) bool {
 	if l.next == nil {
 		l.next = newLooks()

@@ -10,7 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// A process shows from its start how many passes have ended, and one that cannot go on does not count.
+// A process shows from its start how many passes have ended, and one that cannot go on does not
+// count.
 func TestOnlyAPassThatEndsIsCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

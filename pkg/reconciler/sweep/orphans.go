@@ -16,22 +16,24 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	names "github.com/plumbline-ci/plumbline/pkg/resources"
+	names "github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 const (
-	// orphanAge is how old a payload must be before it counts as unreferenced. The receiver writes it before its event, and
-	// takes over only what is half as old (payloadReuse there).
+	// orphanAge is how old a payload must be before it counts as unreferenced. The receiver writes
+	// it before its event, and takes over only what is half as old (payloadReuse there).
 	orphanAge = time.Hour
-	// lateAfter is how long after the end of an event its secrets are looked for: a call of a process that did not know of
-	// the end has ended by then. lateFor is how long they are, for a process that was paused.
+	// lateAfter is how long after the end of an event its secrets are looked for: a call of a
+	// process that did not know of the end has ended by then. lateFor is how long they are, for a
+	// process that was paused.
 	lateAfter = 10 * time.Minute
 	lateFor   = 30 * time.Minute
 	// lateLimit is how long it is tried when the API server refuses.
 	lateLimit = 24 * time.Hour
 	// lateBudget bounds the deletes of one event: a team's admission webhook may hang at each.
 	lateBudget = 20 * time.Second
-	// lateHang is how long a delete takes at least that fails because of such a webhook. The team's other events are then left to the next pass.
+	// lateHang is how long a delete takes at least that fails because of such a webhook. The team's
+	// other events are then left to the next pass.
 	lateHang = 5 * time.Second
 )
 
@@ -46,20 +48,30 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialOb
 	}
 	event := payload.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(event)) != 0 { // made or changed by hand: nobody knows who needs it
-		return fault.Operatorf("NoEvent", "EventPayload %s names no event in its label %s: delete it if it is not needed", payload.Name, plumbline.EventLabel)
+		return fault.Operatorf(
+			"NoEvent",
+			"EventPayload %s names no event in its label %s: delete it if it is not needed",
+			payload.Name,
+			plumbline.EventLabel,
+		)
 	}
 	needed, err := r.isOpen(ctx, event)
 	if needed || err != nil {
 		return err
 	}
-	err = r.payloads.Delete(ctx, payload.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}})
+	err = r.payloads.Delete(
+		ctx,
+		payload.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}},
+	)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting EventPayload %s: %w", payload.Name, err))
 }
 
-// isOpen asks the cache first: most payloads are those of open events. That an event is not open is certain only live.
+// isOpen asks the cache first: most payloads are those of open events. That an event is not open is
+// certain only live.
 func (r *Reconciler) isOpen(ctx context.Context, name string) (bool, error) {
 	if r.open(name) {
 		return true, nil
@@ -74,9 +86,9 @@ func (r *Reconciler) isOpen(ctx context.Context, name string) (bool, error) {
 	return !event.Settled(), nil
 }
 
-// collectSecrets deletes the secrets of a marked event once more: a process that was paused, or whose call was on its way
-// for long, may have made one after another process settled the event. The controller may not list the teams' secrets,
-// and need not: their names are known.
+// collectSecrets deletes the secrets of a marked event once more: a process that was paused, or
+// whose call was on its way for long, may have made one after another process settled the event.
+// The controller may not list the teams' secrets, and need not: their names are known.
 func (r *Reconciler) collectSecrets(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return r.unless(ctx, object.Name, r.deleteLateSecrets(ctx, object.Name))
 }
@@ -107,7 +119,8 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	return nil
 }
 
-// unlessHung deletes the secrets of an event, and notes that its namespace hangs. Of one that does nothing is tried, which is counted.
+// unlessHung deletes the secrets of an event, and notes that its namespace hangs. Of one that does
+// nothing is tried, which is counted.
 func (r *Reconciler) unlessHung(ctx context.Context, event *v1alpha1.GitEvent) (tried bool, failed error) {
 	team, began := event.Spec.Repository.Namespace, r.clock.Now()
 	if r.found.hangs[team] {
@@ -122,19 +135,23 @@ func (r *Reconciler) unlessHung(ctx context.Context, event *v1alpha1.GitEvent) (
 func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, lateBudget)
 	defer cancel()
-	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))} // its plan may never have been accepted
+	faults := []error{
+		r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name)),
+	} // its plan may never have been accepted
 	for i := range event.Status.Runs {
 		faults = append(faults, r.deleteUnlessLeft(ctx, event.Namespace, &event.Status.Runs[i]))
 	}
 	return errors.Join(faults...)
 }
 
-// deleteUnlessLeft deletes the git-auth secret of a run, unless it is the one that its event has left to the run: what comes late has the
-// Repository for its owner. Another installation's secret, for a run of the same delivery, stays. The controller may not read Secrets
-// everywhere; a patch that changes nothing is answered with the secret.
+// deleteUnlessLeft deletes the git-auth secret of a run, unless it is the one that its event has
+// left to the run: what comes late has the Repository for its owner. Another installation's secret,
+// for a run of the same delivery, stays. The controller may not read Secrets everywhere; a patch
+// that changes nothing is answered with the secret.
 func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, run *v1alpha1.Run) error {
 	name := names.SecretName(run.Name)
-	secret, err := r.secrets.Secrets(run.Namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	secret, err := r.secrets.Secrets(run.Namespace).
+		Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

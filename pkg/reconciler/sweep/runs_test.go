@@ -43,7 +43,8 @@ func (w *world) running(namespace, name, event string) {
 	w.runs[namespace+"/"+name] = &metav1.PartialObjectMetadata{ObjectMeta: meta}
 }
 
-// Runs are in the order of namespaces: a name of the second namespace may be less than one of the first, also on the next page.
+// Runs are in the order of namespaces: a name of the second namespace may be less than one of the
+// first, also on the next page.
 func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -61,8 +62,8 @@ func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
 	}
 }
 
-// Events that have given up a report are met, whether or not another one cannot be reported; events that have not are not. A namespace has
-// a share of them.
+// Events that have given up a report are met, whether or not another one cannot be reported; events
+// that have not are not. A namespace has a share of them.
 func TestEachEventThatHasGivenUpIsMet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -122,8 +123,9 @@ func TestANamespaceHasAShareOfAPass(t *testing.T) {
 	}
 }
 
-// Runs that somebody has given our label, and for which nothing is ever to be done, cost a pass so many looks of a namespace and of
-// all. Whatever namespace they are in and whatever their names are, all other runs are met within some passes.
+// Runs that somebody has given our label, and for which nothing is ever to be done, cost a pass so
+// many looks of a namespace and of all. Whatever namespace they are in and whatever their names
+// are, all other runs are met within some passes.
 func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ namespaces, runs, first, passes int }{
@@ -164,7 +166,8 @@ func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
 	}
 }
 
-// Namespaces take turns at the Git services too: four of them that always have something to ask for leave the next pass to others.
+// Namespaces take turns at the Git services too: four of them that always have something to ask for
+// leave the next pass to others.
 func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// 50,000 events a day for four days: every pass finishes, what is kept is bounded, and so are the calls: one list for 500
-// objects, one read of a page of tombstones, four calls for an event that is evicted.
+// 50,000 events a day for four days: every pass finishes, what is kept is bounded, and so are the
+// calls: one list for 500 objects, one read of a page of tombstones, four calls for an event that
+// is evicted.
 func TestFiftyThousandEventsADay(t *testing.T) {
 	t.Parallel()
 	const perDay, days, passes, keep = 50_000, 4, 2, 10_000
@@ -56,7 +57,8 @@ func TestFiftyThousandEventsADay(t *testing.T) {
 	}
 }
 
-// A backlog takes several reconciles: each ends after its turn and the next goes on, in this process or another.
+// A backlog takes several reconciles: each ends after its turn and the next goes on, in this
+// process or another.
 func TestABacklogIsSweptInTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// One page of 500 objects may take longer than a reconcile has: the turn ends in the middle of it. Otherwise each turn of a
-// backlog would end as a failure, and the workqueue would wait longer after each of them.
+// One page of 500 objects may take longer than a reconcile has: the turn ends in the middle of it.
+// Otherwise each turn of a backlog would end as a failure, and the workqueue would wait longer
+// after each of them.
 func TestATurnEndsInTheMiddleOfAPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,7 +73,8 @@ func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
 	}
 }
 
-// hung is a namespace whose secrets cannot be deleted: an admission webhook of the team does not answer.
+// hung is a namespace whose secrets cannot be deleted: an admission webhook of the team does not
+// answer.
 type hung struct {
 	corev1.SecretInterface
 	over func() // ends the reconcile's time
@@ -88,7 +90,8 @@ func (h hung) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions) erro
 	return context.DeadlineExceeded
 }
 
-// A team's webhook that hangs keeps the mark of an event for a day, not for ever: a marked event is not deleted.
+// A team's webhook that hangs keeps the mark of an event for a day, not for ever: a marked event is
+// not deleted.
 func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -130,7 +133,8 @@ func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.Pa
 	return nil, apierrors.NewInternalError(errors.New("failed calling webhook: context deadline exceeded"))
 }
 
-// A team's webhook that hangs at each Secret costs a pass one event of the team, however many there are.
+// A team's webhook that hangs at each Secret costs a pass one event of the team, however many there
+// are.
 func TestATeamWhoseSecretsHangIsLeftToTheNextPass(t *testing.T) {
 	t.Parallel()
 	for _, since := range []time.Duration{time.Hour, lateLimit + time.Hour} {
@@ -213,8 +217,9 @@ func TestAListThatIsAlwaysTooOldEnds(t *testing.T) {
 	}
 }
 
-// The workqueue waits longer after each failure of a key and forgets them when a reconcile has nothing more to do, which
-// this one never has: after eighteen hiccups in a month each one would cost a quarter of an hour.
+// The workqueue waits longer after each failure of a key and forgets them when a reconcile has
+// nothing more to do, which this one never has: after eighteen hiccups in a month each one would
+// cost a quarter of an hour.
 func TestFailuresOfYesterdayDoNotSlowTheNextOneDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep removes what is no longer needed: settled events, payloads without an open event, secrets that came late. It also has
-// the checks closed of PipelineRuns without an event.
+// Package sweep removes what is no longer needed: settled events, payloads without an open event,
+// secrets that came late. It also has the checks closed of PipelineRuns without an event.
 package sweep
 
 import (
@@ -19,10 +19,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
 const (
@@ -34,13 +34,14 @@ const (
 	turn = 10 * time.Second
 	// soon is the pause between two reconciles of a pass.
 	soon = 100 * time.Millisecond
-	// rest is the pause after a page. One of 500 events costs the API server 170 ms of CPU, which events need at the same time; a pass
-	// over 100,000 of them takes ten minutes then.
+	// rest is the pause after a page. One of 500 events costs the API server 170 ms of CPU, which
+	// events need at the same time; a pass over 100,000 of them takes ten minutes then.
 	rest = time.Second
 )
 
-// Reconciler carries one pass after the other through its phases. Its key is always the same, so there is one of it at a
-// time in a process; two processes may overlap, and every write is guarded by a UID or a resource version.
+// Reconciler carries one pass after the other through its phases. Its key is always the same, so
+// there is one of it at a time in a process; two processes may overlap, and every write is guarded
+// by a UID or a resource version.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
 
@@ -69,13 +70,15 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // counts are what a pass has found.
 type counts struct {
 	stubs, tombstones int
-	// asked is for how many runs without an event a Git service was asked, askedOf for how many of a namespace.
+	// asked is for how many runs without an event a Git service was asked, askedOf for how many of
+	// a namespace.
 	asked   int
 	askedOf map[string]int
 	// told is for how many settled events one was asked, toldOf for how many of a namespace.
 	told   int
 	toldOf map[string]int
-	// spared are the events that were not deleted because of what they have to report, sparedOf how many of a namespace.
+	// spared are the events that were not deleted because of what they have to report, sparedOf how
+	// many of a namespace.
 	spared   map[types.UID]bool
 	sparedOf map[string]int
 	// hangs are the namespaces whose Secrets take long and cannot be deleted.
@@ -94,19 +97,51 @@ func (r *Reconciler) plan(of resources) {
 	settled := "status.phase=" + string(v1alpha1.PhaseSettled)
 	r.phases = []phase{
 		// Events whose secrets may still come are no others' business until that is over.
-		{name: "late secrets", list: of("gitevents"), selector: settled + ",status.lateSecrets=true", batch: 1, handle: each(r.collectSecrets)},
-		{name: "old events", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: 1, handle: each(r.expire)},
-		{name: "events above the cap", list: of("gitevents"), selector: settled + ",status.lateSecrets!=true", batch: evictBatch, handle: r.evict,
-			due: func() bool { return r.ages.excess() > 0 }},
+		{
+			name:     "late secrets",
+			list:     of("gitevents"),
+			selector: settled + ",status.lateSecrets=true",
+			batch:    1,
+			handle:   each(r.collectSecrets),
+		},
+		{
+			name:     "old events",
+			list:     of("gitevents"),
+			selector: settled + ",status.lateSecrets!=true",
+			batch:    1,
+			handle:   each(r.expire),
+		},
+		{
+			name:     "events above the cap",
+			list:     of("gitevents"),
+			selector: settled + ",status.lateSecrets!=true",
+			batch:    evictBatch,
+			handle:   r.evict,
+			due:      func() bool { return r.ages.excess() > 0 },
+		},
 		{name: "orphaned payloads", list: of("eventpayloads"), batch: 1, handle: each(r.collectPayload)},
-		{name: "reports that were given up", list: of("gitevents"), selector: settled + ",status.unreported=true", batch: 1, handle: each(r.report)},
-		{name: "runs without an event", list: of(runs), labels: cluster.RunSelector(r.namespace), batch: 1, handle: each(r.closeRun)},
+		{
+			name:     "reports that were given up",
+			list:     of("gitevents"),
+			selector: settled + ",status.unreported=true",
+			batch:    1,
+			handle:   each(r.report),
+		},
+		{
+			name:   "runs without an event",
+			list:   of(runs),
+			labels: pipelineruns.RunSelector(r.namespace),
+			batch:  1,
+			handle: each(r.closeRun),
+		},
 		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
 	}
 }
 
 // each handles objects one by one.
-func each(handle func(context.Context, *metav1.PartialObjectMetadata) error) func(context.Context, []metav1.PartialObjectMetadata) error {
+func each(
+	handle func(context.Context, *metav1.PartialObjectMetadata) error,
+) func(context.Context, []metav1.PartialObjectMetadata) error {
 	return func(ctx context.Context, objects []metav1.PartialObjectMetadata) error {
 		for i := range objects {
 			if err := handle(ctx, &objects[i]); err != nil {
@@ -136,21 +171,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	for r.at.phase < len(r.phases) {
 		if over() {
-			return retry.Requeue(goesOn())
+			return backoff.Requeue(goesOn())
 		}
 		if err := r.goOn(ctx, over); err != nil {
-			return retry.Requeue(err)
+			return backoff.Requeue(err)
 		}
 		r.forget()
 		if r.at.token != "" {
-			return retry.Requeue(fault.Throttledf("SweepRests", rest, "the sweep goes on with the next page"))
+			return backoff.Requeue(fault.Throttledf("SweepRests", rest, "the sweep goes on with the next page"))
 		}
 	}
 	if !r.found.partial {
 		r.metrics.passed(ctx, r.found, r.clock.Now())
 	}
 	r.at = position{}
-	return retry.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
+	return backoff.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
 
 // goesOn ends a turn.
@@ -159,7 +194,13 @@ func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep go
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
-	r.found = counts{askedOf: map[string]int{}, toldOf: map[string]int{}, hangs: map[string]bool{}, spared: map[types.UID]bool{}, sparedOf: map[string]int{}}
+	r.found = counts{
+		askedOf:  map[string]int{},
+		toldOf:   map[string]int{},
+		hangs:    map[string]bool{},
+		spared:   map[types.UID]bool{},
+		sparedOf: map[string]int{},
+	}
 	if r.looks == nil || r.looks.next == nil {
 		r.looks = newLooks()
 	} else {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/tombstone"
+	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
 func (w *world) fill(n int) {
@@ -77,7 +77,8 @@ func TestWhatIsOverIsDeletedAndWhatIsAboveTheCapLeavesATombstone(t *testing.T) {
 	}
 }
 
-// A receiver that finds neither an event nor a tombstone processes the delivery again: there is no such moment.
+// A receiver that finds neither an event nor a tombstone processes the delivery again: there is no
+// such moment.
 func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,8 +113,8 @@ func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
 	}
 }
 
-// A refused event's redelivery ran three days later, and may be redelivered for three days itself: who has forgotten the
-// first one by then would run it again under its name.
+// A refused event's redelivery ran three days later, and may be redelivered for three days itself:
+// who has forgotten the first one by then would run it again under its name.
 func TestWhatMayRunAgainIsRememberedAsLongAsItsRedeliveryMayComeAgain(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]int{"its stub expires": 1000, "its stub was evicted": 100} {

@@ -14,7 +14,8 @@ import (
 
 const day = 24 * time.Hour
 
-// gaveUp adds an event that was received some time ago, and has just settled because nobody could be told how its checks end.
+// gaveUp adds an event that was received some time ago, and has just settled because nobody could
+// be told how its checks end.
 func (w *world) gaveUp(key string, age time.Duration) *v1alpha1.GitEvent {
 	e := w.settled(key)
 	e.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(-age).Truncate(time.Second))
@@ -22,8 +23,9 @@ func (w *world) gaveUp(key string, age time.Duration) *v1alpha1.GitEvent {
 	return e
 }
 
-// What was given up is reported later, when what stood in the way is mended. Until then only its event knows how the checks end, and it may
-// be older than all others when it settles: it waited for days, and its runs took as long as they took.
+// What was given up is reported later, when what stood in the way is mended. Until then only its
+// event knows how the checks end, and it may be older than all others when it settles: it waited
+// for days, and its runs took as long as they took.
 func TestWhatIsNotReportedYetIsKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -22,10 +22,10 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 const system = "plumbline"
@@ -86,7 +86,7 @@ func (w *world) pass() int {
 		if err == nil {
 			w.t.Fatal("nobody comes back for the next pass")
 		}
-		if retry.Retried(err) {
+		if backoff.Retried(err) {
 			w.failed++
 		}
 		if w.sweep.at == (position{}) {

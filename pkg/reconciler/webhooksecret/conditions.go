@@ -34,8 +34,9 @@ type conditions struct {
 	namespace string
 }
 
-// set makes the condition WebhookSecret of Repositories tell the problem, nil for none. Repositories that never had one have no
-// such condition. It is false when it has to be tried again. Each Repository that does not say so already takes from room.
+// set makes the condition WebhookSecret of Repositories tell the problem, nil for none.
+// Repositories that never had one have no such condition. It is false when it has to be tried
+// again. Each Repository that does not say so already takes from room.
 func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem, room *int) bool {
 	done := true
 	for _, name := range repositories {
@@ -48,14 +49,20 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 		}
 		*room--
 		if err := c.write(ctx, name, found); err != nil {
-			c.logger.Warnw("Telling a Repository of its webhook secret failed", "repository", name.String(), "error", err.Error())
+			c.logger.Warnw(
+				"Telling a Repository of its webhook secret failed",
+				"repository",
+				name.String(),
+				"error",
+				err.Error(),
+			)
 			done = false
 		}
 	}
 	return done
 }
 
-// told tells whether a Repository says so already, or has to say something else.
+// told reports whether a Repository says so already, or has to say something else.
 func (c conditions) told(repository *pacv1alpha1.Repository, found *problem) bool {
 	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhookSecret) {
 		return true
@@ -105,8 +112,8 @@ type found struct {
 	asked bool
 }
 
-// tell tells Repositories what was found, maxTold at most; it is false when some are left. The copies do not wait for it: one
-// Secret may be named by thousands of Repositories.
+// tell tells Repositories what was found, maxTold at most; it is false when some are left. The
+// copies do not wait for it: one Secret may be named by thousands of Repositories.
 func (p *pass) tell(ctx context.Context) bool {
 	all, room := true, maxTold
 	for _, f := range p.found {
@@ -130,7 +137,8 @@ func (p *pass) again(f found) {
 	}
 }
 
-// often counts a failure, and tells whether there were so many that the next try is not any sooner than everything else's.
+// often counts a failure, and reports whether there were so many that the next try is not any
+// sooner than everything else's.
 func (p *pass) often(id string) bool {
 	p.next.failed[id] = min(maxFailures, p.next.failed[id]+1)
 	return p.next.failed[id] == maxFailures

@@ -26,10 +26,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/kubeevents"
-	"github.com/plumbline-ci/plumbline/pkg/leadership"
-	"github.com/plumbline-ci/plumbline/pkg/scope"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
 
 const (
@@ -39,7 +39,8 @@ const (
 	concurrency = copies.Shards
 	// batch is how long a change of a Repository waits for others, so that many cost one write.
 	batch = 100 * time.Millisecond
-	// clientQPS is for the reads within their budgets, and as many calls again to read and write shards.
+	// clientQPS is for the reads within their budgets, and as many calls again to read and write
+	// shards.
 	clientQPS = 2 * (asksPerSecond + firstsPerSecond + looksPerSecond)
 	userAgent = "plumbline-controller/webhook-secrets"
 	meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
@@ -51,7 +52,8 @@ type Options struct {
 	Namespace string
 	// AppSecret is the name of the Secret with the GitHub App's credentials, there.
 	AppSecret string
-	// GlobalRepository is the name of the Repository, there, whose settings complete those of all others.
+	// GlobalRepository is the name of the Repository, there, whose settings complete those of all
+	// others.
 	GlobalRepository string
 }
 
@@ -66,7 +68,11 @@ func NewController(o Options) injection.ControllerConstructor {
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
 		r.conditions = conditions{
-			live: client.Get(ctx).PipelinesascodeV1alpha1(), recorder: kubeevents.Recorder(ctx), logger: logger, namespace: o.Namespace,
+			live: client.Get(ctx).
+				PipelinesascodeV1alpha1(),
+			recorder:  kubeevents.Recorder(ctx),
+			logger:    logger,
+			namespace: o.Namespace,
 		}
 		r.names = &names{
 			global: types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
@@ -79,14 +85,18 @@ func NewController(o Options) injection.ControllerConstructor {
 			}
 			return nil
 		}
-		if err := leadership.Count(&r.LeaderAwareFuncs, queueName); err != nil {
+		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		if err := r.observe(); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leadership.NewQueue(ctx, r, queueName, r.keys()...)
-		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
+		queue := leaderelection.NewQueue(ctx, r, queueName, r.keys()...)
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency},
+		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
 		resync = func() { // which Repositories are served may have changed
@@ -96,7 +106,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			}
 		}
 		settings.WatchConfigs(cmw)
-		_, err := repositories.Informer().AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
+		_, err := repositories.Informer().
+			AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
 		if err != nil {
 			logger.Fatalw("Watching Repositories", "error", err)
 		}
@@ -108,30 +119,38 @@ func NewController(o Options) injection.ControllerConstructor {
 }
 
 // serve reads the Repositories that are served from a cache of all.
-func (r *Reconciler) serve(all cache.Indexer, settings scope.Settings) {
-	ours := scope.Lister(all, settings)
+func (r *Reconciler) serve(all cache.Indexer, settings repositories.Settings) {
+	ours := repositories.Lister(all, settings)
 	r.names.repositories, r.conditions.cached = ours, ours
 	r.names.unread = func() bool { return settings.Load().Namespaces.Broken != "" }
 }
 
-// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent tells its reads of Secrets
-// from those that events need.
+// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent
+// tells its reads of Secrets from those that events need.
 func ownClient(ctx context.Context) kubernetes.Interface {
 	own := rest.CopyConfig(injection.GetConfig(ctx))
 	own.UserAgent, own.QPS, own.Burst = userAgent, clientQPS, clientQPS
 	return kubernetes.NewForConfigOrDie(own)
 }
 
-// watchAsks answers receivers. It is not waited for: what is missing is copied without being asked for.
+// watchAsks answers receivers. It is not waited for: what is missing is copied without being asked
+// for.
 func (r *Reconciler) watchAsks(ctx context.Context, kube kubernetes.Interface) error {
-	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", r.namespace, fields.OneTermEqualSelector("metadata.name", copies.Asks))
+	one := cache.NewListWatchFromClient(
+		kube.CoreV1().RESTClient(),
+		"configmaps",
+		r.namespace,
+		fields.OneTermEqualSelector("metadata.name", copies.Asks),
+	)
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
 	ask := func(object any) {
 		if asks, ok := object.(*corev1.ConfigMap); ok {
 			r.Ask(copies.Asked(asks.Data[copies.AsksKey]))
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }}); err != nil {
+	if _, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }},
+	); err != nil {
 		return err
 	}
 	go informer.Run(ctx.Done())

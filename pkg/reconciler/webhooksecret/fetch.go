@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/plumbline-ci/plumbline/pkg/panics"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
 // fetch reads Secrets, each on its own: one whose read hangs keeps no other one from being read.

@@ -16,11 +16,12 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// A Repository may name what no Secret can be called. The client refuses to ask for it, which must not look like an outage: the
-// shard would never be complete, no new receiver ready, and the reads that others need would be used up, a second after the other.
+// A Repository may name what no Secret can be called. The client refuses to ask for it, which must
+// not look like an outage: the shard would never be complete, no new receiver ready, and the reads
+// that others need would be used up, a second after the other.
 func TestNamesThatNoSecretCanHave(t *testing.T) {
 	w := newWorld(t)
 	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) { // as the real client does
@@ -51,8 +52,9 @@ func TestNamesThatNoSecretCanHave(t *testing.T) {
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
 
-// One Secret that the API server cannot read, for example because it cannot be decrypted, keeps no receiver from becoming
-// ready for ever, and takes no more reads than others then. A short outage of the same kind does wait.
+// One Secret that the API server cannot read, for example because it cannot be decrypted, keeps no
+// receiver from becoming ready for ever, and takes no more reads than others then. A short outage
+// of the same kind does wait.
 func TestASecretThatIsNeverReadable(t *testing.T) {
 	w := newWorld(t)
 	w.repository("team", "app", "lab")
@@ -78,7 +80,8 @@ func TestASecretThatIsNeverReadable(t *testing.T) {
 	}
 }
 
-// A shard that somebody deletes, or takes copies out of, is filled at once, and not complete before.
+// A shard that somebody deletes, or takes copies out of, is filled at once, and not complete
+// before.
 func TestAShardThatSomebodyDeletes(t *testing.T) {
 	for name, harm := range map[string]func(w *world, shard string) error{
 		"deleted": func(w *world, shard string) error {
@@ -119,7 +122,8 @@ func TestAShardThatSomebodyDeletes(t *testing.T) {
 	}
 }
 
-// A tenant who names Secrets that have no copy yet, ever new ones, holds up no copy that a receiver asks for.
+// A tenant who names Secrets that have no copy yet, ever new ones, holds up no copy that a receiver
+// asks for.
 func TestNewSecretsHoldUpNoAsk(t *testing.T) {
 	w := newWorld(t)
 	w.store(secret("team", "lab", webhook("one")))
@@ -176,7 +180,8 @@ func TestManyRepositoriesAreToldInTurn(t *testing.T) {
 	}
 }
 
-// However many namespaces fill a shard, there is room for the App's secret and the global Repository's.
+// However many namespaces fill a shard, there is room for the App's secret and the global
+// Repository's.
 func TestOthersLeaveRoomForOurOwn(t *testing.T) {
 	w := newWorld(t)
 	p := &pass{Reconciler: w.r, wanted: map[string]named{}, data: map[string][]byte{}}

@@ -12,7 +12,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 // named is one webhook secret that is to be copied.
@@ -40,8 +40,8 @@ type names struct {
 	incomplete bool                            // the setting could not be read, so that there may be more
 }
 
-// in returns the secrets of a shard by ID. It also reports whether the list may be incomplete, because
-// serve-namespaces cannot be read. The map is shared: do not change it.
+// in returns the secrets of a shard by ID. It also reports whether the list may be incomplete,
+// because serve-namespaces cannot be read. The map is shared: do not change it.
 func (n *names) in(shard int) (wanted map[string]named, incomplete bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,8 +81,8 @@ func (n *names) globalRepository() *pacv1alpha1.Repository {
 	return global
 }
 
-// keyOf is the webhook secret of a Repository; false when it names none, or its settings contradict each other, which the
-// receiver says.
+// keyOf is the webhook secret of a Repository; false when it names none, or its settings contradict
+// each other, which the receiver says.
 func keyOf(repository, global *pacv1alpha1.Repository) (pacv1alpha1.SecretKey, bool) {
 	service, err := pacv1alpha1.ServiceOf(repository, global)
 	return service.Webhook, err == nil && service.Webhook.Name != ""
@@ -121,7 +121,8 @@ func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
 	}
 }
 
-// moved wakes the shards of Repositories as they were and as they are; the global one is everybody's.
+// moved wakes the shards of Repositories as they were and as they are; the global one is
+// everybody's.
 func (n *names) moved(wake func(shard int), repositories ...*pacv1alpha1.Repository) {
 	n.changed()
 	global := n.globalRepository()

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 // state is what became of a secret that is to be copied.
@@ -58,7 +58,7 @@ type due struct {
 	budget flowcontrol.PassiveRateLimiter
 }
 
-// run reads what is due, writes what has changed and tells whether more is due.
+// run reads what is due, writes what has changed and reports whether more is due.
 func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	live, err := p.get(ctx, p.namespace, name)
 	if err != nil {
@@ -82,14 +82,20 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	return !p.tell(ctx) || more, nil
 }
 
-// begin drops the copies that nobody names any more, as far as that is known, and takes over what is known of the others.
+// begin drops the copies that nobody names any more, as far as that is known, and takes over what
+// is known of the others.
 func (p *pass) begin() {
 	for id := range p.data {
 		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.incomplete {
 			delete(p.data, id)
 		}
 	}
-	p.next = memory{asked: map[string]bool{}, read: map[string]time.Time{}, failed: map[string]int{}, states: map[string]state{}}
+	p.next = memory{
+		asked:  map[string]bool{},
+		read:   map[string]time.Time{},
+		failed: map[string]int{},
+		states: map[string]state{},
+	}
 	for id := range p.wanted {
 		p.next.states[id] = cmp.Or(p.memory.states[id], unread)
 		if at, known := p.memory.read[id]; known {
@@ -104,7 +110,8 @@ func (p *pass) begin() {
 	}
 }
 
-// lost tells whether a copy that was made is not there any more: somebody has deleted or changed the shard.
+// lost reports whether a copy that was made is not there any more: somebody has deleted or changed
+// the shard.
 func (p *pass) lost(id string) bool {
 	_, there := copies.Copy(p.data, id)
 	return !there && p.next.states[id] == copied
@@ -172,20 +179,40 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 	copies.Remove(p.data, id)
 	switch {
 	case from.secret == nil:
-		return missing, &problem{"SecretMissing", where + " does not exist: create it with the webhook's secret as " + n.key.Key + ". No delivery is accepted until then."}
+		return missing, &problem{
+			"SecretMissing",
+			where + " does not exist: create it with the webhook's secret as " + n.key.Key + ". No delivery is accepted until then.",
+		}
 	case !found:
-		return missing, &problem{"SecretMissing", where + " has no key " + n.key.Key + ", or it is empty: put the webhook's secret there. No delivery is accepted until then."}
+		return missing, &problem{
+			"SecretMissing",
+			where + " has no key " + n.key.Key + ", or it is empty: put the webhook's secret there. No delivery is accepted until then.",
+		}
 	case value.TooLong():
-		return refused, &problem{"SecretTooLong", fmt.Sprintf("%s has more than %d bytes as %s: choose a shorter secret for the webhook. No delivery is accepted until then.", where, copies.MaxValueBytes, n.key.Key)}
+		return refused, &problem{
+			"SecretTooLong",
+			fmt.Sprintf(
+				"%s has more than %d bytes as %s: choose a shorter secret for the webhook. No delivery is accepted until then.",
+				where,
+				copies.MaxValueBytes,
+				n.key.Key,
+			),
+		}
 	case !p.room(n, value):
-		return refused, &problem{"NoRoom", fmt.Sprintf("There is no room for a copy of %s: too many webhook secrets, of this namespace or of all. Let Repositories share one.", where)}
+		return refused, &problem{
+			"NoRoom",
+			fmt.Sprintf(
+				"There is no room for a copy of %s: too many webhook secrets, of this namespace or of all. Let Repositories share one.",
+				where,
+			),
+		}
 	}
 	copies.Put(p.data, id, value)
 	return copied, nil
 }
 
-// room tells whether a copy fits into the shard, and into what its namespace may take of it. As much is kept for our own
-// namespace, which has the App's secret.
+// room reports whether a copy fits into the shard, and into what its namespace may take of it. As
+// much is kept for our own namespace, which has the App's secret.
 func (p *pass) room(n named, value copies.Value) bool {
 	all, own := value.Bytes(), value.Bytes()
 	for id, other := range p.wanted {
@@ -204,7 +231,7 @@ func (p *pass) room(n named, value copies.Value) bool {
 	return all <= copies.MaxShardBytes-copies.MaxNamespaceBytes && own <= copies.MaxNamespaceBytes
 }
 
-// complete tells whether everything that is to be copied is, or cannot be.
+// complete reports whether everything that is to be copied is, or cannot be.
 func (p *pass) complete() bool {
 	for id := range p.wanted {
 		_, known := p.next.read[id]
@@ -215,14 +242,22 @@ func (p *pass) complete() bool {
 	return true
 }
 
-// write creates or changes the shard. Whoever else changed it since it was read makes this a conflict.
+// write creates or changes the shard. Whoever else changed it since it was read makes this a
+// conflict.
 func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, complete bool) error {
 	annotations := map[string]string{}
 	if complete {
 		annotations[copies.CompleteAnnotation] = "true"
 	}
 	if live == nil {
-		shard := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: map[string]string{"app.kubernetes.io/part-of": "plumbline"}}, Data: p.data}
+		shard := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        name,
+				Annotations: annotations,
+				Labels:      map[string]string{"app.kubernetes.io/part-of": "plumbline"},
+			},
+			Data: p.data,
+		}
 		if _, err := p.secrets.Secrets(p.namespace).Create(ctx, shard, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbCreate, err))
 		}
@@ -232,11 +267,17 @@ func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, comp
 	if len(change) == 0 && (!complete || copies.Complete(live)) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": live.ResourceVersion, "annotations": annotations}, "data": change})
+	patch, err := json.Marshal(
+		map[string]any{
+			"metadata": map[string]any{"resourceVersion": live.ResourceVersion, "annotations": annotations},
+			"data":     change,
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("encoding a change of Secret %s/%s: %w", p.namespace, name, err)
 	}
-	if _, err := p.secrets.Secrets(p.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := p.secrets.Secrets(p.namespace).
+		Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("changing Secret %s/%s: %w", p.namespace, name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// A controller that starts with a bad value does not know what is served: receivers that know the earlier value need the copies. What is
-// not served has none.
+// A controller that starts with a bad value does not know what is served: receivers that know the
+// earlier value need the copies. What is not served has none.
 func TestCopiesAreKeptWhileTheSettingCannotBeRead(t *testing.T) {
 	w := newWorld(t, secret("team", "lab", webhook("s")))
 	w.repository("team", "one", "lab")
@@ -65,7 +65,8 @@ func TestRepositoriesWakeShards(t *testing.T) {
 	}
 }
 
-// A Secret that has no copy in it is made again, too, when somebody has deleted it: receivers that start wait for each of the eight.
+// A Secret that has no copy in it is made again, too, when somebody has deleted it: receivers that
+// start wait for each of the eight.
 func TestADeletedShardWithoutCopiesIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.reconcile()

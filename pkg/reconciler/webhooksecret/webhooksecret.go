@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhooksecret copies the webhook secrets that Repositories name, and the App's, to where the receivers read them
-// (docs/adr/0016). No Secret of a team is listed or watched: each is read by its name, when a receiver asks for it and from
-// time to time.
+// Package webhooksecret copies the webhook secrets that Repositories name, and the App's, to where
+// the receivers read them (docs/adr/0016). No Secret of a team is listed or watched: each is read
+// by its name, when a receiver asks for it and from time to time.
 package webhooksecret
 
 import (
@@ -22,28 +22,31 @@ import (
 	"knative.dev/pkg/controller"
 	pkgreconciler "knative.dev/pkg/reconciler"
 
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 const (
-	// lookEvery is how soon each Secret is read again, whether it is used or not: within the 30 s of S31.
+	// lookEvery is how soon each Secret is read again, whether it is used or not: within the 30 s
+	// of S31.
 	lookEvery = 20 * time.Second
-	// looksPerSecond bounds these reads for each controller, which has a client of its own for them. Up to 200 Secrets are so read every
-	// lookEvery, 1,000 every 100 s: beyond 200 it takes a use, or a delivery that does not fit, to notice a change within 30 s.
+	// looksPerSecond bounds these reads for each controller, which has a client of its own for
+	// them. Up to 200 Secrets are so read every lookEvery, 1,000 every 100 s: beyond 200 it takes a
+	// use, or a delivery that does not fit, to notice a change within 30 s.
 	looksPerSecond = 10
-	// asksPerSecond bounds the reads that receivers ask for: more than the 40 deliveries a second that a receiver takes.
+	// asksPerSecond bounds the reads that receivers ask for: more than the 40 deliveries a second
+	// that a receiver takes.
 	asksPerSecond = 50
 	// firstsPerSecond bounds those of Secrets that have no copy yet.
 	firstsPerSecond = 50
 	// moreAfter is when what had no room in these budgets, or failed, is tried again.
 	moreAfter = time.Second
-	// maxFailures is how often the first read of a Secret may fail, moreAfter apart, until a shard is complete without it: an
-	// outage is over by then or keeps the shard from being read, too, and one Secret that cannot be decrypted must not keep every
-	// new receiver from becoming ready.
+	// maxFailures is how often the first read of a Secret may fail, moreAfter apart, until a shard
+	// is complete without it: an outage is over by then or keeps the shard from being read, too,
+	// and one Secret that cannot be decrypted must not keep every new receiver from becoming ready.
 	maxFailures = 60
-	// maxTold is how many Repositories one look at a shard tells of their secrets: two calls each, a second or two in all. The rest
-	// is told in the next.
+	// maxTold is how many Repositories one look at a shard tells of their secrets: two calls each,
+	// a second or two in all. The rest is told in the next.
 	maxTold = 50
 	// readsAtOnce is how many Secrets of a shard are read at the same time, and readsWithin bounds
 	// the reads of a look. A read takes some milliseconds.
@@ -53,7 +56,8 @@ const (
 	reconcileTimeout = 20 * time.Second
 )
 
-// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. Its keys are the shards.
+// Reconciler implements knative's controller.Reconciler and reconciler.LeaderAware. Its keys are
+// the shards.
 type Reconciler struct {
 	pkgreconciler.LeaderAwareFuncs
 
@@ -63,7 +67,8 @@ type Reconciler struct {
 	conditions conditions
 	clock      clock.PassiveClock
 	logger     *zap.SugaredLogger
-	// looks, answers and firsts are for lookEvery, for what is asked for, and for what has no copy yet.
+	// looks, answers and firsts are for lookEvery, for what is asked for, and for what has no copy
+	// yet.
 	looks, answers, firsts flowcontrol.PassiveRateLimiter
 	wake                   func(shard types.NamespacedName, after time.Duration)
 
@@ -71,11 +76,13 @@ type Reconciler struct {
 	shards [copies.Shards]memory
 }
 
-// memory is what a controller knows of a shard that it has copied. It is advice: without it everything is read again.
+// memory is what a controller knows of a shard that it has copied. It is advice: without it
+// everything is read again.
 type memory struct {
 	asked map[string]bool
 	read  map[string]time.Time
-	// failed is how often in a row a secret could not be read, or its Repositories not be told of it.
+	// failed is how often in a row a secret could not be read, or its Repositories not be told of
+	// it.
 	failed map[string]int
 	// states are what became of each secret, for the metric.
 	states map[string]state
@@ -108,8 +115,8 @@ func (r *Reconciler) keys() []types.NamespacedName {
 	return all
 }
 
-// Ask has the copies of these IDs made again, as far as they are of secrets that a Repository names and this process leads
-// their shard.
+// Ask has the copies of these IDs made again, as far as they are of secrets that a Repository names
+// and this process leads their shard.
 func (r *Reconciler) Ask(ids []string) {
 	for _, id := range ids {
 		shard := copies.ShardOf(id)
@@ -178,8 +185,9 @@ func (r *Reconciler) remember(shard int, known memory) {
 	r.shards[shard] = known
 }
 
-// nextLook is how soon a shard is looked at again: when the first of its secrets is due. One that has none is looked at, too:
-// somebody may have deleted it, and a receiver that starts is not ready without it.
+// nextLook is how soon a shard is looked at again: when the first of its secrets is due. One that
+// has none is looked at, too: somebody may have deleted it, and a receiver that starts is not ready
+// without it.
 func (r *Reconciler) nextLook(known memory, more bool) time.Duration {
 	if more {
 		return moreAfter

@@ -18,15 +18,15 @@ import (
 	pkgreconciler "knative.dev/pkg/reconciler"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 func webhook(value string) map[string]string {
 	return map[string]string{"webhook.secret": value, "provider.token": "never-copied"}
 }
 
-// The App's secret and those that Repositories name are copied, and nothing else of their Secrets; what nobody names any
-// more is taken away.
+// The App's secret and those that Repositories name are copied, and nothing else of their Secrets;
+// what nobody names any more is taken away.
 func TestWhatIsNamedIsCopied(t *testing.T) {
 	w := newWorld(t,
 		secret(system, "app", map[string]string{"webhook.secret": "of-the-app\n", "github-private-key": "never-copied"}),
@@ -58,7 +58,8 @@ func TestWhatIsNamedIsCopied(t *testing.T) {
 	w.wantCopy(system, "app", "webhook.secret", "of-the-app")
 }
 
-// A Repository without a token of its own uses the webhook secret of the global one, as for the receiver.
+// A Repository without a token of its own uses the webhook secret of the global one, as for the
+// receiver.
 func TestTheGlobalRepositorysSecretIsCopied(t *testing.T) {
 	w := newWorld(t, secret(system, "all", webhook("of-all")))
 	w.repository(system, "pipelines-as-code", "all")
@@ -102,7 +103,8 @@ func TestAChangeIsCopied(t *testing.T) {
 	w.wantCopy("team", "lab", "webhook.secret", "three")
 }
 
-// What is certainly missing has no copy, and its Repositories say so until it is there. What cannot be read keeps the copy that it has.
+// What is certainly missing has no copy, and its Repositories say so until it is there. What cannot
+// be read keeps the copy that it has.
 func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 	unavailable := apierrors.NewServiceUnavailable("shutting down")
 	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "lab", errors.New(`User "x" cannot get resource "secrets"`))
@@ -152,7 +154,8 @@ func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A new controller marks a shard complete only when everything was looked at, within its budget of reads.
+// A new controller marks a shard complete only when everything was looked at, within its budget of
+// reads.
 func TestManySecretsAreReadWithinABudget(t *testing.T) {
 	w := newWorld(t)
 	const many = 3 * asksPerSecond
@@ -215,7 +218,8 @@ func TestANamespaceHasABudget(t *testing.T) {
 	}
 }
 
-// Two controllers that believe to lead write one after the other: the second finds a conflict, and what was asked of it is not lost.
+// Two controllers that believe to lead write one after the other: the second finds a conflict, and
+// what was asked of it is not lost.
 func TestAConflictLosesNoAsk(t *testing.T) {
 	w := newWorld(t)
 	w.store(secret("team", "lab", webhook("one")))
@@ -240,8 +244,8 @@ func TestAConflictLosesNoAsk(t *testing.T) {
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
 
-// A renewal lands whole or not at all, whatever its process was told of it before it ended: receivers have the copy of before, or the
-// new value with the one before it.
+// A renewal lands whole or not at all, whatever its process was told of it before it ended:
+// receivers have the copy of before, or the new value with the one before it.
 func TestARenewalIsWholeOrNothing(t *testing.T) {
 	for name, lands := range map[string]bool{"it lands and the answer is lost": true, "it does not land": false} {
 		t.Run(name, func(t *testing.T) {

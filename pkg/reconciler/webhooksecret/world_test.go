@@ -25,7 +25,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	copies "github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 const system = "plumbline"

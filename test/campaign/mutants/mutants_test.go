@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutants has patches that each break one invariant: `make mutants` plays a campaign against every one.
+// Package mutants has patches that each break one invariant: `make mutants` plays a campaign
+// against every one.
 package mutants
 
 import (
@@ -39,9 +40,10 @@ type listed struct {
 	GoFiles                 []string
 }
 
-// Each patch names its invariant, applies to this tree and leaves packages that compile: of a mutant that does not, a campaign would find
-// nothing. The types of what it changes are checked against what the compiler has kept of the other packages, so that nothing is built or
-// linked for a single patch. Each invariant that a campaign checks has at least two.
+// Each patch names its invariant, applies to this tree and leaves packages that compile: of a
+// mutant that does not, a campaign would find nothing. The types of what it changes are checked
+// against what the compiler has kept of the other packages, so that nothing is built or linked for
+// a single patch. Each invariant that a campaign checks has at least two.
 func TestEachPatchBreaksAnInvariant(t *testing.T) {
 	patches, err := filepath.Glob("*.patch")
 	if err != nil {
@@ -82,7 +84,8 @@ func invariants() []string {
 	return []string{"I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7", "I-8", "I-9", "I-10", "S21", "pruning", "newest", "cancelling", "pairs"}
 }
 
-// list tells of the packages in the folders and of all that they import, by their paths, after compiling what was not.
+// list tells of the packages in the folders and of all that they import, by their paths, after
+// compiling what was not.
 func list(t *testing.T, dirs map[string]bool) map[string]listed {
 	t.Helper()
 	folders := slices.Collect(maps.Keys(dirs))

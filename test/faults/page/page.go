@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page holds the tables of docs/errors.md to what the tests of errors have met: each table is written by the test of its
-// rows, with UPDATE=1 in the environment, and compared by it otherwise.
+// Package page holds the tables of docs/errors.md to what the tests of errors have met: each table
+// is written by the test of its rows, with UPDATE=1 in the environment, and compared by it
+// otherwise.
 package page
 
 import (
@@ -18,11 +19,13 @@ import (
 
 // Line is one line of a table.
 type Line struct {
-	// Row is the row's name in docs/errors.md, "K1"; When is what happened, a sentence without a full stop.
+	// Row is the row's name in docs/errors.md, "K1"; When is what happened, a sentence without a
+	// full stop.
 	Row, When string
 	// Fault is how it was classified.
 	Fault *fault.Error
-	// Varies: the message depends on the moment at which a connection broke; the page has one of those that may come.
+	// Varies: the message depends on the moment at which a connection broke; the page has one of
+	// those that may come.
 	Varies bool
 }
 
@@ -86,7 +89,8 @@ func missing(from, in string) string {
 	return only.String()
 }
 
-// table is the lines as the page has them; a line that varies stays as the page of before has it, but for what it says of the fault.
+// table is the lines as the page has them; a line that varies stays as the page of before has it,
+// but for what it says of the fault.
 func table(lines []Line, before string) string {
 	var b strings.Builder
 	b.WriteString("| Row | When | Class, reason | Tried again | What a person reads |\n|---|---|---|---|---|\n")
@@ -115,7 +119,7 @@ func lineWith(text, head string) string {
 	return ""
 }
 
-// again is what retry.Requeue does with the fault.
+// again is what backoff.Requeue does with the fault.
 func again(f *fault.Error) string {
 	switch {
 	case f.Class == fault.Invalid:
@@ -140,7 +144,8 @@ func rounded(wait time.Duration) time.Duration {
 	return wait.Round(time.Second)
 }
 
-// 127.0.0.1:24397, tekton-pipelines-webhook.tekton-pipelines.svc:24397: each test has ports of its own.
+// 127.0.0.1:24397, tekton-pipelines-webhook.tekton-pipelines.svc:24397: each test has ports of its
+// own.
 var port = regexp.MustCompile(`(127\.0\.0\.1|\.svc):\d{2,}`)
 
 // commit is a commit's id.

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/internal/gitdb"
 )
 
-// activity is a push as a project's events tell of it (https://docs.gitlab.com/api/events/). GitLab keeps one for each ref
-// that was created, moved or deleted.
+// activity is a push as a project's events tell of it (https://docs.gitlab.com/api/events/). GitLab
+// keeps one for each ref that was created, moved or deleted.
 type activity struct {
 	id       int64
 	ref      string // full

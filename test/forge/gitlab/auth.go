@@ -106,7 +106,7 @@ func (c *call) limitKey() string {
 	return ""
 }
 
-// overLimit counts the call and tells whether the minute's budget was spent before it.
+// overLimit counts the call and reports whether the minute's budget was spent before it.
 func (c *call) overLimit() bool {
 	window := c.g.opts.Now().Unix() / 60
 	u := c.g.usage[c.limitKey()]

@@ -209,7 +209,7 @@ func getBranch(c *call) answer {
 	})
 }
 
-// mayPush tells whether a user may push to a branch.
+// mayPush reports whether a user may push to a branch.
 func (p *project) mayPush(u *user, branch string) bool {
 	return p.levelOf(u) >= max(Developer, p.protected[branch])
 }

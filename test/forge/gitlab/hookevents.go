@@ -24,7 +24,8 @@ const (
 	resendsPerMinute = 5
 )
 
-// listHookEvents shows the attempts of a hook, newest first, all or those with a status that is asked for.
+// listHookEvents shows the attempts of a hook, newest first, all or those with a status that is
+// asked for.
 func listHookEvents(c *call) answer {
 	h := c.hook()
 	p := c.readPage()
@@ -66,7 +67,8 @@ func numberIn(text string) int {
 	return n
 }
 
-// hasStatus tells whether an attempt is one of those that are wanted; nothing wanted is all. No answer counts as the server's failure.
+// hasStatus reports whether an attempt is one of those that are wanted; nothing wanted is all. No
+// answer counts as the server's failure.
 func (d *DeliveryRecord) hasStatus(wanted []string) bool {
 	kind := map[int]string{0: "server_failure", 2: "successful", 4: "client_failure", 5: "server_failure"}[d.StatusCode/100]
 	return wanted == nil || slices.Contains(wanted, kind) || slices.Contains(wanted, d.Status)
@@ -122,7 +124,8 @@ func withoutAddresses(value any) any {
 	return value
 }
 
-// resendHookEvent makes another attempt while the caller waits, and answers what the receiver has answered.
+// resendHookEvent makes another attempt while the caller waits, and answers what the receiver has
+// answered.
 func resendHookEvent(c *call) answer {
 	g := c.g
 	h := c.hook()

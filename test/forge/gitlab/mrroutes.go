@@ -31,7 +31,7 @@ func listMergeRequests(c *call) answer {
 	return paged(c, list, func(m *mergeRequest) object { return m.json(c.g) })
 }
 
-// matches tells whether the parameter is absent or has the value.
+// matches reports whether the parameter is absent or has the value.
 func (c *call) matches(name, value string) bool {
 	return c.text(name) == "" || c.text(name) == value
 }

@@ -195,7 +195,7 @@ func (c *call) checkNote() {
 	panic(traffic.Refuse(refuse(http.StatusBadRequest, fmt.Sprintf(`400 Bad request - Note {:note=>[%q]}`, why))))
 }
 
-// mayEdit tells whether the caller may change a note: its author, and who
+// mayEdit reports whether the caller may change a note: its author, and who
 // maintains the project.
 func (c *call) mayEdit(n *note) bool {
 	return !n.system && (n.by == c.user || c.project.levelOf(c.user) >= Maintainer)

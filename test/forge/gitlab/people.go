@@ -79,8 +79,8 @@ func (g *GitLab) SetBlocked(username string, blocked bool) {
 	g.core.Notify()
 }
 
-// SetAwaiting makes a user's membership of a group one that awaits approval, or ends that. Such a member has its level, and may
-// do nothing (https://docs.gitlab.com/user/free_user_limit/).
+// SetAwaiting makes a user's membership of a group one that awaits approval, or ends that. Such a
+// member has its level, and may do nothing (https://docs.gitlab.com/user/free_user_limit/).
 func (g *GitLab) SetAwaiting(group, username string, awaits bool) {
 	defer g.lock()()
 	g.groupOf(group).awaits[g.userOf(username).id] = awaits

@@ -66,8 +66,8 @@ func (c *call) members(of leveled) answer {
 	return paged(c, list, func(m member) object { return m.json(c.g) })
 }
 
-// group is that of the path, by its id or full path; nil if the caller does not see it. Groups are private: whoever is a
-// member of one, or of a project or group in it, sees it.
+// group is that of the path, by its id or full path; nil if the caller does not see it. Groups are
+// private: whoever is a member of one, or of a project or group in it, sees it.
 func (c *call) group() *group {
 	path := c.r.PathValue("group")
 	var found *group
@@ -87,7 +87,7 @@ func (c *call) group() *group {
 	return nil
 }
 
-// holds tells whether a group is this one or in it.
+// holds reports whether a group is this one or in it.
 func (gr *group) holds(other *group) bool {
 	for ; other != nil; other = other.parent {
 		if other == gr {
@@ -106,7 +106,7 @@ func (gr *group) levelOf(u *user) Level {
 	return best
 }
 
-// awaitsIn tells whether a user's membership of the group, or of one above, awaits approval.
+// awaitsIn reports whether a user's membership of the group, or of one above, awaits approval.
 func (gr *group) awaitsIn(u *user) bool {
 	for ; gr != nil; gr = gr.parent {
 		if gr.awaits[u.id] {

@@ -162,7 +162,7 @@ func (p *project) resolve(ref string) string {
 	return p.db.Resolve(p.branches, p.tags, ref)
 }
 
-// canSee tells whether a user (nil is nobody) may know of the project.
+// canSee reports whether a user (nil is nobody) may know of the project.
 func (p *project) canSee(u *user) bool {
 	switch {
 	case p.visibility == Public, p.visibility == Internal && u != nil:
@@ -171,7 +171,7 @@ func (p *project) canSee(u *user) bool {
 	return p.levelOf(u) >= Guest
 }
 
-// canRead tells whether a user who may see the project may read its code,
+// canRead reports whether a user who may see the project may read its code,
 // merge requests and statuses.
 func (p *project) canRead(u *user) bool {
 	return p.visibility != Private || p.levelOf(u) >= Reporter

@@ -8,8 +8,8 @@ import (
 )
 
 // resourceEvent is what GitLab keeps of who changed the state or a label of a merge request
-// (https://docs.gitlab.com/api/resource_state_events/, https://docs.gitlab.com/api/resource_label_events/). That it was opened
-// is none.
+// (https://docs.gitlab.com/api/resource_state_events/,
+// https://docs.gitlab.com/api/resource_label_events/). That it was opened is none.
 type resourceEvent struct {
 	id   int64
 	by   *user

@@ -160,7 +160,7 @@ func listStatuses(c *call) answer {
 	return paged(c, list, func(s *status) object { return s.json(c.g) })
 }
 
-// wants tells whether the caller asks for this status.
+// wants reports whether the caller asks for this status.
 func (c *call) wants(s *status) bool {
 	return (c.yes("all") || !s.retried) && c.matches("ref", s.ref) && c.matches("name", s.name) &&
 		c.matches("stage", "external") && c.matches("pipeline_id", itoa(s.pipeline.id))

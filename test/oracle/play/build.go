@@ -30,8 +30,8 @@ type original struct {
 	settings map[string]string
 }
 
-// buildOriginal builds the controller and the watcher of the release in pac/go.mod beside the binaries of the test cluster. What is there
-// already and is as it would be is left.
+// buildOriginal builds the controller and the watcher of the release in pac/go.mod beside the
+// binaries of the test cluster. What is there already and is as it would be is left.
 func buildOriginal(ctx context.Context, progress io.Writer) (original, error) {
 	root, err := cluster.Root()
 	if err != nil {

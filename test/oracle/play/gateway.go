@@ -16,8 +16,9 @@ import (
 	"sync"
 )
 
-// gateway is the forge as Pipelines-as-Code calls it: with the routes that it uses and Plumbline does not. It counts the calls of each
-// repository, which tells when Pipelines-as-Code, that keeps no record of events, is done with one.
+// gateway is the forge as Pipelines-as-Code calls it: with the routes that it uses and Plumbline
+// does not. It counts the calls of each repository, which tells when Pipelines-as-Code, that keeps
+// no record of events, is done with one.
 type gateway struct {
 	server *httptest.Server
 	forge  string // its URL
@@ -84,7 +85,8 @@ func (g *gateway) comment(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"id": id, "body": said.body, "user": map[string]any{"login": said.by, "type": "User"}})
 }
 
-// commit answers GitHub's "get a commit object": what "get a commit" has under commit, and around it.
+// commit answers GitHub's "get a commit object": what "get a commit" has under commit, and around
+// it.
 func (g *gateway) commit(w http.ResponseWriter, r *http.Request) {
 	g.count(r.PathValue("repo"))
 	code, body := g.ask(r, fmt.Sprintf("/repos/%s/%s/commits/%s", r.PathValue("owner"), r.PathValue("repo"), r.PathValue("sha")), "application/json")

@@ -22,10 +22,12 @@ import (
 )
 
 const (
-	// quiet is for how long nothing may change until an act is over. Pipelines-as-Code says of nothing that it is over.
+	// quiet is for how long nothing may change until an act is over. Pipelines-as-Code says of
+	// nothing that it is over.
 	quiet = 3 * time.Second
-	// begins is how long Pipelines-as-Code may take until its first call about a delivery. It has accepted it before it begins, and two sides
-	// that have done nothing yet look alike. There are deliveries that it makes no call about (a close by an owner).
+	// begins is how long Pipelines-as-Code may take until its first call about a delivery. It has
+	// accepted it before it begins, and two sides that have done nothing yet look alike. There are
+	// deliveries that it makes no call about (a close by an owner).
 	begins = 10 * time.Second
 	// limit is for how long an act may take.
 	limit = 2 * time.Minute
@@ -52,7 +54,8 @@ func (p *performance) settle(ctx context.Context, quiet time.Duration) error {
 	})
 }
 
-// fingerprint changes with everything that is looked at. It is an error while something is known to go on.
+// fingerprint changes with everything that is looked at. It is an error while something is known to
+// go on.
 func (p *performance) fingerprint(ctx context.Context) (string, error) {
 	calls := p.gateway.called(p.scenario.Name())
 	if calls == p.asked && time.Since(p.delivered) < begins {

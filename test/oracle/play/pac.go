@@ -26,8 +26,8 @@ import (
 // pacNamespace is where its release is installed.
 const pacNamespace = "pipelines-as-code"
 
-// installOriginal applies what the release ships, stores the App's credentials and starts the controller and the watcher, which call the
-// forge at api. It returns where the controller listens.
+// installOriginal applies what the release ships, stores the App's credentials and starts the
+// controller and the watcher, which call the forge at api. It returns where the controller listens.
 func installOriginal(ctx context.Context, c *cluster.Cluster, built original, app forge.App, api string) (string, error) {
 	manifests, err := shipped(built.config, built.settings)
 	if err != nil {
@@ -60,7 +60,8 @@ func installOriginal(ctx context.Context, c *cluster.Cluster, built original, ap
 	return url, nil
 }
 
-// shipped is the release's manifests, but for Deployments, for which our processes stand in, and its admission webhook.
+// shipped is the release's manifests, but for Deployments, for which our processes stand in, and
+// its admission webhook.
 func shipped(dir string, settings map[string]string) ([]byte, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -91,7 +92,8 @@ func shipped(dir string, settings map[string]string) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// keep writes an object that is needed here. Logs of runs cannot be read from nodes that are not there, and metrics have no port.
+// keep writes an object that is needed here. Logs of runs cannot be read from nodes that are not
+// there, and metrics have no port.
 func keep(to io.Writer, object map[string]any, settings map[string]string) error {
 	if slices.Contains([]string{"Deployment", "Service"}, fmt.Sprint(object["kind"])) {
 		return nil
@@ -118,8 +120,8 @@ func keep(to io.Writer, object map[string]any, settings map[string]string) error
 	return err
 }
 
-// startOriginal starts a process with the rights of the ServiceAccount that is called like it, and waits until it answers at the port that it is told by an
-// environment variable.
+// startOriginal starts a process with the rights of the ServiceAccount that is called like it, and
+// waits until it answers at the port that it is told by an environment variable.
 func startOriginal(ctx context.Context, c *cluster.Cluster, path, portVariable, api string) (string, error) {
 	name := filepath.Base(path)
 	token, err := c.Token(ctx, pacNamespace, name)

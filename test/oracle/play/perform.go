@@ -37,13 +37,15 @@ type performance struct {
 	events []string
 	shas   map[string]bool
 	seen   map[types.UID]int // runs of acts before, and of which, from one
-	// asked is how many calls of Pipelines-as-Code were about the repository before the newest delivery, and delivered is when that was.
+	// asked is how many calls of Pipelines-as-Code were about the repository before the newest
+	// delivery, and delivered is when that was.
 	asked     int
 	delivered time.Time
 }
 
-// Play plays a scenario to both sides and returns what each shows after each act. What doubt says no to is looked at once more, after
-// nothing has changed for longer: on a busy machine one of them may have been about to do something.
+// Play plays a scenario to both sides and returns what each shows after each act. What doubt says
+// no to is looked at once more, after nothing has changed for longer: on a busy machine one of them
+// may have been about to do something.
 func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, ours []verdict.Side) bool) (pac, ours []verdict.Side, err error) {
 	p := &performance{Stage: s, scenario: sc, repo: fullName(sc), shas: map[string]bool{}, seen: map[types.UID]int{}}
 	if err := p.prepare(ctx); err != nil {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package play plays scenarios to Pipelines-as-Code and to Plumbline. Each has a cluster of its own, because both watch the same kinds, and
-// an App of its own on one forge. So both see the same commits, comments and people, and neither sees what the other does.
+// Package play plays scenarios to Pipelines-as-Code and to Plumbline. Each has a cluster of its
+// own, because both watch the same kinds, and an App of its own on one forge. So both see the same
+// commits, comments and people, and neither sees what the other does.
 package play
 
 import (
@@ -54,7 +55,8 @@ type Stage struct {
 	system string
 }
 
-// Open starts everything, with the same defaults on both sides. Close ends what it started, also when it fails.
+// Open starts everything, with the same defaults on both sides. Close ends what it started, also
+// when it fails.
 func Open(ctx context.Context, defaults scenario.Defaults, progress io.Writer) (s *Stage, err error) {
 	s = &Stage{system: "plumbline"}
 	if s.Dir, err = os.MkdirTemp("", "plumbline-oracle-"); err != nil {
@@ -136,7 +138,8 @@ func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.
 	}
 	built.settings = keysOf(defaults)
 	s.pac.hook, err = installOriginal(ctx, s.pac.cluster, built, s.pac.app, s.gateway.server.URL)
-	// An Enterprise Server names its host. With the scheme Pipelines-as-Code takes it as it is, without one it would want TLS.
+	// An Enterprise Server names its host. With the scheme Pipelines-as-Code takes it as it is,
+	// without one it would want TLS.
 	s.pac.header = http.Header{"X-Github-Enterprise-Host": {s.forge.URL()}}
 	return err
 }

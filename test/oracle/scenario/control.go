@@ -4,8 +4,9 @@ package scenario
 
 import "fmt"
 
-// control draws how many runs of some scenarios run at once, and of others how many are kept. Both are only of scenarios in which every
-// run ends by itself: a run that goes on would keep the slot, and what waits for it is a PipelineRun of Pipelines-as-Code only.
+// control draws how many runs of some scenarios run at once, and of others how many are kept. Both
+// are only of scenarios in which every run ends by itself: a run that goes on would keep the slot,
+// and what waits for it is a PipelineRun of Pipelines-as-Code only.
 func (d drawer) control(s *Scenario) {
 	switch d.IntN(6) {
 	case 0:

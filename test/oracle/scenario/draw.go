@@ -26,9 +26,11 @@ func Draw(seed uint64, n int) Scenario {
 	}
 	held := overtaken || slices.ContainsFunc(s.Acts, ends)
 	for i := range 1 + d.IntN(4) {
-		// The first one fits what happens first, nearly always: a scenario in which nothing runs shows little.
+		// The first one fits what happens first, nearly always: a scenario in which nothing runs
+		// shows little.
 		p := d.pipeline(i, s.Acts[0], i == 0 && !d.in(8) || d.in(3))
-		// Only runs that go on can be cancelled; what goes on keeps a scenario without an end from being over.
+		// Only runs that go on can be cancelled; what goes on keeps a scenario without an end from
+		// being over.
 		p.Held = held && d.in(2)
 		if overtaken {
 			d.overtakes(&p)
@@ -49,7 +51,7 @@ func Draw(seed uint64, n int) Scenario {
 	return s
 }
 
-// ends tells whether an act may end runs.
+// ends reports whether an act may end runs.
 func ends(a Act) bool { return a.Kind == Closed || a.Kind == Comment && a.Text == cancel }
 
 type drawer struct{ *rand.Rand }

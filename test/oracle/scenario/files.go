@@ -11,7 +11,8 @@ import (
 
 const prefix = "pipelinesascode.tekton.dev/"
 
-// variables are the placeholders that every pipeline shows, by the name of the environment variable that shows them.
+// variables are the placeholders that every pipeline shows, by the name of the environment variable
+// that shows them.
 func variables() map[string]string {
 	return map[string]string{
 		"REVISION": "{{ revision }}", "REPO_URL": "{{ repo_url }}", "OWNER": "{{repo_owner}}", "NAME": "{{ repo_name }}",
@@ -42,7 +43,8 @@ func (s Scenario) Definitions(head bool) map[string]string {
 	return files
 }
 
-// yaml is a PipelineRun with one task. where is in its spec, so that a run shows which definition it has.
+// yaml is a PipelineRun with one task. where is in its spec, so that a run shows which definition
+// it has.
 func (p Pipeline) yaml(where string) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n")
@@ -65,7 +67,8 @@ func (p Pipeline) yaml(where string) string {
 	return b.String()
 }
 
-// annotations has, beside those of Pipelines-as-Code, those that tell the cluster's fake nodes how the run ends.
+// annotations has, beside those of Pipelines-as-Code, those that tell the cluster's fake nodes how
+// the run ends.
 func (p Pipeline) annotations() string {
 	all := map[string]string{}
 	for name, value := range p.On {

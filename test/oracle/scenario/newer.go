@@ -2,7 +2,8 @@
 
 package scenario
 
-// newer are acts that start pipelines again while runs of the acts before may go on. Some are ended by a command or a close after all.
+// newer are acts that start pipelines again while runs of the acts before may go on. Some are ended
+// by a command or a close after all.
 func (d drawer) newer() []Act {
 	acts := d.begin()
 	first := acts[0]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario is what Pipelines-as-Code and Plumbline are both told: a repository with pipelines, and what happens in it. Everything
-// in a scenario follows from its seed and number.
+// Package scenario is what Pipelines-as-Code and Plumbline are both told: a repository with
+// pipelines, and what happens in it. Everything in a scenario follows from its seed and number.
 package scenario
 
 import (
@@ -37,7 +37,8 @@ type Scenario struct {
 	N    int
 	// Provenance is settings.pipelinerun_provenance; "" leaves it out.
 	Provenance string
-	// HeadEdits is true when the head of the pull request or the pushed branch has other definitions than main.
+	// HeadEdits is true when the head of the pull request or the pushed branch has other
+	// definitions than main.
 	HeadEdits bool
 	// Limit is the Repository's concurrency_limit; 0 is none.
 	Limit int
@@ -47,11 +48,12 @@ type Scenario struct {
 	Acts      []Act
 }
 
-// Defaults are what an installation does with pipelines that do not say whether a newer run ends the older ones: the two keys
-// enable-cancel-in-progress-on-… of the ConfigMap.
+// Defaults are what an installation does with pipelines that do not say whether a newer run ends
+// the older ones: the two keys enable-cancel-in-progress-on-… of the ConfigMap.
 type Defaults struct{ Pulls, Pushes bool }
 
-// DefaultsOf are those of all scenarios of a seed, which share an installation. Four seeds in a row have all there are.
+// DefaultsOf are those of all scenarios of a seed, which share an installation. Four seeds in a row
+// have all there are.
 func DefaultsOf(seed uint64) Defaults { return Defaults{Pulls: seed&1 != 0, Pushes: seed&2 != 0} }
 
 // Pipeline is one file of .tekton.
@@ -101,7 +103,8 @@ type Act struct {
 // Name is what the scenario's repository and namespace are called.
 func (s Scenario) Name() string { return fmt.Sprintf("s%03d", s.N) }
 
-// Opened is the act that opened the pull request before an act, with its own index; false if there is none.
+// Opened is the act that opened the pull request before an act, with its own index; false if there
+// is none.
 func (s Scenario) Opened(act int) (Act, bool) {
 	for _, a := range slices.Backward(s.Acts[:act+1]) {
 		if a.Kind == Open {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verdict compares what Pipelines-as-Code and Plumbline made of a scenario, and knows which differences are meant.
+// Package verdict compares what Pipelines-as-Code and Plumbline made of a scenario, and knows which
+// differences are meant.
 package verdict
 
 import (
@@ -32,7 +33,8 @@ func (c Check) state() string { return cmp.Or(c.Conclusion, c.Status) }
 type Side struct {
 	Runs   []Run
 	Checks []Check
-	// Left are the acts, from one, of the runs of a pipeline that are still there; 0 stands for the act itself.
+	// Left are the acts, from one, of the runs of a pipeline that are still there; 0 stands for the
+	// act itself.
 	Left map[string][]int
 	// Earlier are the runs of a pipeline that acts before have started and that are still there.
 	Earlier map[string][]Earlier
@@ -83,7 +85,7 @@ type Difference struct {
 	// Of is the act that has started an earlier run, from one.
 	Of        int
 	PaC, Ours string
-	// Ran tells whether Pipelines-as-Code alone has started a run after the act.
+	// Ran reports whether Pipelines-as-Code alone has started a run after the act.
 	Ran bool
 }
 
@@ -104,8 +106,10 @@ func (d Difference) String() string {
 // between stands in the name of a pipeline's check between the application's and its own.
 const between = " / "
 
-// Compare lists how two sides differ after each act. What differs in a check, or in how an earlier run has ended, is listed once, after the act that made it so. A
-// pipeline whose runs differ is not asked for its checks, nor for its earlier runs, from that act on: they follow from the runs. application is the first part of the names of checks.
+// Compare lists how two sides differ after each act. What differs in a check, or in how an earlier
+// run has ended, is listed once, after the act that made it so. A pipeline whose runs differ is not
+// asked for its checks, nor for its earlier runs, from that act on: they follow from the runs.
+// application is the first part of the names of checks.
 func Compare(application string, pac, ours []Side) []Difference {
 	var all []Difference
 	differ, before := map[string]bool{}, map[Difference]bool{}
@@ -190,7 +194,8 @@ func pair(a, b Run) []Difference {
 	return all
 }
 
-// flatten writes the leaves of a value by their paths. Of lists whose items have names the name is in the path.
+// flatten writes the leaves of a value by their paths. Of lists whose items have names the name is
+// in the path.
 func flatten(path string, value any, into map[string]string) {
 	switch v := value.(type) {
 	case map[string]any:

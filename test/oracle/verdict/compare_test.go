@@ -63,7 +63,8 @@ func TestWhatDiffersIsFound(t *testing.T) {
 	}
 }
 
-// A check that differs is listed after the act that made it so, and again when it differs otherwise.
+// A check that differs is listed after the act that made it so, and again when it differs
+// otherwise.
 func TestACheckIsListedOnce(t *testing.T) {
 	side := func(state string) Side { return Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: state}}} }
 	got := ""
@@ -93,7 +94,8 @@ func TestDifferencesAreDocumented(t *testing.T) {
 	}
 }
 
-// Between people who may write, a push and its pull request, nothing is meant to differ but what the table says of commands.
+// Between people who may write, a push and its pull request, nothing is meant to differ but what
+// the table says of commands.
 func TestWhatNobodyMeansIsReported(t *testing.T) {
 	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}}, Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
 	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left, Became} {

@@ -12,7 +12,8 @@ const (
 	running  = "docs/running.md"
 )
 
-// Differences are those that Plumbline wants. What one explains is as narrow as it can be told: who acts on what.
+// Differences are those that Plumbline wants. What one explains is as narrow as it can be told: who
+// acts on what.
 func Differences() []Meant {
 	return slices.Concat(aboutPeople(), aboutCommands(), aboutEnds(), aboutValues())
 }

@@ -54,7 +54,8 @@ func closeAsks(s scenario.Scenario, d Difference) bool {
 	return act(s, d).Kind == scenario.Closed && outside(s, d) && (asked || onlyOursEnded(d))
 }
 
-// labelledEnds is about runs that a label has started, and at a check about a commit for which one may have.
+// labelledEnds is about runs that a label has started, and at a check about a commit for which one
+// may have.
 func labelledEnds(s scenario.Scenario, d Difference) bool {
 	before := s.Acts[:d.Act]
 	if d.What == Became {
@@ -74,7 +75,7 @@ func pushEndsPull(s scenario.Scenario, d Difference) bool {
 	return pushed && goesOn && d.PaC == "cancelled" && (p.Cancels == "true" || s.Defaults.Pushes && p.Cancels == "")
 }
 
-// overtaken tells whether newer runs of a pipeline end the older ones, of pull requests.
+// overtaken reports whether newer runs of a pipeline end the older ones, of pull requests.
 func overtaken(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(pipelineOf(d))
 	return p.Cancels == "true" || s.Defaults.Pulls && p.Cancels == ""
@@ -85,7 +86,8 @@ func linesOfAValue(_ scenario.Scenario, d Difference) bool {
 	return d.What == Rendered && lines && d.PaC == strings.ReplaceAll(d.Ours, `\\n`, `\n`)
 }
 
-// onlyOursEnded tells whether Plumbline has ended a run that goes on at Pipelines-as-Code, by the run or by its check.
+// onlyOursEnded reports whether Plumbline has ended a run that goes on at Pipelines-as-Code, by the
+// run or by its check.
 func onlyOursEnded(d Difference) bool {
 	goesOn := d.What == Reported && d.PaC == "in_progress" || d.What == Became && d.PaC == "runs"
 	return goesOn && d.Ours == "cancelled"

@@ -16,7 +16,8 @@ func readersPull(s scenario.Scenario, d Difference) bool {
 	return fromReader(s, d) && (moved && d.What == OnlyPaC || waits)
 }
 
-// readersApproved is about the first approval of a commit. Pipelines-as-Code starts nothing that has succeeded by /ok-to-test and /retest.
+// readersApproved is about the first approval of a commit. Pipelines-as-Code starts nothing that
+// has succeeded by /ok-to-test and /retest.
 func readersApproved(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(d.Subject)
 	a := act(s, d)
@@ -24,7 +25,8 @@ func readersApproved(s scenario.Scenario, d Difference) bool {
 	return fromReader(s, d) && approves(a) && again && !p.Fails && d.What == OnlyOurs && !approvedBefore(s, d)
 }
 
-// approvedBefore tells whether the commit that is the head at an act was approved by an earlier one.
+// approvedBefore reports whether the commit that is the head at an act was approved by an earlier
+// one.
 func approvedBefore(s scenario.Scenario, d Difference) bool {
 	for _, a := range slices.Backward(s.Acts[:d.Act]) {
 		if a.Kind == scenario.Sync || a.Kind == scenario.Open {
@@ -40,7 +42,8 @@ func approvedBefore(s scenario.Scenario, d Difference) bool {
 func readersComment(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	ends := asks(a, "/cancel") && (d.What == Reported || d.What == Became) && d.PaC == "cancelled"
-	// Of a check that waits Pipelines-as-Code makes that of the first run. It may be one that a label has made of a commit that was approved.
+	// Of a check that waits Pipelines-as-Code makes that of the first run. It may be one that a
+	// label has made of a commit that was approved.
 	waits := d.Ours == "queued" || d.Ours == "skipped" && approvedBefore(s, d)
 	starts := d.What == OnlyPaC || isEvent(d) && outside(s, d) && d.PaC == "" && waits
 	return reads(a.By) && (ends || starts && asks(a, "/test", "/retest", "/ok-to-test", "/deploy"))
@@ -100,17 +103,19 @@ func strangerSkips(s scenario.Scenario, d Difference) bool {
 	return outside(s, d) && isEvent(d) && d.PaC == "skipped" && waits
 }
 
-// asks tells whether an act is a comment of which a line begins with one of some words.
+// asks reports whether an act is a comment of which a line begins with one of some words.
 func asks(a scenario.Act, words ...string) bool {
 	return a.Kind == scenario.Comment && slices.ContainsFunc(words, func(word string) bool { return strings.Contains("\n"+a.Text, "\n"+word) })
 }
 
-// approves tells whether an act lets the commit of a pull request run: of somebody who may write, it says what starts runs.
+// approves reports whether an act lets the commit of a pull request run: of somebody who may write,
+// it says what starts runs.
 func approves(a scenario.Act) bool {
 	return scenario.MayWrite(a.By) && asks(a, "/test", "/retest", "/ok-to-test") && a.Text != contradictory
 }
 
-// pipelineOf is the name of the pipeline that a difference is about, or whose check it is about; "" at the check of an event.
+// pipelineOf is the name of the pipeline that a difference is about, or whose check it is about; ""
+// at the check of an event.
 func pipelineOf(d Difference) string {
 	if d.What != Reported {
 		return d.Subject
@@ -122,20 +127,20 @@ func pipelineOf(d Difference) string {
 // act is what the difference was found after.
 func act(s scenario.Scenario, d Difference) scenario.Act { return s.Acts[d.Act] }
 
-// reads tells whether somebody may run nothing because reading is all the rights there are.
+// reads reports whether somebody may run nothing because reading is all the rights there are.
 func reads(user string) bool { return user == scenario.Member || user == scenario.Reader }
 
-// outside tells whether the pull request is from a fork of somebody who may not write.
+// outside reports whether the pull request is from a fork of somebody who may not write.
 func outside(s scenario.Scenario, d Difference) bool {
 	open, is := s.Opened(d.Act)
 	return is && open.Fork && !scenario.MayWrite(open.By)
 }
 
-// fromReader tells whether it is from a fork of somebody who may read.
+// fromReader reports whether it is from a fork of somebody who may read.
 func fromReader(s scenario.Scenario, d Difference) bool {
 	open, is := s.Opened(d.Act)
 	return is && open.Fork && reads(open.By)
 }
 
-// isEvent tells whether a difference is about the check of an event as a whole.
+// isEvent reports whether a difference is about the check of an event as a whole.
 func isEvent(d Difference) bool { return d.What == Reported && !strings.Contains(d.Subject, between) }

@@ -14,11 +14,12 @@ type Meant struct {
 	Because string
 	// Page is the page of docs/ that tells it, and Says the words there.
 	Page, Says string
-	// Explains tells whether a difference is this one.
+	// Explains reports whether a difference is this one.
 	Explains func(scenario.Scenario, Difference) bool
 }
 
-// Judge splits differences into those that are meant, by the name of the first that explains them, and the others.
+// Judge splits differences into those that are meant, by the name of the first that explains them,
+// and the others.
 func Judge(s scenario.Scenario, found []Difference) (meant map[string]int, others []Difference) {
 	meant = map[string]int{}
 next:

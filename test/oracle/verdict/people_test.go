@@ -44,7 +44,8 @@ func TestWhatIsMeant(t *testing.T) {
 		found Difference
 		want  int
 	}{
-		// A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which runs for them.
+		// A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which
+		// runs for them.
 		"a reader comments, and one waits here":           {readers, []scenario.Act{fork, asked}, check("", "queued"), 1},
 		"a reader comments, and one ended by an approval": {readers, []scenario.Act{fork, approved, labelled, asked}, check("", "skipped"), 1},
 		"a reader comments, and one ended without one":    {readers, []scenario.Act{fork, labelled, asked}, check("", "skipped"), 0},
@@ -62,7 +63,8 @@ func TestWhatIsMeant(t *testing.T) {
 		"a label of somebody who may only label":          {labels, []scenario.Act{fork, approved, labelled}, run(OnlyOurs), 0},
 		"a label without an approval":                     {labels, []scenario.Act{fork, byWriter}, run(OnlyOurs), 0},
 		"a label, and the approval was of another commit": {labels, []scenario.Act{fork, approved, moved, byWriter}, run(OnlyOurs), 0},
-		// A stranger's command leaves alone what somebody has approved. Of a commit that nobody has approved it is no such thing.
+		// A stranger's command leaves alone what somebody has approved. Of a commit that nobody has
+		// approved it is no such thing.
 		"a stranger asks again after an approval": {again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1},
 		"a stranger asks again after a remark":    {again, []scenario.Act{fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test")}, check("queued", "skipped"), 0},
 		// An approval that starts nothing has no check of its own here.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package campaign disturbs an installation of Plumbline, harmlessly, while somebody pushes to a canary Repository, and judges by
-// what the cluster says whether each event comes to its end, once and truthfully.
+// Package campaign disturbs an installation of Plumbline, harmlessly, while somebody pushes to a
+// canary Repository, and judges by what the cluster says whether each event comes to its end, once
+// and truthfully.
 package campaign
 
 import (
@@ -38,8 +39,8 @@ type Options struct {
 	System string
 	// Faults are some of Names.
 	Faults []string
-	// Length is how long faults are made, Pause what lies between two of them. Hold is how long patches are refused at a time, and
-	// Deadline how long what is promised "in the end" may take.
+	// Length is how long faults are made, Pause what lies between two of them. Hold is how long
+	// patches are refused at a time, and Deadline how long what is promised "in the end" may take.
 	Length, Pause, Hold, Deadline time.Duration
 	// Push is a shell command that makes a push, empty for none; it is run every Every.
 	Push  string
@@ -76,8 +77,8 @@ func newCampaign(o Options, c clients) *Campaign {
 	return k
 }
 
-// Plan says in sentences what Run would do. It fails where something of it cannot be done, and changes nothing. What there is already
-// is not judged.
+// Plan says in sentences what Run would do. It fails where something of it cannot be done, and
+// changes nothing. What there is already is not judged.
 func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 	if err := c.newPolicy().left(ctx); err != nil { // whatever the faults are: patches may be refused
 		return nil, err
@@ -102,10 +103,12 @@ func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 	return plan, nil
 }
 
-// Run does what Plan has said, and judges until Length is over and nothing is due any more, or ctx ends. What it made is removed then.
+// Run does what Plan has said, and judges until Length is over and nothing is due any more, or ctx
+// ends. What it made is removed then.
 func (c *Campaign) Run(ctx context.Context) (err error) {
-	// Whoever reads may be gone, as tee is after Ctrl-C: what was made has to be removed all the same. A signal that is caught ends
-	// nothing, and unlike one that is ignored it is as ever for --push-command.
+	// Whoever reads may be gone, as tee is after Ctrl-C: what was made has to be removed all the
+	// same. A signal that is caught ends nothing, and unlike one that is ignored it is as ever for
+	// --push-command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.policy != nil {
 		if err := c.policy.begin(ctx); err != nil {
@@ -154,7 +157,8 @@ func (c *Campaign) watch(ctx context.Context, over <-chan struct{}) error {
 	}
 }
 
-// judgeNow looks once. When the work is over and nothing is due, it looks at everything, and tells whether that leaves nothing to wait for.
+// judgeNow looks once. When the work is over and nothing is due, it looks at everything, and tells
+// whether that leaves nothing to wait for.
 func (c *Campaign) judgeNow(ctx context.Context, over bool, passed time.Duration) (done bool, err error) {
 	last := over && c.judge.patient()
 	now, err := c.look(ctx, last)
@@ -176,7 +180,8 @@ func ended(work <-chan struct{}) bool {
 	}
 }
 
-// disturb makes one fault after the other, until something does not come back: another fault would not be harmless then.
+// disturb makes one fault after the other, until something does not come back: another fault would
+// not be harmless then.
 func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 	for n := 0; time.Now().Before(until) && len(c.faults) > 0; n++ {
 		f, name := c.faults[n%len(c.faults)], c.Faults[n%len(c.faults)]

@@ -16,15 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	pkgfault "github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
 )
 
 // fault is one harmless thing that is done to an installation.
 type fault interface {
 	// prepare says what will be done. It changes nothing; an error says why it cannot be done here.
 	prepare(ctx context.Context) (string, error)
-	// inject does it once and waits until it is over. A Violation is what did not come back in time.
+	// inject does it once and waits until it is over. A Violation is what did not come back in
+	// time.
 	inject(ctx context.Context) error
 }
 
@@ -42,8 +43,8 @@ func (c *Campaign) fault(name string) fault {
 	return c.policy
 }
 
-// copies deletes the Secret with the copy of the canary's webhook secret, which the controllers make again. Until then receivers go on
-// with what they have.
+// copies deletes the Secret with the copy of the canary's webhook secret, which the controllers
+// make again. Until then receivers go on with what they have.
 type copies struct {
 	*Campaign
 	id string
@@ -72,11 +73,17 @@ func (s *copies) prepare(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.id = webhooksecret.ID(cmp.Or(service.Webhook, pacv1alpha1.SecretKey{Namespace: s.System, Name: appSecret, Key: webhooksecret.AppKey}))
+	s.id = webhooksecret.ID(
+		cmp.Or(service.Webhook, pacv1alpha1.SecretKey{Namespace: s.System, Name: appSecret, Key: webhooksecret.AppKey}),
+	)
 	if _, err := s.whole(ctx); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete Secret %s/%s, a copy of webhook secrets that the controllers make again; receivers keep what they have until then", s.System, s.name()), nil
+	return fmt.Sprintf(
+		"delete Secret %s/%s, a copy of webhook secrets that the controllers make again; receivers keep what they have until then",
+		s.System,
+		s.name(),
+	), nil
 }
 
 func (s *copies) name() string { return webhooksecret.ShardName(webhooksecret.ShardOf(s.id)) }
@@ -98,7 +105,9 @@ func (s *copies) inject(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.kube.CoreV1().Secrets(s.System).Delete(ctx, s.name(), *metav1.NewPreconditionDeleteOptions(string(before))); err != nil {
+	if err := s.kube.CoreV1().
+		Secrets(s.System).
+		Delete(ctx, s.name(), *metav1.NewPreconditionDeleteOptions(string(before))); err != nil {
 		return fmt.Errorf("deleting Secret %s/%s: %w", s.System, s.name(), err)
 	}
 	s.say("secrets: Secret %s is deleted", s.name())
@@ -131,7 +140,8 @@ func (c *Campaign) back(ctx context.Context, promise, what string, there func(co
 	return Violation{Promise: promise, Message: fmt.Sprintf("%s is not back after %s: %v", what, c.Deadline, last)}
 }
 
-// pods evicts one pod of each Deployment after the other, as a node drain does: the PodDisruptionBudgets have a say.
+// pods evicts one pod of each Deployment after the other, as a node drain does: the
+// PodDisruptionBudgets have a say.
 type pods struct{ *Campaign }
 
 func deployments() []string { return []string{"plumbline-receiver", "plumbline-controller"} }
@@ -142,7 +152,11 @@ func (p *pods) prepare(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("evict one pod of each of the Deployments %q in namespace %s, one after the other, each when all pods are ready. Another pod takes over meanwhile, for every team", deployments(), p.System), nil
+	return fmt.Sprintf(
+		"evict one pod of each of the Deployments %q in namespace %s, one after the other, each when all pods are ready. Another pod takes over meanwhile, for every team",
+		deployments(),
+		p.System,
+	), nil
 }
 
 func (p *pods) inject(ctx context.Context) error {
@@ -151,9 +165,16 @@ func (p *pods) inject(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		oldest := slices.MinFunc(all, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+		oldest := slices.MinFunc(
+			all,
+			func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) },
+		)
 		eviction := &policyv1.Eviction{
-			ObjectMeta: metav1.ObjectMeta{Name: oldest.Name, Namespace: p.System}, DeleteOptions: metav1.NewPreconditionDeleteOptions(string(oldest.UID)),
+			ObjectMeta: metav1.ObjectMeta{
+				Name:      oldest.Name,
+				Namespace: p.System,
+			},
+			DeleteOptions: metav1.NewPreconditionDeleteOptions(string(oldest.UID)),
 		}
 		if err := p.kube.CoreV1().Pods(p.System).EvictV1(ctx, eviction); err != nil {
 			return fmt.Errorf("evicting pod %s: %w", oldest.Name, err)
@@ -173,13 +194,16 @@ func (p *pods) inject(ctx context.Context) error {
 	return nil
 }
 
-// ready returns the pods of a Deployment if there are as many as there are to be, two at least, and all are ready.
+// ready returns the pods of a Deployment if there are as many as there are to be, two at least, and
+// all are ready.
 func (p *pods) ready(ctx context.Context, name string) ([]corev1.Pod, error) {
 	deployment, err := p.kube.AppsV1().Deployments(p.System).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading Deployment %s/%s: %w", p.System, name, err)
 	}
-	all, err := p.kube.CoreV1().Pods(p.System).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
+	all, err := p.kube.CoreV1().
+		Pods(p.System).
+		List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of Deployment %s: %w", name, err)
 	}
@@ -191,12 +215,22 @@ func (p *pods) ready(ctx context.Context, name string) ([]corev1.Pod, error) {
 		replicas = int(*deployment.Spec.Replicas)
 	}
 	for _, pod := range all.Items {
-		if pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+		if pod.DeletionTimestamp == nil &&
+			slices.ContainsFunc(
+				pod.Status.Conditions,
+				func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue },
+			) {
 			ready++
 		}
 	}
 	if replicas < 2 || ready != replicas || len(all.Items) != replicas {
-		return nil, fmt.Errorf("the Deployment %s is to have %d pods, two at least, and has %d, of which %d are ready", name, replicas, len(all.Items), ready)
+		return nil, fmt.Errorf(
+			"the Deployment %s is to have %d pods, two at least, and has %d, of which %d are ready",
+			name,
+			replicas,
+			len(all.Items),
+			ready,
+		)
 	}
 	return all.Items, nil
 }

@@ -22,7 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 // output is what a campaign prints.
@@ -89,7 +89,8 @@ func installed(comesBack bool) (*fake.Clientset, *[]string) {
 	return kube, evicted
 }
 
-// One pod of each Deployment is evicted, the oldest first, the second when the first one's Deployment is whole again.
+// One pod of each Deployment is evicted, the oldest first, the second when the first one's
+// Deployment is whole again.
 func TestPodsAreEvictedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	kube, evicted := installed(true)
@@ -118,7 +119,8 @@ func TestAPodThatDoesNotComeBackIsAViolation(t *testing.T) {
 	}
 }
 
-// What does not come back is the last that is disturbed: a receiver that is replaced while the copies are away is not ready.
+// What does not come back is the last that is disturbed: a receiver that is replaced while the
+// copies are away is not ready.
 func TestNothingIsDisturbedWhenSomethingStaysAway(t *testing.T) {
 	t.Parallel()
 	kube, evicted := installed(true)
@@ -164,7 +166,8 @@ func TestAPodIsEvictedWhenAllAreReadyOnly(t *testing.T) {
 	}
 }
 
-// The Secret with the copies is deleted, and waited for. One that does not come back with the canary's copy is a violation.
+// The Secret with the copies is deleted, and waited for. One that does not come back with the
+// canary's copy is a violation.
 func TestADeletedCopyHasToComeBack(t *testing.T) {
 	t.Parallel()
 	const comesBack, staysAway, stays = "it comes back", "it stays away", "a finalizer keeps it"

@@ -18,7 +18,8 @@ import (
 
 // Violation is a promise that was not kept.
 type Violation struct {
-	// Promise is its number in docs/reliability.md, or a word for what is promised of the installation.
+	// Promise is its number in docs/reliability.md, or a word for what is promised of the
+	// installation.
 	Promise string
 	// Event and Run are names, empty for none.
 	Event, Run string
@@ -30,23 +31,26 @@ func (v Violation) Error() string { return v.Promise + ": " + v.Message }
 // key is the same each time that the violation is seen.
 func (v Violation) key() string { return v.Promise + " " + v.Event + " " + v.Run }
 
-// look is the canary at one moment. The PipelineRuns were read before the events: each was planned before it was made.
+// look is the canary at one moment. The PipelineRuns were read before the events: each was planned
+// before it was made.
 type look struct {
 	runs   []pipelinev1.PipelineRun
 	events map[string]v1alpha1.GitEvent
-	// refusing tells that patches are being refused: an event whose runs cannot be patched need not settle.
+	// refusing tells that patches are being refused: an event whose runs cannot be patched need not
+	// settle.
 	refusing bool
 }
 
-// judge compares what the cluster says with what is promised. Nothing but what can be seen there is judged.
+// judge compares what the cluster says with what is promised. Nothing but what can be seen there is
+// judged.
 type judge struct {
 	// deadline is how long what is promised "in the end" may take.
 	deadline time.Duration
 	// policy is the name of the policy that refuses patches.
 	policy string
 
-	// clock is the time in which the cluster could be read. A moment in which it could not, or in which this process was stopped,
-	// is held against nobody.
+	// clock is the time in which the cluster could be read. A moment in which it could not, or in
+	// which this process was stopped, is held against nobody.
 	clock  time.Duration
 	made   map[string]types.UID         // by delivery and definition
 	before map[string]v1alpha1.GitEvent // of the last look
@@ -58,8 +62,12 @@ type judge struct {
 
 func newJudge(deadline time.Duration, policy string) *judge {
 	return &judge{
-		deadline: deadline, policy: policy,
-		made: map[string]types.UID{}, since: map[string]time.Duration{}, told: map[string]bool{}, refused: map[string]time.Duration{},
+		deadline: deadline,
+		policy:   policy,
+		made:     map[string]types.UID{},
+		since:    map[string]time.Duration{},
+		told:     map[string]bool{},
+		refused:  map[string]time.Duration{},
 	}
 }
 
@@ -97,7 +105,7 @@ func (j *judge) see(now look, passed time.Duration) (broken []Violation) {
 	return j.untold(broken)
 }
 
-// patient tells whether nothing is due that was not told as overdue.
+// patient reports whether nothing is due that was not told as overdue.
 func (j *judge) patient() bool {
 	for key := range j.since {
 		if !j.told[key] {
@@ -117,8 +125,8 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 	return fresh
 }
 
-// overdue tells whether something has been due for longer than the deadline. What was refused is tried again after as long as it has
-// failed.
+// overdue reports whether something has been due for longer than the deadline. What was refused is
+// tried again after as long as it has failed.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]
 	if !known || refusing && v.Promise == settles {
@@ -132,7 +140,8 @@ func (j *judge) overdue(v Violation, refusing bool) bool {
 	return j.clock-since > patience
 }
 
-// once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and definition.
+// once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and
+// definition.
 func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitEvent) []Violation {
 	name := run.Labels[plumbline.EventLabel]
 	broken := func(format string, args ...any) []Violation {
@@ -162,20 +171,45 @@ func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitE
 func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		if run.Refused != nil && strings.Contains(run.Refused.Message, j.policy) {
-			broken = append(broken, Violation{"I-3", event.Name, run.Name, "a refused patch was taken for a mistake of the author: " + run.Refused.Message})
+			broken = append(
+				broken,
+				Violation{
+					"I-3",
+					event.Name,
+					run.Name,
+					"a refused patch was taken for a mistake of the author: " + run.Refused.Message,
+				},
+			)
 		}
 		if check := checkOf(event, run.Name); check != nil && check.Concluded && !over(run) {
-			broken = append(broken, Violation{"I-3, I-4", event.Name, run.Name, "the check has a conclusion, and no end of the PipelineRun is recorded"})
+			broken = append(
+				broken,
+				Violation{
+					"I-3, I-4",
+					event.Name,
+					run.Name,
+					"the check has a conclusion, and no end of the PipelineRun is recorded",
+				},
+			)
 		}
 	}
 	reported := event.Status.GetCondition(v1alpha1.GitEventReported)
 	if event.Settled() && len(event.Status.Runs) > 0 && !reported.IsTrue() {
-		broken = append(broken, Violation{"I-5", event.Name, "", fmt.Sprintf("its reports were given up: %s: %s", reported.GetReason(), reported.GetMessage())})
+		broken = append(
+			broken,
+			Violation{
+				"I-5",
+				event.Name,
+				"",
+				fmt.Sprintf("its reports were given up: %s: %s", reported.GetReason(), reported.GetMessage()),
+			},
+		)
 	}
 	return broken
 }
 
-// patches counts the events of which a patch was refused, and finds those in which something else waits for it: I-10.
+// patches counts the events of which a patch was refused, and finds those in which something else
+// waits for it: I-10.
 func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, wait := range event.Status.Waits {
 		if !strings.Contains(wait.Message, j.policy) {
@@ -184,14 +218,24 @@ func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 		if _, known := j.refused[event.Name]; !known {
 			j.refused[event.Name] = j.clock
 		}
-		if wait.Step != v1alpha1.StepAnnotate && !strings.HasPrefix(wait.Step, v1alpha1.StepCancel) { // to end a run is to patch it
-			broken = append(broken, Violation{"I-10", event.Name, "", fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message)})
+		if wait.Step != v1alpha1.StepAnnotate &&
+			!strings.HasPrefix(wait.Step, v1alpha1.StepCancel) { // to end a run is to patch it
+			broken = append(
+				broken,
+				Violation{
+					"I-10",
+					event.Name,
+					"",
+					fmt.Sprintf("its step %s waits because a patch was refused: %s", wait.Step, wait.Message),
+				},
+			)
 		}
 	}
 	return broken
 }
 
-// contradicted is I-3 and I-4: what an event says of a PipelineRun's end, and so its check, is what Tekton says. live was read later.
+// contradicted is I-3 and I-4: what an event says of a PipelineRun's end, and so its check, is what
+// Tekton says. live was read later.
 func contradicted(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineRun) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		found, there := live[run.UID]
@@ -203,7 +247,11 @@ func contradicted(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.Pipelin
 			want = corev1.ConditionTrue
 		}
 		if got := succeeded(found); got != want || run.Result.Outcome == v1alpha1.OutcomeDeleted {
-			message := fmt.Sprintf("its event says %s, and the condition Succeeded of the PipelineRun is %s", run.Result.Outcome, got)
+			message := fmt.Sprintf(
+				"its event says %s, and the condition Succeeded of the PipelineRun is %s",
+				run.Result.Outcome,
+				got,
+			)
 			broken = append(broken, Violation{"I-3, I-4", event.Name, run.Name, message})
 		}
 	}

@@ -83,7 +83,8 @@ func (s *scene) look() look {
 	return now
 }
 
-// Each violation that the cluster can show is found; what is as promised, or may still become so, is not told.
+// Each violation that the cluster can show is found; what is as promised, or may still become so,
+// is not told.
 func TestTheJudge(t *testing.T) {
 	t.Parallel()
 	const deadline = time.Minute

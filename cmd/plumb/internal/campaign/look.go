@@ -24,7 +24,8 @@ import (
 const (
 	// pageSize is how many events one call lists: 2 MB or so.
 	pageSize = 500
-	// maxRuns is how many PipelineRuns a canary may have at the beginning: all of them are listed at each look.
+	// maxRuns is how many PipelineRuns a canary may have at the beginning: all of them are listed
+	// at each look.
 	maxRuns = 500
 )
 
@@ -35,12 +36,13 @@ type clients struct {
 	plumbline versioned.Interface
 }
 
-// Connect returns a campaign that has done nothing yet. kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; inContext one of
-// its contexts, empty for the current one.
+// Connect returns a campaign that has done nothing yet. kubeconfig is a file, empty for KUBECONFIG
+// or ~/.kube/config; inContext one of its contexts, empty for the current one.
 func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: inContext}).ClientConfig()
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: inContext}).
+		ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig names no cluster: %w", err)
 	}
@@ -56,7 +58,9 @@ func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 
 // served fails unless this installation serves the canary: the claim of its URL tells.
 func (c *Campaign) served(ctx context.Context) error {
-	repository, err := c.plumbline.PipelinesascodeV1alpha1().Repositories(c.Canary.Namespace).Get(ctx, c.Canary.Name, metav1.GetOptions{})
+	repository, err := c.plumbline.PipelinesascodeV1alpha1().
+		Repositories(c.Canary.Namespace).
+		Get(ctx, c.Canary.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the canary Repository: %w", err)
 	}
@@ -67,24 +71,44 @@ func (c *Campaign) served(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the URL of Repository %s: %w", c.Canary, err)
 	}
-	claim, err := c.plumbline.PlumblineV1alpha1().RepositoryClaims(c.System).Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+	claim, err := c.plumbline.PlumblineV1alpha1().
+		RepositoryClaims(c.System).
+		Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading whose the URL of Repository %s is, so that the Plumbline in namespace %s serves it: %w", c.Canary, c.System, err)
+		return fmt.Errorf(
+			"reading whose the URL of Repository %s is, so that the Plumbline in namespace %s serves it: %w",
+			c.Canary,
+			c.System,
+			err,
+		)
 	}
-	if owner := claim.Spec.Repository; owner.Namespace != c.Canary.Namespace || owner.Name != c.Canary.Name || claim.Status.ReleasedAt != nil {
-		return fmt.Errorf("the Plumbline in namespace %s does not serve Repository %s: its URL belongs to %s/%s", c.System, c.Canary, owner.Namespace, owner.Name)
+	if owner := claim.Spec.Repository; owner.Namespace != c.Canary.Namespace || owner.Name != c.Canary.Name ||
+		claim.Status.ReleasedAt != nil {
+		return fmt.Errorf(
+			"the Plumbline in namespace %s does not serve Repository %s: its URL belongs to %s/%s",
+			c.System,
+			c.Canary,
+			owner.Namespace,
+			owner.Name,
+		)
 	}
 	return nil
 }
 
 // remember notes what there is of the canary already.
 func (c *Campaign) remember(ctx context.Context) error {
-	runs, err := c.tekton.TektonV1().PipelineRuns(c.Canary.Namespace).List(ctx, metav1.ListOptions{LabelSelector: c.selector(), Limit: maxRuns})
+	runs, err := c.tekton.TektonV1().
+		PipelineRuns(c.Canary.Namespace).
+		List(ctx, metav1.ListOptions{LabelSelector: c.selector(), Limit: maxRuns})
 	if err != nil {
 		return fmt.Errorf("listing the PipelineRuns of the canary: %w", err)
 	}
 	if runs.Continue != "" {
-		return fmt.Errorf("the Repository %s has more than %d PipelineRuns, and each look would list them all: delete old ones first", c.Canary, maxRuns)
+		return fmt.Errorf(
+			"the Repository %s has more than %d PipelineRuns, and each look would list them all: delete old ones first",
+			c.Canary,
+			maxRuns,
+		)
 	}
 	for i := range runs.Items {
 		c.known[string(runs.Items[i].UID)] = true
@@ -118,11 +142,13 @@ func (c *Campaign) list(ctx context.Context, selector string, take func(v1alpha1
 	}
 }
 
-// look reads the canary. Open events are listed, those that have settled since are read by name; with all of them, those too that came
-// and settled between two looks.
+// look reads the canary. Open events are listed, those that have settled since are read by name;
+// with all of them, those too that came and settled between two looks.
 func (c *Campaign) look(ctx context.Context, all bool) (look, error) {
 	now := look{events: map[string]v1alpha1.GitEvent{}, refusing: c.policy != nil && c.policy.on.Load()}
-	runs, err := c.tekton.TektonV1().PipelineRuns(c.Canary.Namespace).List(ctx, metav1.ListOptions{LabelSelector: c.selector()})
+	runs, err := c.tekton.TektonV1().
+		PipelineRuns(c.Canary.Namespace).
+		List(ctx, metav1.ListOptions{LabelSelector: c.selector()})
 	if err != nil {
 		return now, fmt.Errorf("listing the PipelineRuns of the canary: %w", err)
 	}

@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	// removeLimit is how long it is tried to remove what the campaign made, also after it was interrupted.
+	// removeLimit is how long it is tried to remove what the campaign made, also after it was
+	// interrupted.
 	removeLimit = 30 * time.Second
 	// retryEvery is how often a call is repeated.
 	retryEvery = time.Second
 )
 
-// policy refuses what Plumbline patches on the canary's PipelineRuns. The policy itself is there all the time and keeps a second
-// campaign away; it refuses while its binding exists.
+// policy refuses what Plumbline patches on the canary's PipelineRuns. The policy itself is there
+// all the time and keeps a second campaign away; it refuses while its binding exists.
 type policy struct {
 	client typedadmissionv1.AdmissionregistrationV1Interface
 	canary types.NamespacedName
@@ -40,7 +41,8 @@ type policy struct {
 	on atomic.Bool
 }
 
-// policyName is that of the policy and of its binding. Names of namespaces have no dots, so that two canaries have two.
+// policyName is that of the policy and of its binding. Names of namespaces have no dots, so that
+// two canaries have two.
 func policyName(canary types.NamespacedName) string {
 	return canary.Namespace + "." + canary.Name + ".campaign.plumbline.dev"
 }
@@ -50,7 +52,8 @@ func (p *policy) clean() string {
 	return fmt.Sprintf("plumb campaign --clean --namespace %s --repository %s", p.canary.Namespace, p.canary.Name)
 }
 
-// prepare tries without effect whatever will be done: what may be created and not deleted would be left.
+// prepare tries without effect whatever will be done: what may be created and not deleted would be
+// left.
 func (p *policy) prepare(ctx context.Context) (string, error) {
 	tried, name := []string{metav1.DryRunAll}, policyName(p.canary)
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{DryRun: tried})
@@ -58,11 +61,14 @@ func (p *policy) prepare(ctx context.Context) (string, error) {
 	case apierrors.IsAlreadyExists(err):
 		return "", p.errUnderWay()
 	case apierrors.IsNotFound(err):
-		return "", errors.New("the cluster has no ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.30)")
+		return "", errors.New(
+			"the cluster has no ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.30)",
+		)
 	case err != nil:
 		return "", fmt.Errorf("creating a ValidatingAdmissionPolicy: %w", err)
 	}
-	if _, err := p.client.ValidatingAdmissionPolicyBindings().Create(ctx, p.binding(), metav1.CreateOptions{DryRun: tried}); err != nil {
+	if _, err := p.client.ValidatingAdmissionPolicyBindings().
+		Create(ctx, p.binding(), metav1.CreateOptions{DryRun: tried}); err != nil {
 		return "", fmt.Errorf("creating a ValidatingAdmissionPolicyBinding: %w", err)
 	}
 	for kind, remove := range p.removals() {
@@ -70,9 +76,14 @@ func (p *policy) prepare(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("deleting the %s afterwards: %w", kind, err)
 		}
 	}
-	return fmt.Sprintf("create the ValidatingAdmissionPolicy %s, and for %s at a time its binding: it refuses what ServiceAccounts of namespace %s patch on PipelineRuns of this Repository. "+
-		"They run as ever; labels and annotations are written to them later, and what is to end them (a newer run, a closed pull request, /cancel) does so later. "+
-		"Both are deleted at the end", name, p.hold, p.system), nil
+	return fmt.Sprintf(
+		"create the ValidatingAdmissionPolicy %s, and for %s at a time its binding: it refuses what ServiceAccounts of namespace %s patch on PipelineRuns of this Repository. "+
+			"They run as ever; labels and annotations are written to them later, and what is to end them (a newer run, a closed pull request, /cancel) does so later. "+
+			"Both are deleted at the end",
+		name,
+		p.hold,
+		p.system,
+	), nil
 }
 
 // errUnderWay says that the policy of a campaign is there.
@@ -80,7 +91,8 @@ func (p *policy) errUnderWay() error {
 	return fmt.Errorf("another campaign is under way, or has left its policy: %s removes that", p.clean())
 }
 
-// left is an error if a campaign's policy or binding is there. What cannot be read is not known to be.
+// left is an error if a campaign's policy or binding is there. What cannot be read is not known to
+// be.
 func (p *policy) left(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Get(ctx, policyName(p.canary), metav1.GetOptions{})
 	_, bound := p.client.ValidatingAdmissionPolicyBindings().Get(ctx, policyName(p.canary), metav1.GetOptions{})
@@ -98,22 +110,34 @@ func (p *policy) object() *admissionv1.ValidatingAdmissionPolicy {
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &ignore,
 			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": p.canary.Namespace}},
-				ObjectSelector:    &metav1.LabelSelector{MatchLabels: ownRuns(p.canary.Name, p.system)},
+				NamespaceSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"kubernetes.io/metadata.name": p.canary.Namespace},
+				},
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: ownRuns(p.canary.Name, p.system)},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"}, Resources: []string{"pipelineruns"}},
+					Rule: admissionv1.Rule{
+						APIGroups:   []string{"tekton.dev"},
+						APIVersions: []string{"*"},
+						Resources:   []string{"pipelineruns"},
+					},
 				}}},
 			},
-			MatchConditions: []admissionv1.MatchCondition{{
-				Name: "plumbline", Expression: fmt.Sprintf("request.userInfo.username.startsWith(%q)", "system:serviceaccount:"+p.system+":"),
-			}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "plumb campaign refuses this patch for a short while"}},
+			MatchConditions: []admissionv1.MatchCondition{
+				{
+					Name:       "plumbline",
+					Expression: fmt.Sprintf("request.userInfo.username.startsWith(%q)", "system:serviceaccount:"+p.system+":"),
+				},
+			},
+			Validations: []admissionv1.Validation{
+				{Expression: "false", Message: "plumb campaign refuses this patch for a short while"},
+			},
 		},
 	}
 }
 
-// begin creates the policy, which refuses nothing yet. One that is there already is another campaign's.
+// begin creates the policy, which refuses nothing yet. One that is there already is another
+// campaign's.
 func (p *policy) begin(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{})
 	if err == nil {
@@ -162,7 +186,10 @@ type removal func(context.Context, string, metav1.DeleteOptions) error
 
 // removals are the calls that delete what a campaign makes, by its kind.
 func (p *policy) removals() map[string]removal {
-	return map[string]removal{kindPolicy: p.client.ValidatingAdmissionPolicies().Delete, kindBinding: p.client.ValidatingAdmissionPolicyBindings().Delete}
+	return map[string]removal{
+		kindPolicy:  p.client.ValidatingAdmissionPolicies().Delete,
+		kindBinding: p.client.ValidatingAdmissionPolicyBindings().Delete,
+	}
 }
 
 func (p *policy) unbind(ctx context.Context) error { return p.gone(ctx, kindBinding) }
@@ -172,8 +199,8 @@ func (p *policy) remove(ctx context.Context) error {
 	return errors.Join(p.unbind(ctx), p.gone(ctx, kindPolicy))
 }
 
-// gone repeats a delete until it has worked, also when ctx has ended. That a proxy or an API server that does not serve the kind answers 404
-// does not mean that the object is not there.
+// gone repeats a delete until it has worked, also when ctx has ended. That a proxy or an API server
+// that does not serve the kind answers 404 does not mean that the object is not there.
 func (p *policy) gone(ctx context.Context, kind string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.limit)
 	defer cancel()
@@ -194,5 +221,12 @@ func (p *policy) gone(ctx context.Context, kind string) error {
 func (c *Campaign) Clean(ctx context.Context) error { return c.newPolicy().remove(ctx) }
 
 func (c *Campaign) newPolicy() *policy {
-	return &policy{client: c.kube.AdmissionregistrationV1(), canary: c.Canary, system: c.System, hold: c.Hold, limit: removeLimit, say: c.say}
+	return &policy{
+		client: c.kube.AdmissionregistrationV1(),
+		canary: c.Canary,
+		system: c.System,
+		hold:   c.Hold,
+		limit:  removeLimit,
+		say:    c.say,
+	}
 }

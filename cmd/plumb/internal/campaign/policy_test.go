@@ -17,7 +17,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// What is interrupted while patches are refused removes its binding first and then its policy, and tries again when a call fails.
+// What is interrupted while patches are refused removes its binding first and then its policy, and
+// tries again when a call fails.
 func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	t.Parallel()
 	kube, out := fake.NewClientset(), &output{}
@@ -49,8 +50,9 @@ func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	}
 }
 
-// An API server that is away for longer than one attempt to remove the binding lasts does not leave it: patches would be refused for
-// the rest of the campaign, while nobody expects it. Nor does one that has not read its roles yet, or a proxy that answers for it.
+// An API server that is away for longer than one attempt to remove the binding lasts does not leave
+// it: patches would be refused for the rest of the campaign, while nobody expects it. Nor does one
+// that has not read its roles yet, or a proxy that answers for it.
 func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	bindings := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}
@@ -95,7 +97,8 @@ func TestWhatMayNotBeDeletedIsNotPlanned(t *testing.T) {
 	}
 }
 
-// A campaign that makes other faults does not begin either while patches of the canary may be refused.
+// A campaign that makes other faults does not begin either while patches of the canary may be
+// refused.
 func TestWhatACampaignHasLeftKeepsAnyOtherAway(t *testing.T) {
 	t.Parallel()
 	kube, out := fake.NewClientset(), &output{}

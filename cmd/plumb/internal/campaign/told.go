@@ -56,7 +56,14 @@ func (c *Campaign) violated(v Violation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken++
-	c.print("VIOLATION of %s at %s\n  GitEvent: %s\n  PipelineRun: %s\n  %s\n  what was done before:\n", v.Promise, time.Now().Format(time.TimeOnly), v.Event, v.Run, v.Message)
+	c.print(
+		"VIOLATION of %s at %s\n  GitEvent: %s\n  PipelineRun: %s\n  %s\n  what was done before:\n",
+		v.Promise,
+		time.Now().Format(time.TimeOnly),
+		v.Event,
+		v.Run,
+		v.Message,
+	)
 	for _, e := range c.diary {
 		if time.Since(e.at) < told {
 			c.print("    %s\n", e)
@@ -81,7 +88,15 @@ func (c *Campaign) conclude() error {
 	for _, name := range append(c.Faults, "push") {
 		fmt.Fprintf(&done, " %s %d,", name, c.done[name])
 	}
-	c.print("done:%s patches refused of %d events\nseen: %d events, %d PipelineRuns, of which %d go on\nviolations: %d\n", done.String(), len(c.judge.refused), len(c.events), runs, goOn, c.broken)
+	c.print(
+		"done:%s patches refused of %d events\nseen: %d events, %d PipelineRuns, of which %d go on\nviolations: %d\n",
+		done.String(),
+		len(c.judge.refused),
+		len(c.events),
+		runs,
+		goOn,
+		c.broken,
+	)
 	switch {
 	case c.broken > 0:
 		return ErrBroken

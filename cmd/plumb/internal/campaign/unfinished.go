@@ -42,7 +42,11 @@ func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineR
 }
 
 // unfinishedRun is what one run has still to become, "" for nothing.
-func unfinishedRun(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) (promise, message string) {
+func unfinishedRun(
+	event v1alpha1.GitEvent,
+	run v1alpha1.Run,
+	live map[types.UID]pipelinev1.PipelineRun,
+) (promise, message string) {
 	found, there := live[run.UID]
 	switch {
 	case over(run) && unshown(event, run):
@@ -57,7 +61,7 @@ func unfinishedRun(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID
 	return "", ""
 }
 
-// inLine tells whether a run waits for a slot that another one of the Repository has.
+// inLine reports whether a run waits for a slot that another one of the Repository has.
 func inLine(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) bool {
 	waits := slices.ContainsFunc(event.Status.Waits, func(w v1alpha1.Wait) bool {
 		return w.Step == v1alpha1.StepCreate+run.Name && w.Reason == pkgfault.ReasonConcurrencyLimit
@@ -70,7 +74,7 @@ func inLine(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipeli
 	return false
 }
 
-// unshown tells whether a run that was made or refused has no check with a conclusion.
+// unshown reports whether a run that was made or refused has no check with a conclusion.
 func unshown(event v1alpha1.GitEvent, run v1alpha1.Run) bool {
 	check := checkOf(event, run.Name)
 	return (run.UID != "" || run.Refused != nil) && (check == nil || !check.Concluded)

@@ -18,7 +18,8 @@ import (
 	ownfake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 )
 
-// Ctrl-C in "plumb campaign | tee log" ends tee first. What is printed then must not end the campaign before it has removed its policy.
+// Ctrl-C in "plumb campaign | tee log" ends tee first. What is printed then must not end the
+// campaign before it has removed its policy.
 func TestACampaignThatNobodyReadsRemovesItsPolicy(t *testing.T) {
 	const unread = "CAMPAIGN_UNREAD"
 	if os.Getenv(unread) != "" {
@@ -40,7 +41,8 @@ func TestACampaignThatNobodyReadsRemovesItsPolicy(t *testing.T) {
 	}
 }
 
-// left interrupts a campaign while patches are refused. It returns how many of its objects are left.
+// left interrupts a campaign while patches are refused. It returns how many of its objects are
+// left.
 func left(t *testing.T) int {
 	kube := fake.NewClientset()
 	c := newTest(nil, kube, "policy")

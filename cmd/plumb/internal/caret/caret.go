@@ -14,11 +14,11 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 )
 
-// Place is where a mistake is. Line and Column count from 1 and are 0 as long as they are not known; columns count
-// characters.
+// Place is where a mistake is. Line and Column count from 1 and are 0 as long as they are not
+// known; columns count characters.
 type Place struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`
@@ -188,13 +188,14 @@ func (s *Sources) show(at Place, how, message string) string {
 	return b.String()
 }
 
-// Plain is a text of an author's on one line, without what would command a terminal: line breaks, escape sequences and
-// marks that turn the direction of writing.
+// Plain is a text of an author's on one line, without what would command a terminal: line breaks,
+// escape sequences and marks that turn the direction of writing.
 func Plain(text string) string {
 	return strings.ReplaceAll(strings.Map(harmless, text), "\t", " ")
 }
 
-// harmless is a character, or a space as wide in place of one that commands a terminal. A tab is left.
+// harmless is a character, or a space as wide in place of one that commands a terminal. A tab is
+// left.
 func harmless(c rune) rune {
 	if c != '\t' && unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029' {
 		return ' '

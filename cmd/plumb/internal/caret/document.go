@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/plumbline-ci/plumbline/pkg/mistake"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
 // document is one document of a file, as its author wrote it.
@@ -42,7 +42,10 @@ func newDocument(text string, line int) *document {
 		d.to++
 	}
 	source := strings.Repeat("\n", d.from) + strings.Join(d.lines[d.from:d.to], "\n")
-	hidden := placeholders.ReplaceAllStringFunc(source, func(p string) string { return strings.Repeat("x", utf8.RuneCountInString(p)) })
+	hidden := placeholders.ReplaceAllStringFunc(
+		source,
+		func(p string) string { return strings.Repeat("x", utf8.RuneCountInString(p)) },
+	)
 	d.hidden = strings.Split(hidden, "\n")
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(hidden), &root) == nil && len(root.Content) == 1 {
@@ -98,7 +101,7 @@ func (d *document) findAnnotation(c clue) (line, column int, found bool) {
 	if d.root == nil {
 		return 0, 0, false
 	}
-	value, whole := mistake.Node(d.root, mistake.Path{"metadata", "annotations", c.annotation})
+	value, whole := yamlerror.Node(d.root, yamlerror.Path{"metadata", "annotations", c.annotation})
 	if !whole {
 		return 0, 0, false
 	}
@@ -152,7 +155,8 @@ func (d *document) findText(placeholder string, c clue) (line, column int, found
 	return 0, 0, false
 }
 
-// at returns the first node at a path that fits. Of lists each item is looked at, as the path names no index.
+// at returns the first node at a path that fits. Of lists each item is looked at, as the path names
+// no index.
 func at(n *yaml.Node, path []string, fits func(*yaml.Node) bool) *yaml.Node {
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/plumbline-ci/plumbline/pkg/mistake"
-	"github.com/plumbline-ci/plumbline/pkg/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
 // Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks.
@@ -79,7 +79,7 @@ func next(n *yaml.Node, path string) (at, value *yaml.Node, rest string) {
 		if found := pair(n, key); key != "" && found != nil {
 			return found[0], found[1], parts[3]
 		}
-		if merged, whole := mistake.Node(n, mistake.Path{key}); key != "" && whole { // with a merge key
+		if merged, whole := yamlerror.Node(n, yamlerror.Path{key}); key != "" && whole { // with a merge key
 			return merged, merged, parts[3]
 		}
 	}

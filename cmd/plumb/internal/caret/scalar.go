@@ -12,10 +12,17 @@ import (
 // spot is a line and a column of a file, both from 1.
 type spot struct{ line, column int }
 
-// written tells for each character of a scalar's text where it is in the file, and where the one behind the last would be.
-// It is nil where that is not certain, e.g. of a folded text with empty lines.
+// written tells for each character of a scalar's text where it is in the file, and where the one
+// behind the last would be. It is nil where that is not certain, e.g. of a folded text with empty
+// lines.
 func (d *document) written(value *yaml.Node) []spot {
-	r := reader{lines: d.hidden, want: []rune(value.Value), row: value.Line - 1, column: value.Column - 1, style: value.Style}
+	r := reader{
+		lines:  d.hidden,
+		want:   []rune(value.Value),
+		row:    value.Line - 1,
+		column: value.Column - 1,
+		style:  value.Style,
+	}
 	switch {
 	case value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		r.block(d.indentation(d.filled(value.Line + 1)))
@@ -117,8 +124,8 @@ func (r *reader) folded() {
 	}
 }
 
-// flow reads a text in quotes or without any. Of several lines white space at their ends does not count, and a single
-// line break is a space.
+// flow reads a text in quotes or without any. Of several lines white space at their ends does not
+// count, and a single line break is a space.
 func (r *reader) flow() {
 	for !r.done() {
 		line := []rune(strings.TrimRight(string(r.line()), " \t"))

@@ -41,9 +41,12 @@ type campaigner struct {
 func (p Process) campaign() *cobra.Command {
 	w := &campaigner{Process: p}
 	c := &cobra.Command{
-		Use: "campaign --namespace NAMESPACE --repository NAME", Short: "Disturb an installation and judge whether it keeps its promises",
-		Long: campaignLong, Example: campaignExample, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return w.run(c.Context(), c) },
+		Use:     "campaign --namespace NAMESPACE --repository NAME",
+		Short:   "Disturb an installation and judge whether it keeps its promises",
+		Long:    campaignLong,
+		Example: campaignExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return w.run(c.Context(), c) },
 	}
 	f := c.Flags()
 	f.SortFlags = false
@@ -55,7 +58,12 @@ func (p Process) campaign() *cobra.Command {
 	f.DurationVar(&w.Pause, "pause", 30*time.Second, "`time` between two faults")
 	f.DurationVar(&w.Hold, "refuse-for", time.Minute, "`time` for which patches are refused, each time")
 	f.DurationVar(&w.Deadline, "deadline", 3*time.Minute, "`time` in which what is promised has to become true")
-	f.StringVar(&w.Push, "push-command", "", "shell `command` that makes one push to the canary's repository; none is made if not given")
+	f.StringVar(
+		&w.Push,
+		"push-command",
+		"",
+		"shell `command` that makes one push to the canary's repository; none is made if not given",
+	)
 	f.DurationVar(&w.Every, "every", time.Minute, "`time` between two pushes of --push-command")
 	f.BoolVar(&w.yes, "yes", false, "do not ask before it begins")
 	f.BoolVar(&w.clean, "clean", false, "remove what a campaign against this canary has left, and do nothing else")
@@ -80,7 +88,14 @@ func (w *campaigner) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "For %s, one after the other, against Repository %s of the Plumbline in namespace %s:\n  %s\n", w.Length, w.Canary, w.System, strings.Join(plan, "\n  "))
+	_, err = fmt.Fprintf(
+		c.OutOrStdout(),
+		"For %s, one after the other, against Repository %s of the Plumbline in namespace %s:\n  %s\n",
+		w.Length,
+		w.Canary,
+		w.System,
+		strings.Join(plan, "\n  "),
+	)
 	if err != nil {
 		return fmt.Errorf("writing what will be done: %w", err)
 	}

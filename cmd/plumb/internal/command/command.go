@@ -60,23 +60,31 @@ func Run(ctx context.Context, p Process) int {
 	return exitTool
 }
 
-// say writes a sentence for people beside the answer. There is nobody to tell that it cannot be written.
+// say writes a sentence for people beside the answer. There is nobody to tell that it cannot be
+// written.
 func (p Process) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Err, "plumb: "+format+"\n", args...)
 }
 
 func (p Process) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "plumb", Short: "Ask what Plumbline would do, and whether it does", SilenceUsage: true, SilenceErrors: true,
+		Use:           "plumb",
+		Short:         "Ask what Plumbline would do, and whether it does",
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		Long: "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.\n" +
 			"plumb campaign tries whether an installation keeps its promises.",
-		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	if strings.HasPrefix(filepath.Base(p.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl plumb"}
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if number := (*strconv.NumError)(nil); errors.As(err, &number) && number.Func == "ParseInt" { // the only flag of that type
+		if number := (*strconv.NumError)(
+			nil,
+		); errors.As(err, &number) &&
+			number.Func == "ParseInt" { // the only flag of that type
 			return fmt.Errorf("--number %q is not the number of a pull request: they count from 1", number.Num)
 		}
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
@@ -89,7 +97,14 @@ func (p Process) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "plumb %s (%s %s/%s)\n", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(
+				c.OutOrStdout(),
+				"plumb %s (%s %s/%s)\n",
+				p.Version,
+				runtime.Version(),
+				runtime.GOOS,
+				runtime.GOARCH,
+			)
 			return err
 		},
 	}

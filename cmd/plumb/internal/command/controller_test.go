@@ -27,18 +27,18 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/blob"
-	"github.com/plumbline-ci/plumbline/pkg/budget"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
 const system = "plumbline"
@@ -122,8 +122,8 @@ type controlled struct {
 	plan    *v1alpha1.Plan
 }
 
-// control has the controller process a delivery: it is decoded and recorded as the receiver does, and reconciled by what
-// cmd/controller runs, against clients that keep objects in memory.
+// control has the controller process a delivery: it is decoded and recorded as the receiver does,
+// and reconciled by what cmd/controller runs, against clients that keep objects in memory.
 func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
 	t.Helper()
 	event, services := received(t, sent, repository, s)
@@ -156,9 +156,9 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	events, repositories := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
 	must(t, events.Add(event))
 	must(t, repositories.Add(repository))
-	r := gitevent.New(cluster.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: cluster.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
-		Open: cluster.Open{
+	r := gitevent.New(clients.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Open: clients.Open{
 			GitEventLister: listers.NewGitEventLister(events),
 			Of:             func(string, string) []*v1alpha1.GitEvent { return nil },
 			From:           func(string) []*v1alpha1.GitEvent { return nil },
@@ -166,7 +166,7 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 		Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
 		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-	}, cluster.Options{Budget: budget.New(func() budget.Limits { return budget.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: remote.New(remote.Options{}), Providers: services, Identity: "test"})
+	}, clients.Options{Budget: quota.New(func() quota.Limits { return quota.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: web.New(web.Options{}), Providers: services, Identity: "test"})
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	r.Settings, r.Wake = settings, func(string, time.Duration) {}
@@ -177,7 +177,8 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	return controlled{created: string(created), plan: done.Status.Plan}
 }
 
-// received returns the event that the receiver creates for a delivery, and the service it is of with our answers.
+// received returns the event that the receiver creates for a delivery, and the service it is of
+// with our answers.
 func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, map[string]provider.Provider) {
 	t.Helper()
 	for name, p := range delivery.Services() {

@@ -21,7 +21,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/test/language"
 )
 
@@ -112,13 +112,15 @@ func quoted(t *testing.T, text string) string {
 	return string(data)
 }
 
-// Every case of the corpus is processed by the controller's reconciler and by plumb plan, from the same delivery and the same
-// files: what is created has the same bytes, and every decision the same sentence.
+// Every case of the corpus is processed by the controller's reconciler and by plumb plan, from the
+// same delivery and the same files: what is created has the same bytes, and every decision the same
+// sentence.
 func TestCorpus(t *testing.T) {
 	for name, o := range occasions(t) {
 		for _, variant := range []struct {
 			name string
-			// plumb knows the values of secrets, by --param; else both have a text in place of them.
+			// plumb knows the values of secrets, by --param; else both have a text in place of
+			// them.
 			known bool
 		}{{"", false}, {" with secrets", true}} {
 			if variant.known && len(o.Secrets) == 0 {
@@ -222,7 +224,8 @@ func (o occasion) repository() *pacv1alpha1.Repository {
 	return r
 }
 
-// values are the Secrets: those of the case if plumb knows them too, else what it shows in their place.
+// values are the Secrets: those of the case if plumb knows them too, else what it shows in their
+// place.
 func (o occasion) values(known bool) map[string]map[string][]byte {
 	all := map[string]map[string][]byte{"gitlab": {"provider.token": []byte("x")}}
 	for name, value := range o.Secrets {

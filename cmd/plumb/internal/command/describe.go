@@ -21,7 +21,11 @@ import (
 )
 
 // describe returns the event that the flags and the working tree describe.
-func (w *planner) describe(ctx context.Context, tree *worktree.Tree, files *settings.Settings) (delivery.Described, error) {
+func (w *planner) describe(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+) (delivery.Described, error) {
 	e := delivery.Described{
 		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: cmp.Or(w.sender, login(tree.Head)),
 		DefaultBranch: tree.DefaultBranch(ctx), Number: w.pullNumber(), Labels: w.labels,
@@ -50,9 +54,14 @@ func (w *planner) kind() delivery.Kind {
 	return delivery.Opened
 }
 
-// locate says which repository the event is of. A pull request may come from a clone of a fork; the Repository is then
-// that of what it was forked from.
-func (w *planner) locate(ctx context.Context, tree *worktree.Tree, files *settings.Settings, e *delivery.Described) error {
+// locate says which repository the event is of. A pull request may come from a clone of a fork; the
+// Repository is then that of what it was forked from.
+func (w *planner) locate(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+	e *delivery.Described,
+) error {
 	served := ""
 	if files.Repository != nil {
 		served = strings.TrimSuffix(strings.TrimRight(files.Repository.Spec.URL, "/"), ".git")
@@ -72,7 +81,10 @@ func (w *planner) locate(ctx context.Context, tree *worktree.Tree, files *settin
 func (w *planner) identify(files *settings.Settings, e *delivery.Described) error {
 	u, err := url.Parse(e.URL)
 	if err != nil || provider.Host(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%q is not the web URL of a repository: it is like https://github.com/owner/name", withoutUser(e.URL))
+		return fmt.Errorf(
+			"%q is not the web URL of a repository: it is like https://github.com/owner/name",
+			withoutUser(e.URL),
+		)
 	}
 	if e.Service, err = delivery.For(cmp.Or(w.service, typed(files)), u.Host); err != nil {
 		return err
@@ -106,16 +118,22 @@ func (w *planner) own(ctx context.Context, tree *worktree.Tree) (string, error) 
 
 var userOfURL = regexp.MustCompile(`://[^/]*@`)
 
-// withoutUser is an address without the user and the password, or token, that it may hold: it is shown where CI keeps it.
+// withoutUser is an address without the user and the password, or token, that it may hold: it is
+// shown where CI keeps it.
 func withoutUser(address string) string { return userOfURL.ReplaceAllString(address, "://***@") }
 
 func (w *planner) describePull(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	e.Base, e.Head = cmp.Or(w.base, e.DefaultBranch), cmp.Or(w.head, tree.Branch)
 	if e.Head == "" {
-		return errors.New("no branch is checked out (HEAD is detached), so that nothing says which one the pull request comes from: say it with --head, or describe a push with --push=main")
+		return errors.New(
+			"no branch is checked out (HEAD is detached), so that nothing says which one the pull request comes from: say it with --head, or describe a push with --push=main",
+		)
 	}
 	if e.Head == e.Base && e.HeadURL == e.URL {
-		return fmt.Errorf("the branch %s is the one that the pull request would go to: check another branch out, or name it with --head, or the target with --base; --push describes a push", e.Head)
+		return fmt.Errorf(
+			"the branch %s is the one that the pull request would go to: check another branch out, or name it with --head, or the target with --base; --push describes a push",
+			e.Head,
+		)
 	}
 	for _, branch := range []string{e.Base, e.Head} {
 		if err := tree.CheckRef(ctx, "refs/heads/", branch); err != nil {
@@ -128,7 +146,11 @@ func (w *planner) describePull(ctx context.Context, tree *worktree.Tree, e *deli
 // describePush says what is pushed.
 func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	if e.HeadURL != e.URL {
-		return fmt.Errorf("the event would be about %s, and the Repository is of %s: give the Repository of the event's URL", e.HeadURL, e.URL)
+		return fmt.Errorf(
+			"the event would be about %s, and the Repository is of %s: give the Repository of the event's URL",
+			e.HeadURL,
+			e.URL,
+		)
 	}
 	if e.Kind == delivery.Tagged {
 		e.Base = w.tag
@@ -147,8 +169,9 @@ func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *deli
 	return w.describeBefore(ctx, tree, e)
 }
 
-// describeBefore says what the branch was at: what is known of the remote's, else of this clone's own if another one is
-// checked out. Where nothing is new, the last commit is, or what is not committed yet.
+// describeBefore says what the branch was at: what is known of the remote's, else of this clone's
+// own if another one is checked out. Where nothing is new, the last commit is, or what is not
+// committed yet.
 func (w *planner) describeBefore(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	tip, found := tree.Published(ctx, e.Base)
 	if !found && e.Base != tree.Branch {

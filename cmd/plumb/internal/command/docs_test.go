@@ -35,8 +35,8 @@ func blocks(page string) []block {
 	return all
 }
 
-// Each example of language.md is tried with the command beneath it, as a reader would: the first one is a file, the others are
-// lines for its annotations.
+// Each example of language.md is tried with the command beneath it, as a reader would: the first
+// one is a file, the others are lines for its annotations.
 func TestLanguageExamples(t *testing.T) {
 	page := string(read(t, filepath.Join(docs, "language.md")))
 	all := blocks(page)
@@ -66,7 +66,8 @@ func TestLanguageExamples(t *testing.T) {
 	}
 }
 
-// pasted is the first example with the lines of another among its annotations, in place of those of the same name.
+// pasted is the first example with the lines of another among its annotations, in place of those of
+// the same name.
 func pasted(t *testing.T, first, example string) string {
 	t.Helper()
 	if example == first {
@@ -110,7 +111,8 @@ func TestPlumbExamples(t *testing.T) {
 // section is the heading that a command stands under.
 var section = regexp.MustCompile(`^## .*`)
 
-// check runs each command of plumb's on a page and compares what it answers with the block beneath it.
+// check runs each command of plumb's on a page and compares what it answers with the block beneath
+// it.
 func check(t *testing.T, name, page string, ask func(i int, command string) answer) {
 	t.Helper()
 	all := blocks(page)

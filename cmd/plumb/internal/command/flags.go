@@ -54,35 +54,75 @@ func (w *planner) define(c *cobra.Command) {
 	f.StringVar(&w.push, "push", "", "a push to a `branch`: --push=main; --push alone is the branch checked out")
 	f.Lookup("push").NoOptDefVal = currentBranch
 	f.StringVar(&w.tag, "tag", "", "a push of a tag of this `name`, at the commit checked out")
-	f.StringArrayVar(&w.labels, "label", nil, "a `label` is added to the pull request; of several it has all, and the last is new")
+	f.StringArrayVar(
+		&w.labels,
+		"label",
+		nil,
+		"a `label` is added to the pull request; of several it has all, and the last is new",
+	)
 	f.StringArrayVar(&w.comments, "comment", nil, "somebody writes this `text` on the pull request")
-	f.StringArrayVar(&w.changed, "changed", nil, "the changed files, instead of what Git says; added=`FILE`, deleted=FILE and renamed=FILE say how")
+	f.StringArrayVar(
+		&w.changed,
+		"changed",
+		nil,
+		"the changed files, instead of what Git says; added=`FILE`, deleted=FILE and renamed=FILE say how",
+	)
 	f.Int64Var(&w.number, "number", 0, "`number` of the pull request (1 if not given), of a push that of the merged one")
 	f.StringVar(&w.sender, "sender", "", "`login` of whoever does it; made of the author of the commit if not given")
 	f.StringVar(&w.url, "url", "", "web `URL` of the repository; made of the remote's if not given")
-	f.StringVar(&w.service, "provider", "", "Git `service`: "+strings.Join(delivery.Names(), " or ")+"; gitlab if the host's name says so, else github")
-	f.StringVar(&w.payload, "payload", "", "a recorded delivery instead: `file` with its payload, - for standard input; needs --headers")
+	f.StringVar(
+		&w.service,
+		"provider",
+		"",
+		"Git `service`: "+strings.Join(delivery.Names(), " or ")+"; gitlab if the host's name says so, else github",
+	)
+	f.StringVar(
+		&w.payload,
+		"payload",
+		"",
+		"a recorded delivery instead: `file` with its payload, - for standard input; needs --headers",
+	)
 	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
-	f.StringVar(&w.key, "delivery", "", "`key` of the delivery, which names of PipelineRuns are made of where no time is in the payload; \""+delivery.Key+"\" if not given")
+	f.StringVar(
+		&w.key,
+		"delivery",
+		"",
+		"`key` of the delivery, which names of PipelineRuns are made of where no time is in the payload; \""+delivery.Key+"\" if not given",
+	)
 	f.StringVar(&w.repository, "repository", "", "`file` with the Repository; one with nothing but the URL if not given")
 	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline; the defaults if not given")
 	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, in place of the Repository's")
-	f.BoolVar(&w.fromCluster, "from-cluster", false, "read the Repository, the global one, the ConfigMap and Secrets from the kubeconfig's cluster, except for what files give")
+	f.BoolVar(
+		&w.fromCluster,
+		"from-cluster",
+		false,
+		"read the Repository, the global one, the ConfigMap and Secrets from the kubeconfig's cluster, except for what files give",
+	)
 	f.StringVarP(&w.namespace, "namespace", "n", "", "`namespace` of the Repository; default if nothing says")
 	f.StringVar(&w.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
-	f.StringVar(&w.global, "global-repository", "pipelines-as-code", "`name` of the Repository there whose settings complete those of all others")
+	f.StringVar(
+		&w.global,
+		"global-repository",
+		"pipelines-as-code",
+		"`name` of the Repository there whose settings complete those of all others",
+	)
 	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file`; KUBECONFIG or ~/.kube/config if not given")
 	f.StringVar(&w.context, "context", "", "`context` of the kubeconfig; the current one if not given")
 	f.BoolVar(&w.fetch, "fetch", false, "read what annotations refer to on the web and on hubs")
 	f.StringVarP(&w.output, "output", "o", outputTable, "`form` of the answer: "+strings.Join(outputs(), ", "))
-	f.StringArrayVar(&w.mustStart, "must-start", nil, "exit with 1 unless the pipeline of this `name` starts; may be given several times")
+	f.StringArrayVar(
+		&w.mustStart,
+		"must-start",
+		nil,
+		"exit with 1 unless the pipeline of this `name` starts; may be given several times",
+	)
 	for name, values := range map[string][]string{"output": outputs(), "provider": delivery.Names()} {
 		// It fails for a flag that does not exist only.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 }
 
-// given tells whether a flag is there, even with an empty value.
+// given reports whether a flag is there, even with an empty value.
 func (w *planner) given(name string) bool { return w.command.Flags().Changed(name) }
 
 // anyGiven returns the first flag of a list that is there, "" if none is.
@@ -95,7 +135,8 @@ func (w *planner) anyGiven(names ...string) string {
 	return ""
 }
 
-// check refuses what contradicts itself. Arguments are more files of --changed, as a shell expands them.
+// check refuses what contradicts itself. Arguments are more files of --changed, as a shell expands
+// them.
 func (w *planner) check(args []string) error {
 	if len(args) > 0 && !w.given("changed") {
 		if w.push == currentBranch {
@@ -154,9 +195,15 @@ func (w *planner) checkRecorded() error {
 	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "url", "provider")
 	switch {
 	case recorded != "" && describes != "":
-		return fmt.Errorf("%s gives a delivery, which says itself what happened, and %s describes an event: leave one of them out", recorded, describes)
+		return fmt.Errorf(
+			"%s gives a delivery, which says itself what happened, and %s describes an event: leave one of them out",
+			recorded,
+			describes,
+		)
 	case w.given("payload") && !w.given("headers"):
-		return errors.New("--payload needs --headers: they say which service it is of and what it is about; the page of the delivery shows both")
+		return errors.New(
+			"--payload needs --headers: they say which service it is of and what it is about; the page of the delivery shows both",
+		)
 	case w.given("headers") && !w.given("payload"):
 		return errors.New("--headers needs --payload: the page of the delivery shows both")
 	case w.payload == stdin && w.headers == stdin:

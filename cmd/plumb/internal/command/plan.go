@@ -17,10 +17,10 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/command"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
 const planLong = `Says what an event would start, and why not.
@@ -42,7 +42,8 @@ const planExample = `  plumb plan                        # the pull request that
   plumb plan -o yaml --push=main    # the PipelineRuns themselves
   plumb plan --payload delivery.json --headers headers.txt`
 
-// maxSettings is the bytes of a Repository, a ConfigMap or the headers; etcd stores no object that large.
+// maxSettings is the bytes of a Repository, a ConfigMap or the headers; etcd stores no object that
+// large.
 const maxSettings = 1 << 20
 
 // maxPayload is the bytes of a payload that the receiver takes.
@@ -60,8 +61,11 @@ type planner struct {
 func (p Process) plan() *cobra.Command {
 	w := &planner{Process: p}
 	w.command = &cobra.Command{
-		Use: "plan [--changed FILE...]", Short: "Say what an event would start, and why not", Long: planLong, Example: planExample,
-		RunE: func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
+		Use:     "plan [--changed FILE...]",
+		Short:   "Say what an event would start, and why not",
+		Long:    planLong,
+		Example: planExample,
+		RunE:    func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
 	}
 	w.define(w.command)
 	return w.command
@@ -102,7 +106,12 @@ func (w *planner) run(ctx context.Context, args []string) error {
 }
 
 // delivery returns the recorded one, or one that describes the event.
-func (w *planner) delivery(ctx context.Context, tree *worktree.Tree, files *settings.Settings, recorded *delivery.Delivery) (delivery.Delivery, error) {
+func (w *planner) delivery(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+	recorded *delivery.Delivery,
+) (delivery.Delivery, error) {
 	if recorded != nil {
 		return *recorded, nil
 	}
@@ -113,7 +122,13 @@ func (w *planner) delivery(ctx context.Context, tree *worktree.Tree, files *sett
 	return described.Delivery()
 }
 
-func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings.Settings, sent delivery.Delivery, event delivery.Event) (*show.Report, error) {
+func (w *planner) plan(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+	sent delivery.Delivery,
+	event delivery.Event,
+) (*show.Report, error) {
 	if err := w.complete(ctx, files, event.URL); err != nil {
 		return nil, err
 	}
@@ -122,8 +137,17 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}
 	request := planning.Request{
-		Tree: tree, Delivery: sent, Spec: event.Spec, Settings: files, At: w.at(ctx, tree, sent, event.Spec), Changed: w.changes(),
-		Number: w.number, Namespace: w.system, Version: w.Version, From: w.head, To: w.base,
+		Tree:      tree,
+		Delivery:  sent,
+		Spec:      event.Spec,
+		Settings:  files,
+		At:        w.at(ctx, tree, sent, event.Spec),
+		Changed:   w.changes(),
+		Number:    w.number,
+		Namespace: w.system,
+		Version:   w.Version,
+		From:      w.head,
+		To:        w.base,
 	}
 	if request.To == "" {
 		request.To = tree.DefaultBranch(ctx)
@@ -132,7 +156,7 @@ func (w *planner) plan(ctx context.Context, tree *worktree.Tree, files *settings
 		request.From = tree.Branch
 	}
 	if w.fetch {
-		request.Web = remote.New(remote.Options{UserAgent: "plumbline/" + w.Version})
+		request.Web = web.New(web.Options{UserAgent: "plumbline/" + w.Version})
 	}
 	if event.Foreign {
 		w.note("the delivery is a webhook's of its own, and Plumbline takes GitHub's from its App only")
@@ -169,8 +193,14 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 	return files.Override(w.params)
 }
 
-// at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has it.
-func (w *planner) at(ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec) string {
+// at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has
+// it.
+func (w *planner) at(
+	ctx context.Context,
+	tree *worktree.Tree,
+	sent delivery.Delivery,
+	spec *v1alpha1.GitEventSpec,
+) string {
 	switch {
 	case !sent.Recorded || spec.Closes() || spec.Comment != nil && spec.PullRequest != nil:
 		return worktree.OnDisk

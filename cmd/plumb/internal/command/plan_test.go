@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 )
 
-// Each case is a command, and the words of the table it prints: a line for each pipeline, in the order of the files.
+// Each case is a command, and the words of the table it prints: a line for each pipeline, in the
+// order of the files.
 func TestPlan(t *testing.T) {
 	for name, test := range map[string]struct {
 		args    []string

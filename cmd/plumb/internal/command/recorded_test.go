@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 )
 
-// save writes a delivery of a provider's own tests where a command finds it: "github/push-branch.json". Commits of the sample
-// are replaced by pairs.
+// save writes a delivery of a provider's own tests where a command finds it:
+// "github/push-branch.json". Commits of the sample are replaced by pairs.
 func save(t *testing.T, repo *scratch.Repo, sample, headers string, replace ...string) {
 	t.Helper()
 	service, file, _ := strings.Cut(sample, "/")
@@ -94,8 +94,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// The names of PipelineRuns are the controller's: they are made of what tells a delivery from others, at GitHub its body, and
-// its key where a body tells of no time.
+// The names of PipelineRuns are the controller's: they are made of what tells a delivery from
+// others, at GitHub its body, and its key where a body tells of no time.
 func TestRecordedNames(t *testing.T) {
 	repo := scratch.New(t, recordedPipelines())
 	save(t, repo, "github/push-branch.json", githubHeaders+"push")

@@ -81,8 +81,8 @@ func TestSources(t *testing.T) {
 
 const task = "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: x}\nspec: {steps: [{name: s, image: from-the-web}]}\n"
 
-// Nothing but --fetch and --from-cluster reaches for the network: neither the remote nor the proxy nor the cluster nor what
-// annotations refer to is asked.
+// Nothing but --fetch and --from-cluster reaches for the network: neither the remote nor the proxy
+// nor the cluster nor what annotations refer to is asked.
 func TestNoNetwork(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +120,8 @@ func TestNoNetwork(t *testing.T) {
 	}
 }
 
-// What a cluster has is what the controller would plan with. Only GETs are sent, and no value of a Secret is printed.
+// What a cluster has is what the controller would plan with. Only GETs are sent, and no value of a
+// Secret is printed.
 func TestFromCluster(t *testing.T) {
 	objects := map[string]string{
 		"/api/v1/namespaces/plumbline/configmaps/plumbline": `{"apiVersion": "v1", "kind": "ConfigMap", "data": {"secret-auto-create": "false", "app-name": "x"}}`,

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// answer is what a command has written to its two streams, and to both as a terminal shows it, and its exit code.
+// answer is what a command has written to its two streams, and to both as a terminal shows it, and
+// its exit code.
 type answer struct {
 	out, said, shown string
 	code             int
@@ -44,7 +45,8 @@ func run(name string, annotations ...string) string {
 	return text + "spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox, script: 'echo {{ revision }}'}]}}]}}\n"
 }
 
-// topic is a repository with pipelines and a branch topic that changes a file of docs and a file that is not committed.
+// topic is a repository with pipelines and a branch topic that changes a file of docs and a file
+// that is not committed.
 func topic(t *testing.T, more map[string]string) *scratch.Repo {
 	t.Helper()
 	files := map[string]string{

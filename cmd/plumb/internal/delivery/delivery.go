@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery has what a Git service sends: recorded deliveries, read from files, and those that describe an event
-// that has not happened. Both are decoded by the code that decodes real ones, so that the event is the same.
+// Package delivery has what a Git service sends: recorded deliveries, read from files, and those
+// that describe an event that has not happened. Both are decoded by the code that decodes real
+// ones, so that the event is the same.
 package delivery
 
 import (
@@ -29,7 +30,10 @@ type Delivery struct {
 
 // Services returns the Git services whose deliveries can be read, by name.
 func Services() map[string]provider.Provider {
-	return map[string]provider.Provider{github.Name: github.New(github.Options{}), gitlab.Name: gitlab.New(gitlab.Options{})}
+	return map[string]provider.Provider{
+		github.Name: github.New(github.Options{}),
+		gitlab.Name: gitlab.New(gitlab.Options{}),
+	}
 }
 
 // Names lists the services, for people.
@@ -43,7 +47,8 @@ type Event struct {
 	URL string
 	// Ignored says why the delivery never starts anything; Spec is nil then.
 	Ignored string
-	// Foreign is true if the receiver would not take it: it is a GitHub webhook's that is not the App's.
+	// Foreign is true if the receiver would not take it: it is a GitHub webhook's that is not the
+	// App's.
 	Foreign bool
 }
 
@@ -76,23 +81,38 @@ func (d Delivery) service() (provider.Provider, error) {
 			return services[name], nil
 		}
 	}
-	return provider.Provider{}, errors.New("the headers are of no Git service that Plumbline serves: GitHub's have X-GitHub-Event, GitLab's X-Gitlab-Event; " +
-		"copy all of them from the page of the delivery")
+	return provider.Provider{}, errors.New(
+		"the headers are of no Git service that Plumbline serves: GitHub's have X-GitHub-Event, GitLab's X-Gitlab-Event; " +
+			"copy all of them from the page of the delivery",
+	)
 }
 
-// unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely cut, and one that lacks
-// what the headers promise is likely another delivery's.
+// unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely
+// cut, and one that lacks what the headers promise is likely another delivery's.
 func (d Delivery) unusable(service string, err error) error {
 	if !d.Recorded {
-		return fmt.Errorf("no event of %s has these names: %w (from --url, --sender, the branches or the remote)", cmp.Or(title(service), service), err)
+		return fmt.Errorf(
+			"no event of %s has these names: %w (from --url, --sender, the branches or the remote)",
+			cmp.Or(title(service), service),
+			err,
+		)
 	}
 	if strings.HasPrefix(fault.Of(err).Message, "the delivery's body is not JSON") {
-		return errors.New("the payload is not JSON: is it complete? Copy all of it from the page of the delivery, from the first { to the last }")
+		return errors.New(
+			"the payload is not JSON: is it complete? Copy all of it from the page of the delivery, from the first { to the last }",
+		)
 	}
 	if d.Header.Get(d.keyHeader()) == "" && d.keyHeader() == githubKey {
-		return fmt.Errorf("the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery", githubKey)
+		return fmt.Errorf(
+			"the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery",
+			githubKey,
+		)
 	}
-	return fmt.Errorf("the payload and the headers are not those of one delivery of %s: %w", cmp.Or(title(service), service), err)
+	return fmt.Errorf(
+		"the payload and the headers are not those of one delivery of %s: %w",
+		cmp.Or(title(service), service),
+		err,
+	)
 }
 
 // title is how people write a service's name.
@@ -100,11 +120,16 @@ func title(service string) string {
 	return map[string]string{github.Name: "GitHub", gitlab.Name: "GitLab"}[service]
 }
 
-// For returns the service that a repository is most likely at: the one that is named, or GitLab if the host says so.
+// For returns the service that a repository is most likely at: the one that is named, or GitLab if
+// the host says so.
 func For(named, host string) (string, error) {
 	switch {
 	case named != "" && !slices.Contains(Names(), named):
-		return "", fmt.Errorf("%q is no Git service that Plumbline serves: say --provider %s", named, strings.Join(Names(), " or --provider "))
+		return "", fmt.Errorf(
+			"%q is no Git service that Plumbline serves: say --provider %s",
+			named,
+			strings.Join(Names(), " or --provider "),
+		)
 	case named != "":
 		return named, nil
 	case strings.Contains(strings.ToLower(host), gitlab.Name):

@@ -42,16 +42,17 @@ const (
 	Tagged
 )
 
-// OfPull tells whether the event is a pull request's.
+// OfPull reports whether the event is a pull request's.
 func (k Kind) OfPull() bool { return k == Opened || k == Labeled || k == Commented }
 
 // Described is an event that has not happened, as far as it is known before.
 type Described struct {
 	Kind Kind
-	// Service is github or gitlab, URL the repository's web URL, and HeadURL the one of the repository that the branch of a
-	// pull request is in.
+	// Service is github or gitlab, URL the repository's web URL, and HeadURL the one of the
+	// repository that the branch of a pull request is in.
 	Service, URL, HeadURL string
-	// Base is the branch that a pull request goes to, or that is pushed to, or the tag; Head is the branch it comes from.
+	// Base is the branch that a pull request goes to, or that is pushed to, or the tag; Head is the
+	// branch it comes from.
 	Base, Head, DefaultBranch string
 	// SHA is the commit, Message its message, and Before what a push replaces.
 	SHA, Message, Before string
@@ -102,7 +103,8 @@ func (e Described) before() string {
 	return e.Before
 }
 
-// fork tells whether the branch of the pull request is in another repository, and the id of the repository it is in.
+// fork reports whether the branch of the pull request is in another repository, and the id of the
+// repository it is in.
 func (e Described) headID() int {
 	if e.HeadURL != e.URL {
 		return forkID
@@ -112,7 +114,13 @@ func (e Described) headID() int {
 
 func (e Described) github() (http.Header, object) {
 	_, owner, name := e.project()
-	repository := object{"id": projectID, "name": name, "owner": object{"login": owner}, "html_url": e.URL, "default_branch": e.DefaultBranch}
+	repository := object{
+		"id":             projectID,
+		"name":           name,
+		"owner":          object{"login": owner},
+		"html_url":       e.URL,
+		"default_branch": e.DefaultBranch,
+	}
 	body := object{"repository": repository, "sender": object{"login": e.Sender}}
 	header := http.Header{}
 	header.Set("X-GitHub-Delivery", e.Key)
@@ -130,7 +138,14 @@ func (e Described) github() (http.Header, object) {
 	case Commented:
 		header.Set("X-GitHub-Event", "issue_comment")
 		body["action"] = "created"
-		body["issue"] = object{"number": e.Number, "title": e.title(), "state": "open", "user": user, "labels": labels, "pull_request": object{}}
+		body["issue"] = object{
+			"number":       e.Number,
+			"title":        e.title(),
+			"state":        "open",
+			"user":         user,
+			"labels":       labels,
+			"pull_request": object{},
+		}
 		body["comment"] = object{"id": noteID, "body": e.Comment, "user": user}
 	default:
 		header.Set("X-GitHub-Event", "pull_request")
@@ -152,8 +167,10 @@ func (e Described) ref() string {
 
 func (e Described) gitlab() (http.Header, object) {
 	full, _, _ := e.project()
-	body := object{"project": object{"id": projectID, "path_with_namespace": full, "web_url": e.URL, "default_branch": e.DefaultBranch},
-		"user": object{"id": userID, "username": e.Sender}}
+	body := object{
+		"project": object{"id": projectID, "path_with_namespace": full, "web_url": e.URL, "default_branch": e.DefaultBranch},
+		"user":    object{"id": userID, "username": e.Sender},
+	}
 	header := http.Header{}
 	header.Set("Idempotency-Key", e.Key)
 	commit := object{"id": e.SHA, "message": e.Message, "url": e.URL + "/-/commit/" + e.SHA}
@@ -173,7 +190,13 @@ func (e Described) gitlab() (http.Header, object) {
 	case Commented:
 		header.Set("X-Gitlab-Event", "Note Hook")
 		body["object_kind"] = "note"
-		body["object_attributes"] = object{"id": noteID, "author_id": userID, "note": e.Comment, "noteable_type": "MergeRequest", "action": "create"} //nolint:misspell // GitLab's word
+		body["object_attributes"] = object{
+			"id":            noteID,
+			"author_id":     userID,
+			"note":          e.Comment,
+			"noteable_type": "MergeRequest",
+			"action":        "create",
+		} //nolint:misspell // GitLab's word
 		request["labels"] = labels
 		body["merge_request"] = request
 	default:

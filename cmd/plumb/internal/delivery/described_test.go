@@ -39,7 +39,8 @@ func sample(t *testing.T, service, event, file string) Delivery {
 var onlyTheServiceKnows = cmp.Options{
 	cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "InstallationID", "Body", "HappenedAt"), cmpopts.IgnoreFields(v1alpha1.Project{}, "ID", "OwnerID"),
 	cmpopts.IgnoreFields(v1alpha1.PullRequest{}, "HeadProjectID", "AuthorID"), cmpopts.IgnoreFields(v1alpha1.Comment{}, "ID"),
-	// The samples' addresses are not those of their commits, and a pull request is not always called as its commit.
+	// The samples' addresses are not those of their commits, and a pull request is not always
+	// called as its commit.
 	cmpopts.IgnoreFields(v1alpha1.Commit{}, "URL"),
 }
 

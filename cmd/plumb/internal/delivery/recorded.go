@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// Recorded returns a delivery that a Git service has sent. The headers are lines "Name: value", as the service's page of
-// recent deliveries shows them, or a JSON object. A key that is given replaces the delivery's own.
+// Recorded returns a delivery that a Git service has sent. The headers are lines "Name: value", as
+// the service's page of recent deliveries shows them, or a JSON object. A key that is given
+// replaces the delivery's own.
 func Recorded(payload, headers []byte, key string) (Delivery, error) {
 	if len(bytes.TrimSpace(payload)) == 0 {
 		return Delivery{}, errors.New("the payload is empty: copy it from the page of the delivery")
@@ -50,8 +51,9 @@ func readHeaders(data []byte) (http.Header, error) {
 	return lineHeaders(string(data))
 }
 
-// lineHeaders reads lines. GitHub's page shows the address and method of the request above the headers, with a colon too;
-// what has no colon is refused, because half a header would be a header that is missing.
+// lineHeaders reads lines. GitHub's page shows the address and method of the request above the
+// headers, with a colon too; what has no colon is refused, because half a header would be a header
+// that is missing.
 func lineHeaders(lines string) (http.Header, error) {
 	header := http.Header{}
 	number := 0
@@ -63,7 +65,10 @@ func lineHeaders(lines string) (http.Header, error) {
 		case line == "" || found && strings.HasPrefix(name, "Request "):
 			continue
 		case !found || !validName(name):
-			return nil, fmt.Errorf("line %d of the headers is not like \"X-GitHub-Event: push\": copy the request headers of the delivery, one on each line", number)
+			return nil, fmt.Errorf(
+				"line %d of the headers is not like \"X-GitHub-Event: push\": copy the request headers of the delivery, one on each line",
+				number,
+			)
 		}
 		header.Add(name, strings.TrimSpace(value))
 	}

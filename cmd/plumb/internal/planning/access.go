@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
 // CanWrite implements plan.Access. Who plans the pull request of a branch that the clone is to push

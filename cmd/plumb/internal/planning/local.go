@@ -15,15 +15,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/hosts"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // reasonUnknown is that of questions which nobody can answer here: what depends on them stays open.
@@ -97,7 +97,12 @@ func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Hea
 	if err != nil {
 		return git.Head{}, err
 	}
-	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(commit.Message, payload.MaxTitle), provider.SkipsCI(commit.Message)
+	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(
+		commit.Message,
+		payload.MaxTitle,
+	), provider.SkipsCI(
+		commit.Message,
+	)
 	return head, nil
 }
 
@@ -109,7 +114,10 @@ func (l *local) DefaultBranch(ctx context.Context) (string, error) {
 	}
 	sha, found := l.Tree.Tip(ctx, name)
 	if !found {
-		return "", fmt.Errorf("the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it", name)
+		return "", fmt.Errorf(
+			"the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it",
+			name,
+		)
 	}
 	l.elsewhere = true
 	l.assume("%s is read as the clone knows the default branch %s", plan.Definitions, name)
@@ -124,7 +132,8 @@ func (l *local) at(sha string) string {
 	return l.At
 }
 
-// Files implements plan.Source. That there is no directory at all is the tool's to tell: it is likely run in the wrong place.
+// Files implements plan.Source. That there is no directory at all is the tool's to tell: it is
+// likely run in the wrong place.
 func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	files, err := l.Tree.Files(ctx, l.at(sha), dir)
 	if err != nil {
@@ -162,13 +171,19 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	case l.Request.Changed != nil:
 		return *l.Request.Changed, nil
 	case l.At == worktree.OnDisk && l.Delivery.Recorded && event.Comment == nil:
-		return git.Changes{}, fmt.Errorf("the clone has no commit %s: git fetch it, or say with --changed which files differ", event.SHA)
+		return git.Changes{}, fmt.Errorf(
+			"the clone has no commit %s: git fetch it, or say with --changed which files differ",
+			event.SHA,
+		)
 	case event.PullRequest != nil:
 		return l.Tree.SinceBase(ctx, event.BaseRef, l.At)
 	case event.Before == "":
 		return l.Tree.OfCommit(ctx, l.At)
 	case !l.Tree.Has(ctx, event.Before):
-		return git.Changes{}, fmt.Errorf("the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ", event.Before)
+		return git.Changes{}, fmt.Errorf(
+			"the clone has no commit %s, which was there before the push: git fetch it, or say with --changed which files differ",
+			event.Before,
+		)
 	}
 	if event.Provider == gitlab.Name || l.At == worktree.OnDisk { // GitLab compares trees, and tells renames
 		return l.Tree.Between(ctx, event.Before, l.At)
@@ -185,7 +200,8 @@ func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 	return []git.Pull{{Number: l.Number, Merged: true, BaseRef: strings.TrimPrefix(l.Spec.BaseRef, "refs/heads/")}}, nil
 }
 
-// Complete implements plan.History: what the delivery of a comment does not say of its pull request is that of the branch.
+// Complete implements plan.History: what the delivery of a comment does not say of its pull request
+// is that of the branch.
 func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Comment == nil {
 		return event, nil
@@ -211,7 +227,7 @@ func (l *local) Versions(_ context.Context, event *v1alpha1.GitEventSpec) ([]git
 }
 
 // records returns none: plumb does not know what has run, which /retest depends on.
-func (l *local) records(context.Context) ([]records.Record, error) {
+func (l *local) records(context.Context) ([]history.Record, error) {
 	if l.Spec.Comment != nil {
 		l.assume("nothing has run on the commit yet")
 	}
@@ -223,7 +239,8 @@ func (l *local) Differ(context.Context, string, string, ...string) ([]string, er
 	return nil, nil
 }
 
-// pointed is a comment on a commit, which is taken for the head of the branch or tag that the comment is about.
+// pointed is a comment on a commit, which is taken for the head of the branch or tag that the
+// comment is about.
 func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef = cmp.Or(event.BaseRef, "refs/heads/"+cmp.Or(event.Project.DefaultBranch, "main"))
@@ -232,8 +249,8 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// FileAt implements plan.Addresses: without credentials of the service, an address of its own is read as everybody reads
-// it, and is not believed to be missing.
+// FileAt implements plan.Addresses: without credentials of the service, an address of its own is
+// read as everybody reads it, and is not believed to be missing.
 func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {
 	if u, err := url.Parse(address); err == nil && provider.Host(u) == l.Spec.Host {
 		return nil, fault.Ignoredf(fault.ReasonNotFound, "plumb has none")
@@ -249,16 +266,20 @@ func (l *local) payload(context.Context) ([]byte, error) {
 }
 
 func secretNotRead(namespace string, ref template.SecretRef) error {
-	return unknown("it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)", namespace, ref.Name)
+	return unknown(
+		"it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)",
+		namespace,
+		ref.Name,
+	)
 }
 
 // notFetched stands for the web.
 type notFetched struct{}
 
-func (notFetched) Get(context.Context, string, hosts.Policy, int64) ([]byte, error) {
+func (notFetched) Get(context.Context, string, egress.Policy, int64) ([]byte, error) {
 	return nil, unknown("not fetched (--fetch)")
 }
 
-func (notFetched) Package(context.Context, remote.Hub, string, hosts.Policy) ([]byte, error) {
+func (notFetched) Package(context.Context, web.Hub, string, egress.Policy) ([]byte, error) {
 	return nil, unknown("not fetched (--fetch)")
 }

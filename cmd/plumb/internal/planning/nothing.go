@@ -31,8 +31,12 @@ func (l *local) nothingIn(ctx context.Context, dir string) error {
 		return nothingf("there is no %s in %s, though the commit that is checked out has it: git restore %s brings it back",
 			dir, root, dir)
 	}
-	return nothingf("there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one",
-		dir, root, dir)
+	return nothingf(
+		"there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one",
+		dir,
+		root,
+		dir,
+	)
 }
 
 func nothingf(format string, args ...any) error { return &nothing{fmt.Sprintf(format, args...)} }

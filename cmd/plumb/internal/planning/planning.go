@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning answers, for one event and from a working tree, what the controller's planner asks.
+// Package planning answers, for one event and from a working tree, what the controller's planner
+// asks.
 package planning
 
 import (
@@ -13,10 +14,10 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
-	"github.com/plumbline-ci/plumbline/pkg/references"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/plan/references"
 )
 
 // Request is what is planned.
@@ -97,8 +98,9 @@ func withSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error)
 	return result, nil
 }
 
-// withoutSecrets plans twice if a secret matters: once without any value, which tells what starts whatever it is, and once
-// with a text in its place, which is what PipelineRuns are shown with. What only the value decides stays open.
+// withoutSecrets plans twice if a secret matters: once without any value, which tells what starts
+// whatever it is, and once with a text in its place, which is what PipelineRuns are shown with.
+// What only the value decides stays open.
 func withoutSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
 	l := newLocal(r)
 	asked := map[template.SecretRef]bool{}

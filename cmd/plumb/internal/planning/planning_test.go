@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/show"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 const repository = `apiVersion: pipelinesascode.tekton.dev/v1alpha1

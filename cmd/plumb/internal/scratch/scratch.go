@@ -23,8 +23,8 @@ type Repo struct {
 	Dir string
 }
 
-// New returns a repository whose main branch has one commit with the files, by path. Its dates are fixed, so that equal
-// repositories have equal commits.
+// New returns a repository whose main branch has one commit with the files, by path. Its dates are
+// fixed, so that equal repositories have equal commits.
 func New(t *testing.T, files map[string]string) *Repo {
 	t.Helper()
 	r := &Repo{t: t, Dir: t.TempDir()}
@@ -43,9 +43,18 @@ func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
 	command := exec.CommandContext(context.Background(), "git", args...) // #nosec G204 -- a test's own arguments
 	command.Dir = r.Dir
-	command.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=Dev", "GIT_AUTHOR_EMAIL=dev@example.com", "GIT_COMMITTER_NAME=Dev", "GIT_COMMITTER_EMAIL=dev@example.com",
-		"GIT_AUTHOR_DATE=2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z")
+	command.Env = append(
+		slices.DeleteFunc(os.Environ(), elsewhere),
+		"GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CONFIG_NOSYSTEM=1",
+		"LC_ALL=C",
+		"GIT_AUTHOR_NAME=Dev",
+		"GIT_AUTHOR_EMAIL=dev@example.com",
+		"GIT_COMMITTER_NAME=Dev",
+		"GIT_COMMITTER_EMAIL=dev@example.com",
+		"GIT_AUTHOR_DATE=2026-01-01T00:00:00Z",
+		"GIT_COMMITTER_DATE=2026-01-01T00:00:00Z",
+	)
 	out, err := command.CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -53,11 +62,14 @@ func (r *Repo) Git(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// elsewhere tells whether a variable makes git write to another repository, as where git itself runs the tests: rebase
-// --exec, or a hook.
+// elsewhere reports whether a variable makes git write to another repository, as where git itself
+// runs the tests: rebase --exec, or a hook.
 func elsewhere(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}, name)
+	return slices.Contains(
+		[]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"},
+		name,
+	)
 }
 
 // Write writes files, by path.

@@ -21,12 +21,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // Cluster is where settings are read from.
 type Cluster struct {
-	// Kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; Context one of its contexts, empty for the current one.
+	// Kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; Context one of its contexts,
+	// empty for the current one.
 	Kubeconfig, Context string
 	// Namespace is the Repository's, empty for all; System is Plumbline's own.
 	Namespace, System string
@@ -42,8 +43,8 @@ type clients struct {
 	host string
 }
 
-// Complete reads from the cluster what the files do not say: the Repository of a URL, the settings that the global one
-// adds, and the ConfigMap.
+// Complete reads from the cluster what the files do not say: the Repository of a URL, the settings
+// that the global one adds, and the ConfigMap.
 func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveConfig bool) error {
 	c, err := from.connect()
 	if err != nil {
@@ -73,10 +74,13 @@ func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveC
 func (c Cluster) connect() (*clients, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).
+		ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
-			return nil, errors.New("--from-cluster: the kubeconfig names no cluster: say with --kubeconfig which file does, or set KUBECONFIG")
+			return nil, errors.New(
+				"--from-cluster: the kubeconfig names no cluster: say with --kubeconfig which file does, or set KUBECONFIG",
+			)
 		}
 		return nil, fmt.Errorf("--from-cluster: the kubeconfig names no cluster: %w", err)
 	}
@@ -115,7 +119,11 @@ func (c *clients) readConfig(ctx context.Context, s *Settings) error {
 	what := "ConfigMap " + c.System + "/" + config.Name
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("--from-cluster: there is no %s in %s: say with --system-namespace where Plumbline is installed, or give the ConfigMap with --config", what, c.host)
+		return fmt.Errorf(
+			"--from-cluster: there is no %s in %s: say with --system-namespace where Plumbline is installed, or give the ConfigMap with --config",
+			what,
+			c.host,
+		)
 	case err != nil:
 		return c.failed(what, "give it with --config", err)
 	}
@@ -128,7 +136,11 @@ func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repo
 	list, err := c.own.PipelinesascodeV1alpha1().Repositories(c.Namespace).List(ctx, metav1.ListOptions{})
 	where := cmp.Or(c.Namespace, "all namespaces")
 	if err != nil {
-		return nil, c.failed("the Repositories of "+where, "name its namespace with --namespace, or give it with --repository", err)
+		return nil, c.failed(
+			"the Repositories of "+where,
+			"name its namespace with --namespace, or give it with --repository",
+			err,
+		)
 	}
 	var found, ready []*pacv1alpha1.Repository
 	for i := range list.Items {
@@ -147,13 +159,22 @@ func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repo
 	case len(ready) == 1:
 		return ready[0], nil
 	case len(found) == 0:
-		return nil, fmt.Errorf("--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository", where, c.host, url)
+		return nil, fmt.Errorf(
+			"--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository",
+			where,
+			c.host,
+			url,
+		)
 	}
 	var names []string
 	for _, repository := range found {
 		names = append(names, repository.Namespace+"/"+repository.Name)
 	}
-	return nil, fmt.Errorf("--from-cluster: the URL %s has several Repositories (%s): choose one with --namespace", url, strings.Join(names, ", "))
+	return nil, fmt.Errorf(
+		"--from-cluster: the URL %s has several Repositories (%s): choose one with --namespace",
+		url,
+		strings.Join(names, ", "),
+	)
 }
 
 // global returns the global Repository, nil when there is none.
@@ -176,11 +197,23 @@ func (c *clients) secret(namespace string) func(context.Context, template.Secret
 	return func(ctx context.Context, ref template.SecretRef) (string, error) {
 		secret, err := c.kube.CoreV1().Secrets(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
-			return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which cannot be read: %w", namespace, ref.Name, err)
+			return "", fault.Operatorf(
+				fault.ReasonSecretMissing,
+				"a custom param needs secret %s/%s, which cannot be read: %w",
+				namespace,
+				ref.Name,
+				err,
+			)
 		}
 		value, found := secret.Data[ref.Key]
 		if !found {
-			return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
+			return "", fault.Operatorf(
+				fault.ReasonSecretMissing,
+				"a custom param needs the key %s of secret %s/%s, which has no such key",
+				ref.Key,
+				namespace,
+				ref.Name,
+			)
 		}
 		return string(value), nil
 	}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 const url = "https://github.com/acme/app"
@@ -30,8 +30,8 @@ func served(namespace, name, url string, ready metav1.ConditionStatus) pacv1alph
 	return r
 }
 
-// cluster answers as an API server does and returns its kubeconfig. What is nil does not exist; what is an int is that
-// status.
+// cluster answers as an API server does and returns its kubeconfig. What is nil does not exist;
+// what is an int is that status.
 func cluster(t *testing.T, objects map[string]any) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

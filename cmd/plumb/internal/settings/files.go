@@ -30,7 +30,11 @@ func (s *Settings) readRepository(data []byte, namespace string) error {
 		return errors.New("--repository: metadata.name is empty: give the Repository the name it has in the cluster")
 	}
 	if namespace != "" && repository.Namespace != "" && repository.Namespace != namespace {
-		return fmt.Errorf("--repository: it is in the namespace %s, and --namespace says %s: leave one of them out", repository.Namespace, namespace)
+		return fmt.Errorf(
+			"--repository: it is in the namespace %s, and --namespace says %s: leave one of them out",
+			repository.Namespace,
+			namespace,
+		)
 	}
 	repository.Namespace = cmp.Or(repository.Namespace, namespace, defaultNamespace)
 	s.Repository = repository
@@ -50,8 +54,8 @@ func (s *Settings) readConfig(data []byte) error {
 	return nil
 }
 
-// readObject reads one object of a kind from YAML or JSON. What the kind does not have is refused by its name: a setting
-// that is misspelt would else be missing.
+// readObject reads one object of a kind from YAML or JSON. What the kind does not have is refused
+// by its name: a setting that is misspelt would else be missing.
 func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	data, err := one(data)
 	if err != nil {
@@ -66,7 +70,12 @@ func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	}
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(want.GroupVersionKind(), into)
-	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	decoder := json.NewSerializerWithOptions(
+		json.DefaultMetaFactory,
+		scheme,
+		scheme,
+		json.SerializerOptions{Yaml: true, Strict: true},
+	)
 	if _, _, err := decoder.Decode(data, nil, into); err != nil {
 		return fmt.Errorf("this is not a %s: %s", want.Kind, readable(err))
 	}
@@ -101,7 +110,9 @@ func shown(kind metav1.TypeMeta) string {
 }
 
 // wrongType is what the decoder of JSON says of a value: of which type it is, and where.
-var wrongType = regexp.MustCompile(`^cannot unmarshal (\S+)(?: \S+)? into Go (?:struct field [^.\s]+\.(\S+) of type|value of type) \S+$`)
+var wrongType = regexp.MustCompile(
+	`^cannot unmarshal (\S+)(?: \S+)? into Go (?:struct field [^.\s]+\.(\S+) of type|value of type) \S+$`,
+)
 
 // readable is a decoder's error without the names of its functions and types.
 func readable(err error) string {

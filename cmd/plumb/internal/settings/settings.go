@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads what an event is planned with: its Repository, the global one and the ConfigMap, from files or
-// from a cluster.
+// Package settings reads what an event is planned with: its Repository, the global one and the
+// ConfigMap, from files or from a cluster.
 package settings
 
 import (
@@ -18,12 +18,13 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
 // Settings are what an event is planned with.
 type Settings struct {
-	// Repository is completed by the global one and by Params. It is nil as long as nobody has named one.
+	// Repository is completed by the global one and by Params. It is nil as long as nobody has
+	// named one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
 	// Warnings are keys of the ConfigMap that cannot be used: the controller ignores them, too.
@@ -32,8 +33,8 @@ type Settings struct {
 	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
 }
 
-// FromFiles reads a Repository and a ConfigMap, either of which may be nil. The namespace is that of a Repository that names
-// none.
+// FromFiles reads a Repository and a ConfigMap, either of which may be nil. The namespace is that
+// of a Repository that names none.
 func FromFiles(repository, configMap []byte, namespace string) (*Settings, error) {
 	s := &Settings{Config: config.Default()}
 	if repository != nil {
@@ -58,8 +59,8 @@ func (s *Settings) configure(data map[string]string) {
 	}
 }
 
-// Serve makes the Repository that of a URL: a plain one where nobody has named any. It refuses one of another URL, whose
-// events are not these.
+// Serve makes the Repository that of a URL: a plain one where nobody has named any. It refuses one
+// of another URL, whose events are not these.
 func (s *Settings) Serve(url, namespace string) error {
 	if s.Repository == nil {
 		s.Repository = plain(url, namespace)
@@ -97,7 +98,10 @@ func (s *Settings) Override(params []string) error {
 		}
 		var kept []pacv1alpha1.Params
 		if s.Repository.Spec.Params != nil {
-			kept = slices.DeleteFunc(slices.Clone(*s.Repository.Spec.Params), func(p pacv1alpha1.Params) bool { return p.Name == name })
+			kept = slices.DeleteFunc(
+				slices.Clone(*s.Repository.Spec.Params),
+				func(p pacv1alpha1.Params) bool { return p.Name == name },
+			)
 		}
 		kept = append(kept, pacv1alpha1.Params{Name: name, Value: value})
 		s.Repository.Spec.Params = &kept

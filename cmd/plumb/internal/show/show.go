@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package show writes down what becomes of an event: as a table, as the PipelineRuns themselves and as JSON, and what its
-// authors have to mend.
+// Package show writes down what becomes of an event: as a table, as the PipelineRuns themselves and
+// as JSON, and what its authors have to mend.
 package show
 
 import (
@@ -102,8 +102,17 @@ func Of(result *planning.Result) (*Report, error) {
 	made, spec := result.Plan, result.Plan.Spec
 	r := &Report{
 		Event: Event{
-			Name: result.Event, Service: spec.Provider, Repository: spec.Project.URL, Trigger: string(spec.Trigger), Type: spec.EventType,
-			Action: spec.Action, SHA: cmp.Or(made.HeadSHA, spec.SHA), Before: spec.Before, Base: spec.BaseRef, Head: spec.HeadRef, Sender: spec.Sender,
+			Name:       result.Event,
+			Service:    spec.Provider,
+			Repository: spec.Project.URL,
+			Trigger:    string(spec.Trigger),
+			Type:       spec.EventType,
+			Action:     spec.Action,
+			SHA:        cmp.Or(made.HeadSHA, spec.SHA),
+			Before:     spec.Before,
+			Base:       spec.BaseRef,
+			Head:       spec.HeadRef,
+			Sender:     spec.Sender,
 		},
 		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels,
 		Pipelines: []Row{}, Assumed: result.Assumed,
@@ -147,7 +156,13 @@ func Ignored(repository, why string) *Report {
 }
 
 func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
-	row := Row{Pipeline: decision.Pipeline, File: decision.File, Document: decision.Document, Starts: No, Why: decision.Reason}
+	row := Row{
+		Pipeline: decision.Pipeline,
+		File:     decision.File,
+		Document: decision.Document,
+		Starts:   No,
+		Why:      decision.Reason,
+	}
 	if run != nil {
 		row.Pipeline = run.Pipeline
 	}
@@ -157,7 +172,11 @@ func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
 	case run == nil:
 	case run.Refused != nil:
 		row.Why = run.Refused.Message
-		row.Error = &Error{Place: r.sources.Find(decision.File, decision.Document, run.Refused.Message), Reason: run.Refused.Reason, Message: run.Refused.Message}
+		row.Error = &Error{
+			Place:   r.sources.Find(decision.File, decision.Document, run.Refused.Message),
+			Reason:  run.Refused.Reason,
+			Message: run.Refused.Message,
+		}
 	default:
 		row.Starts, row.PipelineRun = Yes, &Name{Namespace: run.Namespace, Name: run.Name}
 	}
@@ -195,7 +214,8 @@ func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	return nil
 }
 
-// Failed reports whether an author has to fix something, or a command cannot be done as it is written.
+// Failed reports whether an author has to fix something, or a command cannot be done as it is
+// written.
 func (r *Report) Failed() bool {
 	if r.Mistaken() {
 		return true
@@ -225,7 +245,8 @@ func (r *Report) MustStart(names []string) []string {
 	return complaints
 }
 
-// starts looks for a pipeline of a name that starts; else it returns why the first one of that name does not.
+// starts looks for a pipeline of a name that starts; else it returns why the first one of that name
+// does not.
 func (r *Report) starts(name string) (why string, starts bool) {
 	var known []string
 	for _, row := range r.Pipelines {

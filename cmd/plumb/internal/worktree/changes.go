@@ -18,18 +18,22 @@ import (
 // OnDisk stands for the files as they are on disk where a commit is asked for.
 const OnDisk = ""
 
-// emptyTree is the id that every Git repository has for a tree without files; the second one is SHA-256's.
+// emptyTree is the id that every Git repository has for a tree without files; the second one is
+// SHA-256's.
 const (
 	emptyTree    = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 )
 
-// SinceBase lists what a pull request would show: what differs from where the branch left its base, up to a commit or what
-// is on disk, untracked files included.
+// SinceBase lists what a pull request would show: what differs from where the branch left its base,
+// up to a commit or what is on disk, untracked files included.
 func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, error) {
 	tip, found := t.Tip(ctx, base)
 	if !found {
-		return git.Changes{}, fmt.Errorf("the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ", base)
+		return git.Changes{}, fmt.Errorf(
+			"the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ",
+			base,
+		)
 	}
 	head := to
 	if to == OnDisk {
@@ -42,13 +46,14 @@ func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, err
 	return t.Between(ctx, strings.TrimSpace(from), to)
 }
 
-// Dirty tells whether something is not committed yet.
+// Dirty reports whether something is not committed yet.
 func (t *Tree) Dirty(ctx context.Context) (bool, error) {
 	changes, err := t.Between(ctx, t.Head.SHA, OnDisk)
 	return len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) > 0, err
 }
 
-// OfCommit lists what a commit changed. What is not committed yet is the last commit of what is on disk.
+// OfCommit lists what a commit changed. What is not committed yet is the last commit of what is on
+// disk.
 func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	sha := to
 	if to == OnDisk {
@@ -63,8 +68,15 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	}
 	parent, found := t.Parent(ctx, sha)
 	if !found {
-		// In a shallow clone the oldest commit seems to have no parent, and to have brought every file there is.
-		if parents, err := t.git(ctx, "cat-file", "commit", sha); err != nil || strings.Contains("\n"+header(parents), "\nparent ") {
+		// In a shallow clone the oldest commit seems to have no parent, and to have brought every
+		// file there is.
+		if parents, err := t.git(
+			ctx,
+			"cat-file",
+			"commit",
+			sha,
+		); err != nil ||
+			strings.Contains("\n"+header(parents), "\nparent ") {
 			return git.Changes{}, t.noHistory(ctx, "what the last commit changed is not known")
 		}
 		parent = emptyTree
@@ -103,12 +115,13 @@ func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error
 	return changes, nil
 }
 
-// Pushed lists what a push from one commit to another changed, as Plumbline learns it of GitHub: renames are known of a
-// fast-forward of fewer than provider.MaxCompared files alone.
+// Pushed lists what a push from one commit to another changed, as Plumbline learns it of GitHub:
+// renames are known of a fast-forward of fewer than provider.MaxCompared files alone.
 func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error) {
 	if _, err := t.git(ctx, "merge-base", "--is-ancestor", from, to); err == nil {
 		changes, err := t.Between(ctx, from, to)
-		if err != nil || len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) < provider.MaxCompared {
+		if err != nil ||
+			len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) < provider.MaxCompared {
 			return changes, err
 		}
 	}
@@ -119,11 +132,21 @@ func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error)
 	return readStatus(said)
 }
 
-// diff says what differs. Of a submodule its commit counts and nothing else, whatever .gitmodules says: what is changed
-// within it is no change of this repository. With files on disk git writes down in the index what it has found unchanged,
-// and no setting keeps it from that: it gets a copy.
+// diff says what differs. Of a submodule its commit counts and nothing else, whatever .gitmodules
+// says: what is changed within it is no change of this repository. With files on disk git writes
+// down in the index what it has found unchanged, and no setting keeps it from that: it gets a copy.
 func (t *Tree) diff(ctx context.Context, from, to, renames string) (string, error) {
-	args := []string{"diff", "--name-status", "-z", renames, "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", from}
+	args := []string{
+		"diff",
+		"--name-status",
+		"-z",
+		renames,
+		"--no-ext-diff",
+		"--no-textconv",
+		"--no-color",
+		"--ignore-submodules=dirty",
+		from,
+	}
 	if to != OnDisk {
 		return t.git(ctx, append(args, to, "--")...)
 	}
@@ -167,12 +190,16 @@ func (t *Tree) copyIndex(ctx context.Context) (string, error) {
 // noHistory says why Git cannot compare, and what to do.
 func (t *Tree) noHistory(ctx context.Context, what string) error {
 	if t.shallow(ctx) {
-		return fmt.Errorf("%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ", what)
+		return fmt.Errorf(
+			"%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ",
+			what,
+		)
 	}
 	return fmt.Errorf("%s: the two have no commit in common here; say with --changed which files differ", what)
 }
 
-// readStatus reads git diff --name-status -z: a status, then one path, or two for what was renamed or copied.
+// readStatus reads git diff --name-status -z: a status, then one path, or two for what was renamed
+// or copied.
 func readStatus(said string) (git.Changes, error) {
 	var changes git.Changes
 	parts := fields(said)

@@ -38,14 +38,14 @@ func (t *Tree) Commit(ctx context.Context, revision string) (Commit, error) {
 	return Commit{SHA: sha, AuthorName: name, AuthorEmail: email, Message: strings.TrimRight(message, "\n")}, nil
 }
 
-// Has tells whether the clone has a commit.
+// Has reports whether the clone has a commit.
 func (t *Tree) Has(ctx context.Context, sha string) bool {
 	_, err := t.git(ctx, "cat-file", "-e", sha+"^{commit}")
 	return err == nil
 }
 
-// Tip returns the commit of a branch, as the remote had it when it was asked last, or as it is here; false if the clone
-// knows no such branch.
+// Tip returns the commit of a branch, as the remote had it when it was asked last, or as it is
+// here; false if the clone knows no such branch.
 func (t *Tree) Tip(ctx context.Context, branch string) (sha string, found bool) {
 	candidates := []string{headsPrefix + branch}
 	if remote, err := t.remote(ctx); err == nil {
@@ -60,13 +60,21 @@ func (t *Tree) Tip(ctx context.Context, branch string) (sha string, found bool) 
 	return "", false
 }
 
-// Published returns the commit that the remote's branch was at when it was asked last; false if it is not known there.
+// Published returns the commit that the remote's branch was at when it was asked last; false if it
+// is not known there.
 func (t *Tree) Published(ctx context.Context, branch string) (sha string, found bool) {
 	remote, err := t.remote(ctx)
 	if err != nil {
 		return "", false
 	}
-	sha, err = t.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/remotes/"+remote+"/"+branch+"^{commit}")
+	sha, err = t.git(
+		ctx,
+		"rev-parse",
+		"--verify",
+		"--quiet",
+		"--end-of-options",
+		"refs/remotes/"+remote+"/"+branch+"^{commit}",
+	)
 	return strings.TrimSpace(sha), err == nil
 }
 
@@ -92,7 +100,7 @@ func (t *Tree) DefaultBranch(ctx context.Context) string {
 	return "main"
 }
 
-// CheckRef tells whether Git accepts a name as that of a branch or tag.
+// CheckRef reports whether Git accepts a name as that of a branch or tag.
 func (t *Tree) CheckRef(ctx context.Context, prefix, name string) error {
 	if _, err := t.git(ctx, "check-ref-format", prefix+name); err != nil || strings.HasPrefix(name, "-") {
 		return fmt.Errorf("%q is not a name that Git accepts for a branch or tag", name)
@@ -100,7 +108,7 @@ func (t *Tree) CheckRef(ctx context.Context, prefix, name string) error {
 	return nil
 }
 
-// shallow tells whether the clone has a part of the history only.
+// shallow reports whether the clone has a part of the history only.
 func (t *Tree) shallow(ctx context.Context) bool {
 	answer, err := t.git(ctx, "rev-parse", "--is-shallow-repository")
 	return err == nil && strings.TrimSpace(answer) == "true"

@@ -117,8 +117,8 @@ func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, e
 	return entries, nil
 }
 
-// File returns one file, at a commit or on disk. What Git does not follow out of the tree is not read: a link's text is
-// where it leads.
+// File returns one file, at a commit or on disk. What Git does not follow out of the tree is not
+// read: a link's text is where it leads.
 func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 	if err := provider.CheckPath(name); err != nil {
 		return nil, err
@@ -141,13 +141,13 @@ func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 
 func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
 
-// isFile tells whether there is a file or a link at a path.
+// isFile reports whether there is a file or a link at a path.
 func (t *Tree) isFile(name string) bool {
 	info, err := os.Lstat(t.path(name))
 	return err == nil && !info.IsDir()
 }
 
-// throughLink tells whether a directory of the path is a link: Git has nothing below it.
+// throughLink reports whether a directory of the path is a link: Git has nothing below it.
 func (t *Tree) throughLink(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if info, err := os.Lstat(t.path(dir)); err != nil || !info.IsDir() {

@@ -17,7 +17,9 @@ import (
 const origin = "origin"
 
 // errNoRemote is said of a repository that was never pushed anywhere.
-var errNoRemote = errors.New("the repository has no remote, so that nothing says where it lives: --url https://github.com/owner/name does")
+var errNoRemote = errors.New(
+	"the repository has no remote, so that nothing says where it lives: --url https://github.com/owner/name does",
+)
 
 // remote returns the name of the remote that events come from: origin, or the only one.
 func (t *Tree) remote(ctx context.Context) (string, error) {
@@ -34,7 +36,11 @@ func (t *Tree) remote(ctx context.Context) (string, error) {
 	case len(names) == 0:
 		return "", errNoRemote
 	}
-	return "", fmt.Errorf("the repository has the remotes %s and none called %s: say with --url which one is meant", strings.Join(names, ", "), origin)
+	return "", fmt.Errorf(
+		"the repository has the remotes %s and none called %s: say with --url which one is meant",
+		strings.Join(names, ", "),
+		origin,
+	)
 }
 
 // URL returns the web URL of the repository that the remote is.
@@ -49,7 +55,11 @@ func (t *Tree) URL(ctx context.Context) (string, error) {
 	}
 	web, err := WebURL(strings.TrimSpace(address))
 	if err != nil {
-		return "", fmt.Errorf("the remote %s %w: say with --url where the repository is shown, e.g. --url https://github.com/owner/name", remote, err)
+		return "", fmt.Errorf(
+			"the remote %s %w: say with --url where the repository is shown, e.g. --url https://github.com/owner/name",
+			remote,
+			err,
+		)
 	}
 	return web, nil
 }
@@ -57,7 +67,8 @@ func (t *Tree) URL(ctx context.Context) (string, error) {
 // scpForm is the short form of an SSH address: git@github.com:acme/app.git.
 var scpForm = regexp.MustCompile(`^(?:[^@/:]+@)?([^/:@]+|\[[0-9a-fA-F:]+\]):(.+)$`)
 
-// WebURL makes of an address that Git clones from the one that a browser shows. Errors never repeat a user or password.
+// WebURL makes of an address that Git clones from the one that a browser shows. Errors never repeat
+// a user or password.
 func WebURL(address string) (string, error) {
 	if found := scpForm.FindStringSubmatch(address); found != nil && !strings.Contains(address, "://") {
 		return web("https", found[1], found[2])

@@ -48,8 +48,8 @@ func content(t *testing.T, name string) string {
 	return string(data)
 }
 
-// Of a submodule it counts which commit it is at: what is not committed in it is in no event, and .gitmodules hides nothing
-// from the Git service.
+// Of a submodule it counts which commit it is at: what is not committed in it is in no event, and
+// .gitmodules hides nothing from the Git service.
 func TestChangesOfSubmodules(t *testing.T) {
 	inner := scratch.New(t, map[string]string{"a": "x"})
 	repo := scratch.New(t, nil)
@@ -76,7 +76,8 @@ func TestChangesOfSubmodules(t *testing.T) {
 	}
 }
 
-// A directory of a repository may look like a bare repository. It came with the clone, and its settings with it.
+// A directory of a repository may look like a bare repository. It came with the clone, and its
+// settings with it.
 func TestRepositoryAmongTheFiles(t *testing.T) {
 	repo := scratch.New(t, map[string]string{"evil/a": "x"})
 	evil := scratch.At(t, filepath.Join(repo.Dir, "evil"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worktree reads a working tree through the git program: what is on disk, what Git knows of it, and what differs.
-// It writes nothing and asks no remote.
+// Package worktree reads a working tree through the git program: what is on disk, what Git knows of
+// it, and what differs. It writes nothing and asks no remote.
 package worktree
 
 import (
@@ -41,7 +41,10 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 	}
 	t.Root = filepath.FromSlash(strings.TrimSuffix(root, "\n"))
 	if _, err := t.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
-		return nil, fmt.Errorf("the repository at %s has no commit yet: make one, then there is something that an event can be about", t.Root)
+		return nil, fmt.Errorf(
+			"the repository at %s has no commit yet: make one, then there is something that an event can be about",
+			t.Root,
+		)
 	}
 	head, err := t.Commit(ctx, "HEAD")
 	if err != nil {
@@ -56,7 +59,10 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 }
 
 func errBare(dir string) error {
-	return fmt.Errorf("%s is a Git repository without files (a bare one, or its .git directory): run plumb where .tekton is checked out", dir)
+	return fmt.Errorf(
+		"%s is a Git repository without files (a bare one, or its .git directory): run plumb where .tekton is checked out",
+		dir,
+	)
 }
 
 // notATree says in a sentence why there is no working tree.
@@ -82,9 +88,10 @@ type gitError struct {
 func (e *gitError) Error() string { return "git " + e.command + ": " + e.said }
 func (e *gitError) Unwrap() error { return e.cause }
 
-// settings make git's answers the same whatever the user has configured, and keep it from running hooks or reaching for
-// what a partial clone has left at the remote. A bare repository among the files of this one is none to be asked: its
-// settings, which may name programs, came with the clone. Replacements are unknown to the Git service.
+// settings make git's answers the same whatever the user has configured, and keep it from running
+// hooks or reaching for what a partial clone has left at the remote. A bare repository among the
+// files of this one is none to be asked: its settings, which may name programs, came with the
+// clone. Replacements are unknown to the Git service.
 func settings() []string {
 	return []string{
 		"--no-pager", "--no-replace-objects", "--literal-pathspecs",
@@ -99,7 +106,10 @@ func (t *Tree) git(ctx context.Context, args ...string) (string, error) {
 
 // gitWith is git with more in its environment.
 func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", append(settings(), args...)...) // #nosec G204 -- no shell, and no argument of a user's stands where an option may
+	command := exec.CommandContext(
+		ctx,
+		"git",
+		append(settings(), args...)...) // #nosec G204 -- no shell, and no argument of a user's stands where an option may
 	command.Dir = t.Root
 	command.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
 	command.Env = append(command.Env, env...)

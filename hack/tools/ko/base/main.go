@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command base writes the base of Plumbline's images into ko's cache and prints its reference, so that no registry is
-// needed to build them. The base is the same bytes every time: one layer with the root certificates of the NSS trust
-// store and a user that is not root, for each platform.
+// Command base writes the base of Plumbline's images into ko's cache and prints its reference, so
+// that no registry is needed to build them. The base is the same bytes every time: one layer with
+// the root certificates of the NSS trust store and a user that is not root, for each platform.
 package main
 
 import (
@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// repository is in the reserved top-level domain: should ko not find the base in its cache, it cannot fetch
-	// somebody else's.
+	// repository is in the reserved top-level domain: should ko not find the base in its cache, it
+	// cannot fetch somebody else's.
 	repository = "plumbline.invalid/static"
 	// user is the one that the Deployments in config/ run as.
 	user         = "65532:65532"
@@ -156,7 +156,8 @@ func files() ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// trusted is the roots in PEM. Those that are trusted only under a condition are left out: a file cannot say it.
+// trusted is the roots in PEM. Those that are trusted only under a condition are left out: a file
+// cannot say it.
 func trusted() ([]byte, error) {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {

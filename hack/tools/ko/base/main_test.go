@@ -60,7 +60,8 @@ func TestTheCertificatesCanBeRead(t *testing.T) {
 	}
 }
 
-// The kubelet cannot tell that a user given by name is not root, and refuses it for a pod with runAsNonRoot.
+// The kubelet cannot tell that a user given by name is not root, and refuses it for a pod with
+// runAsNonRoot.
 func TestTheUserIsANumberOtherThanRoot(t *testing.T) {
 	id, _, _ := strings.Cut(user, ":")
 	if n, err := strconv.Atoi(id); err != nil || n == 0 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sbom requires that beside an OCI layout there is an SBOM for each of its images: one that names the image's digest
-// and every module that is linked into its program. An SBOM of another build is worse than none.
+// Command sbom requires that beside an OCI layout there is an SBOM for each of its images: one that
+// names the image's digest and every module that is linked into its program. An SBOM of another
+// build is worse than none.
 //
 //	sbom dist/images/receiver    # reads dist/images/receiver-linux-amd64.spdx.json
 package main

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// S37: an SBOM has to be there, to be about this very image, and to name every module of the program in it. The program is this
-// test's own, which has modules enough.
+// S37: an SBOM has to be there, to be about this very image, and to name every module of the
+// program in it. The program is this test's own, which has modules enough.
 func TestAnSBOMIsOfItsImage(t *testing.T) {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || len(build.Deps) < 2 {
@@ -66,7 +66,8 @@ func TestAnSBOMIsOfItsImage(t *testing.T) {
 	}
 }
 
-// makeLayout writes a layout with one image, whose program is this test's, and returns the image's digest.
+// makeLayout writes a layout with one image, whose program is this test's, and returns the image's
+// digest.
 func makeLayout(t *testing.T, at string) string {
 	t.Helper()
 	path, err := os.Executable()

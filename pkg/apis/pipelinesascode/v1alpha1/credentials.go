@@ -18,22 +18,26 @@ const (
 // SecretKey names a value in the cluster.
 type SecretKey struct{ Namespace, Name, Key string }
 
-// Service is where and with which credentials a Repository's Git service is reached, when no GitHub App is.
+// Service is where and with which credentials a Repository's Git service is reached, when no GitHub
+// App is.
 type Service struct {
 	// URL is the service's base URL as configured; empty for the one that RepositoryURL is at.
 	URL string
-	// RepositoryURL is the URL of the Repository that names the token: where another namespace's token is sent is never read
-	// off a Repository that only uses it. The global Repository need not have one.
+	// RepositoryURL is the URL of the Repository that names the token: where another namespace's
+	// token is sent is never read off a Repository that only uses it. The global Repository need
+	// not have one.
 	RepositoryURL string
 	// User goes with the token; it may be empty.
 	User string
-	// Token and Webhook are where the API's token and the webhook's secret are kept. Name is empty when none is named.
+	// Token and Webhook are where the API's token and the webhook's secret are kept. Name is empty
+	// when none is named.
 	Token, Webhook SecretKey
 }
 
-// ServiceOf returns the service of a Repository, completed by the global one, which may be nil. Secrets are read from the
-// namespace of whoever names the token: a Repository without git_provider.secret of its own uses both of the global
-// one's. The error says what the Repository's owner must change.
+// ServiceOf returns the service of a Repository, completed by the global one, which may be nil.
+// Secrets are read from the namespace of whoever names the token: a Repository without
+// git_provider.secret of its own uses both of the global one's. The error says what the
+// Repository's owner must change.
 func ServiceOf(own, global *Repository) (Service, error) {
 	if own.Spec.GitProvider == nil {
 		return Service{}, nil
@@ -48,14 +52,27 @@ func ServiceOf(own, global *Repository) (Service, error) {
 	if source != own {
 		named := source.Spec.GitProvider
 		if own.Spec.GitProvider.URL != "" && !sameEndpoint(own.Spec.GitProvider.URL, named.URL) {
-			return Service{}, fmt.Errorf("git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
-				"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url", told(own.Spec.GitProvider.URL), source.Namespace, source.Name, told(named.URL))
+			return Service{}, fmt.Errorf(
+				"git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
+					"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url",
+				told(own.Spec.GitProvider.URL),
+				source.Namespace,
+				source.Name,
+				told(named.URL),
+			)
 		}
 		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
 	}
 	return Service{
-		URL: merged.URL, RepositoryURL: source.Spec.URL, User: merged.User,
-		Token: keyOf(merged.Secret, source.Namespace, defaultTokenKey), Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
+		URL:           merged.URL,
+		RepositoryURL: source.Spec.URL,
+		User:          merged.User,
+		Token: keyOf(
+			merged.Secret,
+			source.Namespace,
+			defaultTokenKey,
+		),
+		Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
 	}, nil
 }
 
@@ -75,7 +92,7 @@ func told(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// sameEndpoint tells whether two base URLs are of one API.
+// sameEndpoint reports whether two base URLs are of one API.
 func sameEndpoint(a, b string) bool {
 	endpoint := func(raw string) string {
 		u, err := url.Parse(strings.ToLower(strings.TrimSpace(raw)))

@@ -18,7 +18,8 @@ func (s *RepositorySpec) WithGlobal(global *RepositorySpec) *RepositorySpec {
 	return merged
 }
 
-// withGlobal completes a block that is there and is for the same kind of service; credentials of one are not for another.
+// withGlobal completes a block that is there and is for the same kind of service; credentials of
+// one are not for another.
 func (p *GitProvider) withGlobal(g *GitProvider) *GitProvider {
 	if p == nil || g == nil || p.Type != "" && g.Type != "" && service(p.Type) != service(g.Type) {
 		return p
@@ -44,7 +45,19 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 	s.QueuePriority = cmp.Or(s.QueuePriority, g.QueuePriority)
 	s.UntrustedServiceAccount = cmp.Or(s.UntrustedServiceAccount, g.UntrustedServiceAccount)
 	s.GitOpsCommandPrefix, s.TestAny = cmp.Or(s.GitOpsCommandPrefix, g.GitOpsCommandPrefix), cmp.Or(s.TestAny, g.TestAny)
-	s.Policy, s.Github, s.Forgejo, s.AIAnalysis = cmp.Or(s.Policy, g.Policy), cmp.Or(s.Github, g.Github), cmp.Or(s.Forgejo, g.Forgejo), cmp.Or(s.AIAnalysis, g.AIAnalysis)
+	s.Policy, s.Github, s.Forgejo, s.AIAnalysis = cmp.Or(
+		s.Policy,
+		g.Policy,
+	), cmp.Or(
+		s.Github,
+		g.Github,
+	), cmp.Or(
+		s.Forgejo,
+		g.Forgejo,
+	), cmp.Or(
+		s.AIAnalysis,
+		g.AIAnalysis,
+	)
 	if len(s.GithubAppTokenScopeRepos) == 0 {
 		s.GithubAppTokenScopeRepos = g.GithubAppTokenScopeRepos
 	}

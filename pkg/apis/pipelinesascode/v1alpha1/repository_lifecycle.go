@@ -12,24 +12,29 @@ const (
 	RepositoryReady = apis.ConditionReady
 	// RepositoryURL means that this Repository owns the claim of its URL.
 	RepositoryURL apis.ConditionType = "URL"
-	// RepositoryCredentials means that the Git service and the cluster let Plumbline do what the open events need.
+	// RepositoryCredentials means that the Git service and the cluster let Plumbline do what the
+	// open events need.
 	RepositoryCredentials apis.ConditionType = "Credentials"
-	// RepositorySettings means that all fields that are set are acted on. It is no part of Ready: the Repository is served.
+	// RepositorySettings means that all fields that are set are acted on. It is no part of Ready:
+	// the Repository is served.
 	RepositorySettings apis.ConditionType = "Settings"
-	// RepositoryBudget means that deliveries are recorded: open events have not used up what they may keep in the API server. It is
-	// no part of Ready, and only Repositories whose deliveries were refused have it.
+	// RepositoryBudget means that deliveries are recorded: open events have not used up what they
+	// may keep in the API server. It is no part of Ready, and only Repositories whose deliveries
+	// were refused have it.
 	RepositoryBudget apis.ConditionType = "Budget"
-	// RepositoryWebhookSecret means that the receivers know the secret that the webhook's deliveries are verified with. It is no
-	// part of Ready, and absent where there never was a problem.
+	// RepositoryWebhookSecret means that the receivers know the secret that the webhook's
+	// deliveries are verified with. It is no part of Ready, and absent where there never was a
+	// problem.
 	RepositoryWebhookSecret apis.ConditionType = "WebhookSecret"
-	// RepositoryWebhook means that the Git service calls the project's webhook. It is Unknown where that cannot be seen, and missed
-	// deliveries not be found. It is no part of Ready, and absent where there never was a problem.
+	// RepositoryWebhook means that the Git service calls the project's webhook. It is Unknown where
+	// that cannot be seen, and missed deliveries not be found. It is no part of Ready, and absent
+	// where there never was a problem.
 	RepositoryWebhook apis.ConditionType = "Webhook"
-	// RepositoryPolicy means that the Git service shows the teams of settings.policy, as far as events have asked. It is no part of Ready,
-	// and absent where there never was a problem.
+	// RepositoryPolicy means that the Git service shows the teams of settings.policy, as far as
+	// events have asked. It is no part of Ready, and absent where there never was a problem.
 	RepositoryPolicy apis.ConditionType = "Policy"
-	// RepositorySlots means that no run has had a slot of the concurrency_limit for longer than an hour. It is no part of Ready, and absent
-	// where there never was such a run.
+	// RepositorySlots means that no run has had a slot of the concurrency_limit for longer than an
+	// hour. It is no part of Ready, and absent where there never was such a run.
 	RepositorySlots apis.ConditionType = "Slots"
 )
 
@@ -54,14 +59,16 @@ type Writer struct {
 // By returns the writer of an installation, which has the name of its namespace.
 func (r *Repository) By(installation string) Writer { return Writer{r, installation} }
 
-// Leaves tells whether this installation leaves a condition as it is, because another one on the cluster has said that it does not
-// hold. If both wrote what they find they would overwrite each other for ever.
+// Leaves reports whether this installation leaves a condition as it is, because another one on the
+// cluster has said that it does not hold. If both wrote what they find they would overwrite each
+// other for ever.
 func (w Writer) Leaves(condition apis.ConditionType) bool {
 	is, writer := w.repository.Status.GetCondition(condition), w.repository.Status.Annotations[writerOf(condition)]
 	return is != nil && !is.IsTrue() && writer != "" && writer != w.installation
 }
 
-// writerOf is the annotation of the status with the installation that said that a condition does not hold.
+// writerOf is the annotation of the status with the installation that said that a condition does
+// not hold.
 func writerOf(condition apis.ConditionType) string { return "plumbline.dev/" + string(condition) }
 
 // MarkTrue records that a condition holds, unless another installation says that it does not.
@@ -73,7 +80,8 @@ func (w Writer) MarkTrue(condition apis.ConditionType, reason, message string) {
 	w.manage().MarkTrueWithReason(condition, reason, "%s", message)
 }
 
-// MarkFalse records what someone has to do something about, unless another installation has recorded something.
+// MarkFalse records what someone has to do something about, unless another installation has
+// recorded something.
 func (w Writer) MarkFalse(condition apis.ConditionType, reason, message string) {
 	if w.sign(condition) {
 		w.manage().MarkFalse(condition, reason, "%s", message)
@@ -92,9 +100,10 @@ func (w Writer) Signed(condition apis.ConditionType) bool {
 	return w.repository.Status.Annotations[writerOf(condition)] == w.installation
 }
 
-// Withdraw takes back what this installation has said, because it does not serve the Repository any more. The URL is not served
-// until another installation says that it is: what is not signed, others overwrite. Claimed is whether this installation still
-// has a claim; without one, another installation may have said that it serves the URL.
+// Withdraw takes back what this installation has said, because it does not serve the Repository any
+// more. The URL is not served until another installation says that it is: what is not signed,
+// others overwrite. Claimed is whether this installation still has a claim; without one, another
+// installation may have said that it serves the URL.
 func (w Writer) Withdraw(reason, message string, claimed bool) {
 	for _, condition := range []apis.ConditionType{
 		RepositorySettings, RepositoryBudget, RepositoryWebhookSecret, RepositoryWebhook, RepositoryPolicy, RepositorySlots,

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxConcurrency is the most runs of a Repository with a limit that run at once: the names of all of them are in its status.
+// MaxConcurrency is the most runs of a Repository with a limit that run at once: the names of all
+// of them are in its status.
 const MaxConcurrency = 1000
 
 // Queue is what one installation runs of a Repository with a concurrency_limit.
@@ -17,7 +18,8 @@ type Queue struct {
 	Installation string `json:"installation"`
 	// Queued is how many of its runs wait for a slot.
 	Queued int `json:"queued"`
-	// Slots are the runs that may be created or are there. A run has its slot until it has ended, or can never be created.
+	// Slots are the runs that may be created or are there. A run has its slot until it has ended,
+	// or can never be created.
 	// +optional
 	// +listType=map
 	// +listMapKey=run
@@ -30,17 +32,19 @@ type Slot struct {
 	Run string `json:"run"`
 	// Event is the name of its GitEvent.
 	Event string `json:"event"`
-	// Since is when the slot was given, or its run was found to be there without one. Unset in an older object.
+	// Since is when the slot was given, or its run was found to be there without one. Unset in an
+	// older object.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
-	// FreeAt is when the slot of a run is free that ended before anybody saw its PipelineRun: a create that is on its way may still
-	// arrive until then. Unset as long as that is not so.
+	// FreeAt is when the slot of a run is free that ended before anybody saw its PipelineRun: a
+	// create that is on its way may still arrive until then. Unset as long as that is not so.
 	// +optional
 	FreeAt *metav1.Time `json:"freeAt,omitempty"`
 }
 
-// Concurrency is how many runs of a Repository with this spec run at once, 0 for no limit. What it does not set is that of the global
-// Repository, nil if there is none. The schema refuses limits below 1; in an object that is older than the schema they are none.
+// Concurrency is how many runs of a Repository with this spec run at once, 0 for no limit. What it
+// does not set is that of the global Repository, nil if there is none. The schema refuses limits
+// below 1; in an object that is older than the schema they are none.
 func (s *RepositorySpec) Concurrency(global *RepositorySpec) int {
 	limit := s.ConcurrencyLimit
 	if limit == nil && global != nil {
@@ -94,8 +98,9 @@ func (s *RepositoryStatus) Slots() []Slot {
 	return all
 }
 
-// HasSlot tells whether an installation's run may be created.
+// HasSlot reports whether an installation's run may be created.
 func (s *RepositoryStatus) HasSlot(installation, event, run string) bool {
 	queue := s.Queue(installation)
-	return queue != nil && slices.ContainsFunc(queue.Slots, func(slot Slot) bool { return slot.Event == event && slot.Run == run })
+	return queue != nil &&
+		slices.ContainsFunc(queue.Slots, func(slot Slot) bool { return slot.Event == event && slot.Run == run })
 }

@@ -46,8 +46,9 @@ type RepositorySpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// ConcurrencyLimit is the most PipelineRuns of the Repository that run at once; unset is unlimited. More than 1,000 is as 1,000. Plumbline
-	// creates a PipelineRun when it has a slot: see docs/running.md.
+	// ConcurrencyLimit is the most PipelineRuns of the Repository that run at once; unset is
+	// unlimited. More than 1,000 is as 1,000. Plumbline creates a PipelineRun when it has a slot:
+	// see docs/running.md.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ConcurrencyLimit *int `json:"concurrency_limit,omitempty"`
@@ -61,7 +62,8 @@ type RepositorySpec struct {
 	Settings *Settings `json:"settings,omitempty"`
 }
 
-// GitProvider says where and with which credentials the repository is reached when no GitHub App is.
+// GitProvider says where and with which credentials the repository is reached when no GitHub App
+// is.
 type GitProvider struct {
 	// +optional
 	// +kubebuilder:validation:Enum=github;gitlab;bitbucket-datacenter;bitbucket-cloud;gitea;forgejo
@@ -109,8 +111,8 @@ type Params struct {
 	// Filter is a CEL expression.
 	// +optional
 	Filter string `json:"filter,omitempty"`
-	// Untrusted gives the value of secret_ref to runs of approved commits of strangers, too. Without it they get none. Plumbline's own; PaC
-	// has no such field.
+	// Untrusted gives the value of secret_ref to runs of approved commits of strangers, too.
+	// Without it they get none. Plumbline's own; PaC has no such field.
 	// +optional
 	Untrusted bool `json:"untrusted,omitempty"`
 }
@@ -119,9 +121,10 @@ type Params struct {
 type Settings struct {
 	// +optional
 	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
-	// RunTokenPermissions is what the token of a run may do at GitHub beyond reading the repository: names and levels of a
-	// GitHub App's permissions, "pull_requests: write" for example. No more is granted than the administrator allows in
-	// run-token-permissions of the ConfigMap. Plumbline's own; PaC has no such field.
+	// RunTokenPermissions is what the token of a run may do at GitHub beyond reading the
+	// repository: names and levels of a GitHub App's permissions, "pull_requests: write" for
+	// example. No more is granted than the administrator allows in run-token-permissions of the
+	// ConfigMap. Plumbline's own; PaC has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	RunTokenPermissions map[string]PermissionLevel `json:"run_token_permissions,omitempty"`
@@ -130,15 +133,17 @@ type Settings struct {
 	PipelineRunProvenance string `json:"pipelinerun_provenance,omitempty"`
 	// +optional
 	GitOpsCommandPrefix string `json:"gitops_command_prefix,omitempty"`
-	// TestAny lets a comment start any pipeline by its name although the definitions are those of the default branch. Without it
-	// that starts only those for the event and those without an event. PaC has no such field.
+	// TestAny lets a comment start any pipeline by its name although the definitions are those of
+	// the default branch. Without it that starts only those for the event and those without an
+	// event. PaC has no such field.
 	// +optional
 	TestAny *bool `json:"test_any,omitempty"`
 	// Policy lists the teams that may act, in the place of whoever can write.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
-	// Trusted are accounts and Apps that may start runs of their own pull requests as if they could write: "renovate[bot]",
-	// "dependabot[bot]" or the name of a bot's account. They may do nothing else by that. Plumbline's own; PaC has no such field.
+	// Trusted are accounts and Apps that may start runs of their own pull requests as if they could
+	// write: "renovate[bot]", "dependabot[bot]" or the name of a bot's account. They may do nothing
+	// else by that. Plumbline's own; PaC has no such field.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -153,17 +158,19 @@ type Settings struct {
 	Forgejo *ForgejoSettings `json:"forgejo,omitempty"`
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
-	// UntrustedServiceAccount is the ServiceAccount of runs of approved commits of strangers, whatever their definition names; without it
-	// that is Tekton's default (default-service-account in its ConfigMap config-defaults). Plumbline's own; PaC has no such field.
+	// UntrustedServiceAccount is the ServiceAccount of runs of approved commits of strangers,
+	// whatever their definition names; without it that is Tekton's default (default-service-account
+	// in its ConfigMap config-defaults). Plumbline's own; PaC has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	UntrustedServiceAccount string `json:"untrusted_service_account,omitempty"`
-	// RunCeiling is what an author's PipelineRun may ask for at most; without it that is only the installation's ceiling.
-	// PaC has no such field.
+	// RunCeiling is what an author's PipelineRun may ask for at most; without it that is only the
+	// installation's ceiling. PaC has no such field.
 	// +optional
 	RunCeiling *RunCeiling `json:"run_ceiling,omitempty"`
-	// QueuePriority is a CEL expression with the variables of on-cel-expression that gives a whole number from -100 to 100. Where
-	// concurrency_limit has runs wait, each of it counts as five minutes of waiting; unset is 0. Plumbline's own; PaC has no such field.
+	// QueuePriority is a CEL expression with the variables of on-cel-expression that gives a whole
+	// number from -100 to 100. Where concurrency_limit has runs wait, each of it counts as five
+	// minutes of waiting; unset is 0. Plumbline's own; PaC has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	QueuePriority string `json:"queue_priority,omitempty"`
@@ -171,10 +178,12 @@ type Settings struct {
 
 // RunCeiling bounds what the PipelineRuns of a Repository ask the cluster for.
 type RunCeiling struct {
-	// ServiceAccounts are those that a PipelineRun may name; empty is any. One that names none has Tekton's default.
+	// ServiceAccounts are those that a PipelineRun may name; empty is any. One that names none has
+	// Tekton's default.
 	// +optional
 	ServiceAccounts []string `json:"service_accounts,omitempty"`
-	// PodSecurity is the level of the Pod Security Standards whose forbidden values are refused; empty is none.
+	// PodSecurity is the level of the Pod Security Standards whose forbidden values are refused;
+	// empty is none.
 	// +optional
 	// +kubebuilder:validation:Enum=baseline;restricted
 	PodSecurity string `json:"pod_security,omitempty"`
@@ -185,10 +194,12 @@ type RunCeiling struct {
 // +kubebuilder:validation:Enum=read;write;admin
 type PermissionLevel string
 
-// Policy lists the teams that may act: teams of the organization by their slugs at GitHub, groups by their full paths at GitLab.
-// While there is a policy, a list that is missing or names no team lets nobody act.
+// Policy lists the teams that may act: teams of the organization by their slugs at GitHub, groups
+// by their full paths at GitLab. While there is a policy, a list that is missing or names no team
+// lets nobody act.
 type Policy struct {
-	// OkToTest are the teams whose members may approve pull requests (/ok-to-test) and write /test and /retest.
+	// OkToTest are the teams whose members may approve pull requests (/ok-to-test) and write /test
+	// and /retest.
 	// +optional
 	OkToTest []string `json:"ok_to_test,omitempty"`
 	// PullRequest are the teams whose members' pull requests, labels and other comments start runs.
@@ -217,7 +228,8 @@ type ForgejoSettings struct {
 	UserAgent string `json:"user_agent,omitempty"`
 }
 
-// AIAnalysis configures the analysis of runs by a language model. Plumbline carries it and does not act on it.
+// AIAnalysis configures the analysis of runs by a language model. Plumbline carries it and does not
+// act on it.
 type AIAnalysis struct {
 	Enabled bool `json:"enabled"`
 	// +kubebuilder:validation:Enum=openai;gemini
@@ -277,16 +289,19 @@ type ContainerLogs struct {
 	MaxLines int `json:"max_lines,omitempty"`
 }
 
-// RepositoryStatus tells whether events of the URL are served, and who runs where not all may run at once.
+// RepositoryStatus reports whether events of the URL are served, and who runs where not all may run
+// at once.
 type RepositoryStatus struct {
 	// Status carries the conditions URL and Credentials, aggregated in Ready.
 	duckv1.Status `json:",inline"`
-	// Running is how many slots are taken, Queued how many runs wait for one: the sums of Queues. Both are absent without a limit.
+	// Running is how many slots are taken, Queued how many runs wait for one: the sums of Queues.
+	// Both are absent without a limit.
 	// +optional
 	Running *int `json:"running,omitempty"`
 	// +optional
 	Queued *int `json:"queued,omitempty"`
-	// Queues are those of the installations of Plumbline on the cluster, of which there is one as a rule. Each writes its own.
+	// Queues are those of the installations of Plumbline on the cluster, of which there is one as a
+	// rule. Each writes its own.
 	// +optional
 	// +listType=map
 	// +listMapKey=installation

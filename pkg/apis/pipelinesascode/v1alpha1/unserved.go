@@ -4,8 +4,9 @@ package v1alpha1
 
 import "slices"
 
-// Restricts names the field that restricts who may start runs and that this version cannot evaluate for the Repository's service, "" if
-// none is set. What it restricts is denied to everybody: a restriction that does not hold is worse than one that holds too much.
+// Restricts names the field that restricts who may start runs and that this version cannot evaluate
+// for the Repository's service, "" if none is set. What it restricts is denied to everybody: a
+// restriction that does not hold is worse than one that holds too much.
 func (s *RepositorySpec) Restricts() string {
 	if s.Settings != nil && s.Settings.Policy != nil && s.GitProvider != nil && !served(s.GitProvider.Type) {
 		return "settings.policy"
@@ -13,17 +14,21 @@ func (s *RepositorySpec) Restricts() string {
 	return ""
 }
 
-// served tells whether a type of service is one that this version serves. One that is not named is found by the delivery.
+// served reports whether a type of service is one that this version serves. One that is not named
+// is found by the delivery.
 func served(kind string) bool { return kind == "" || kind == "github" || kind == "gitlab" }
 
-// NotActedOn lists the fields that are set and kept, and that this version does not act on, as they are written below spec.
+// NotActedOn lists the fields that are set and kept, and that this version does not act on, as they
+// are written below spec.
 func (s *RepositorySpec) NotActedOn() []string {
 	set := map[string]bool{
 		"incoming": s.Incomings != nil && len(*s.Incomings) > 0,
 	}
 	s.Settings.notActedOn(set)
 	if git := s.GitProvider; git != nil {
-		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" && s.Settings != nil && len(s.Settings.RunTokenPermissions) > 0
+		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
+			s.Settings != nil &&
+			len(s.Settings.RunTokenPermissions) > 0
 		set["git_provider.type: "+git.Type] = !served(git.Type)
 	}
 	var all []string

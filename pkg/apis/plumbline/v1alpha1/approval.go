@@ -2,7 +2,8 @@
 
 package v1alpha1
 
-// Of returns the commit that was approved: the head of the plan that has the approval, or the one whose approval is remembered for it.
+// Of returns the commit that was approved: the head of the plan that has the approval, or the one
+// whose approval is remembered for it.
 func (a *Approval) Of(head string) string {
 	if a.SHA != "" {
 		return a.SHA

@@ -65,7 +65,8 @@ func cancelledBy(t *testing.T, cancellations ...Cancellation) *GitEvent {
 	return e
 }
 
-// Of several branches at one commit only one's runs end. Of which one an event is may be known to its plan only: until then nothing ends it.
+// Of several branches at one commit only one's runs end. Of which one an event is may be known to
+// its plan only: until then nothing ends it.
 func TestWhatIsCancelledOfOneRef(t *testing.T) {
 	const main = "refs/heads/main"
 	of := func(spec GitEventSpec, plan *Plan) *GitEvent {

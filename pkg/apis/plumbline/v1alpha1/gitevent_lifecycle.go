@@ -22,7 +22,8 @@ const (
 	GitEventCreated apis.ConditionType = "Created"
 	// GitEventReported means that the Git service has accepted the current state of every check.
 	GitEventReported apis.ConditionType = "Reported"
-	// GitEventAnnotated means that the PipelineRuns carry what the Git service returned. Nothing waits for it.
+	// GitEventAnnotated means that the PipelineRuns carry what the Git service returned. Nothing
+	// waits for it.
 	GitEventAnnotated apis.ConditionType = "Annotated"
 )
 
@@ -66,7 +67,8 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 	})
 }
 
-// EndedAt is when a settled event was settled; of one that was made by hand it is when it was created.
+// EndedAt is when a settled event was settled; of one that was made by hand it is when it was
+// created.
 func (e *GitEvent) EndedAt() time.Time {
 	if e.Status.SettledAt == nil {
 		return e.CreationTimestamp.Time
@@ -74,7 +76,7 @@ func (e *GitEvent) EndedAt() time.Time {
 	return e.Status.SettledAt.Time
 }
 
-// Settled tells whether nothing is left to do.
+// Settled reports whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 
 // RecordedAt is when the API server stored the event. It is one clock for all receivers, so records
@@ -98,11 +100,13 @@ func (e *GitEvent) AsRecorded() *GitEventSpec {
 // that is not known.
 func (e *GitEvent) Happened() time.Time { return e.AsRecorded().Happened() }
 
-// MayRunAgain tells whether a redelivery is processed as another event: this one is settled, no run of it was created, and
-// what stopped it was not the pushed content. That is Refused (namespace or Repository gone, parked) and PendingApproval
-// (access can be granted). Ignored comes from the pushed files, which a SHA fixes, so it stays, unless what is at the URL
-// was not confirmed or not proven: that can be done; and whoever presses a re-run button again wants it looked at again. A commit that was superseded and is pushed again comes as another
-// delivery; and a disposition of a newer version is for that version to judge.
+// MayRunAgain reports whether a redelivery is processed as another event: this one is settled, no
+// run of it was created, and what stopped it was not the pushed content. That is Refused (namespace
+// or Repository gone, parked) and PendingApproval (access can be granted). Ignored comes from the
+// pushed files, which a SHA fixes, so it stays, unless what is at the URL was not confirmed or not
+// proven: that can be done; and whoever presses a re-run button again wants it looked at again. A
+// commit that was superseded and is pushed again comes as another delivery; and a disposition of a
+// newer version is for that version to judge.
 func (e *GitEvent) MayRunAgain() bool {
 	if !e.Settled() {
 		return false
@@ -119,7 +123,8 @@ func (e *GitEvent) MayRunAgain() bool {
 		if e.Spec.Rerun != nil {
 			return true
 		}
-		return e.Status.Plan != nil && (e.Status.Plan.Reason == ReasonAnotherRepository || e.Status.Plan.Reason == ReasonNotProven)
+		return e.Status.Plan != nil &&
+			(e.Status.Plan.Reason == ReasonAnotherRepository || e.Status.Plan.Reason == ReasonNotProven)
 	}
 	return false
 }
@@ -132,7 +137,7 @@ const (
 	ReasonNotProven = "NotProven"
 )
 
-// Decided tells whether the plan is made and nothing of it is open.
+// Decided reports whether the plan is made and nothing of it is open.
 func (p *Plan) Decided() bool {
 	if p == nil {
 		return false
@@ -145,8 +150,8 @@ func (p *Plan) Decided() bool {
 	return true
 }
 
-// Ref is what people call what the event is about. For a pull request that is its number: a comment names nothing else.
-// Tags keep "tags/", so that they are not taken for branches.
+// Ref is what people call what the event is about. For a pull request that is its number: a comment
+// names nothing else. Tags keep "tags/", so that they are not taken for branches.
 func (s *GitEventSpec) Ref() string {
 	if s.PullRequest != nil {
 		return fmt.Sprintf("#%d", s.PullRequest.Number)

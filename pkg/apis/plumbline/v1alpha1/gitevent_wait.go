@@ -12,7 +12,8 @@ const (
 	StepCancel = "cancel/" // and the PipelineRun's name
 	// StepNotify tells other events that they are cancelled.
 	StepNotify = "notify"
-	// StepSupersede finds out whether a newer event has taken the place of runs, before they are created.
+	// StepSupersede finds out whether a newer event has taken the place of runs, before they are
+	// created.
 	StepSupersede = "supersede"
 	// StepReply writes the comment that answers the commands of a pull request.
 	StepReply    = "reply"
@@ -26,7 +27,9 @@ const (
 
 // Wait is a step that waits.
 type Wait struct {
-	// Step is "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede", "report", "reply", "renew", "annotate", "prune", or "reconcile" for all of them after a panic.
+	// Step is "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
+	// "report", "reply", "renew", "annotate", "prune", or "reconcile" for all of them after a
+	// panic.
 	Step string `json:"step"`
 	// Class is the pkg/fault class of what it waits for.
 	Class string `json:"class"`

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ProjectIdentity is what stays of a repository at a Git service when names change hands: the service's numbers.
+// ProjectIdentity is what stays of a repository at a Git service when names change hands: the
+// service's numbers.
 type ProjectIdentity struct {
 	// ID is the repository's.
 	ID int64 `json:"id"`
@@ -20,7 +21,8 @@ type ProjectIdentity struct {
 // Identity is the project's.
 func (p *Project) Identity() ProjectIdentity { return ProjectIdentity{ID: p.ID, OwnerID: p.OwnerID} }
 
-// Same tells whether both are one repository of one owner. An owner that is not known is no other one.
+// Same reports whether both are one repository of one owner. An owner that is not known is no other
+// one.
 func (i ProjectIdentity) Same(other ProjectIdentity) bool {
 	return i.ID == other.ID && (i.OwnerID == other.OwnerID || i.OwnerID == 0 || other.OwnerID == 0)
 }
@@ -34,7 +36,10 @@ func ParseIdentity(text string) (ProjectIdentity, error) {
 	ownerID, err := strconv.ParseInt(owner, 10, 64)
 	number, err2 := strconv.ParseInt(id, 10, 64)
 	if !found || err != nil || err2 != nil || ownerID < 0 || number <= 0 {
-		return ProjectIdentity{}, fmt.Errorf("%q is not the id of an account, a slash and the id of a repository, like \"17/4711\"", text)
+		return ProjectIdentity{}, fmt.Errorf(
+			"%q is not the id of an account, a slash and the id of a repository, like \"17/4711\"",
+			text,
+		)
 	}
 	return ProjectIdentity{ID: number, OwnerID: ownerID}, nil
 }

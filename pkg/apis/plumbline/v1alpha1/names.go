@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BodyIdentity is what tells an event from every other one by the signed body of its delivery (docs/adr/0020).
+// BodyIdentity is what tells an event from every other one by the signed body of its delivery
+// (docs/adr/0020).
 type BodyIdentity struct {
 	// Key is a digest of the body and of the service's name of the event.
 	Key string
@@ -19,16 +20,18 @@ type BodyIdentity struct {
 	At metav1.Time
 }
 
-// EventName is the name of the GitEvent of a delivery, the same on every replica and for every copy of the delivery:
-// the kind (GitEventSpec.Kind; "_" becomes "-") and half of the SHA-256 of provider, host and the key that all copies have in
-// common. Nothing else enters the hash, so a redelivery meets the object of the first one.
+// EventName is the name of the GitEvent of a delivery, the same on every replica and for every copy
+// of the delivery: the kind (GitEventSpec.Kind; "_" becomes "-") and half of the SHA-256 of
+// provider, host and the key that all copies have in common. Nothing else enters the hash, so a
+// redelivery meets the object of the first one.
 func EventName(kind, provider, host, key string) string {
 	// NUL cannot occur in any of the three: two different triples never give the same text.
 	sum := sha256.Sum256([]byte(provider + "\x00" + strings.ToLower(host) + "\x00" + key))
 	return strings.ReplaceAll(kind, "_", "-") + "-" + hex.EncodeToString(sum[:])[:32]
 }
 
-// EventName is the name of the event's GitEvent: by the body of its delivery where that can be, else by the delivery's key.
+// EventName is the name of the event's GitEvent: by the body of its delivery where that can be,
+// else by the delivery's key.
 func (s *GitEventSpec) EventName() string {
 	if s.Body == nil {
 		return EventName(s.Kind(), s.Provider, s.Host, s.DeliveryKey)
@@ -36,8 +39,9 @@ func (s *GitEventSpec) EventName() string {
 	return EventName(s.Kind(), s.Provider, s.Host, s.Body.Key)
 }
 
-// Happening is a digest of what happened: the kind of the event and its project, refs and commits, and the numbers of the pull request and of
-// the comment. All copies of a delivery have it in common, also what GitLab sends again, whose body has no e-mail addresses any more.
+// Happening is a digest of what happened: the kind of the event and its project, refs and commits,
+// and the numbers of the pull request and of the comment. All copies of a delivery have it in
+// common, also what GitLab sends again, whose body has no e-mail addresses any more.
 func (s *GitEventSpec) Happening() string {
 	var pull, comment int64
 	if s.PullRequest != nil {
@@ -82,11 +86,12 @@ func (r *RepositoryReference) Origin() string {
 	return r.Namespace + " " + url
 }
 
-// ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones before it ended without
-// runs and the service sends it again. Names of events end in hexadecimal digits, so that "-r" tells.
+// ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones
+// before it ended without runs and the service sends it again. Names of events end in hexadecimal
+// digits, so that "-r" tells.
 func ReopenedName(name string, n int) string { return fmt.Sprintf("%s-r%d", name, n) }
 
-// Reopened tells whether somebody had the service send the delivery of an event again.
+// Reopened reports whether somebody had the service send the delivery of an event again.
 func Reopened(name string) bool {
 	last := strings.LastIndexByte(name, '-')
 	return last >= 0 && strings.HasPrefix(name[last:], "-r")

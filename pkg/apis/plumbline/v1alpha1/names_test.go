@@ -13,7 +13,8 @@ import (
 )
 
 func TestEventNameIsStable(t *testing.T) {
-	// A change of this name makes every redelivery across an upgrade a second event: it must never change.
+	// A change of this name makes every redelivery across an upgrade a second event: it must never
+	// change.
 	const want = "pull-request-f3d34df3d5a8658474260dc0cd3c5570"
 	got := v1alpha1.EventName("pull_request", "github", "GitHub.com", "72d3162e-cc78-11e3-81ab-4c9367dc0958")
 	if got != want {

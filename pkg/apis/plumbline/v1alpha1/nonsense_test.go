@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The author of a pull request may write /cancel. With fifty names that nothing has it must not keep a maintainer's "/cancel build" from ending anything:
-// the reply says that it did.
+// The author of a pull request may write /cancel. With fifty names that nothing has it must not
+// keep a maintainer's "/cancel build" from ending anything: the reply says that it did.
 func TestNamesThatNothingHasUseUpNoCancellation(t *testing.T) {
 	e := cancelledBy(t)
 	e.Status.Plan, e.Status.Runs = &Plan{}, []Run{{Pipeline: "build", UID: "1"}}

@@ -6,11 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxTombstones is the most entries of one TombstonePage: at 200 bytes each it stays far below what etcd takes.
+// MaxTombstones is the most entries of one TombstonePage: at 200 bytes each it stays far below what
+// etcd takes.
 const MaxTombstones = 4096
 
-// TombstonePage remembers settled GitEvents that were deleted while their deliveries may still be sent again, many to an
-// object, so that a redelivery is recognised. The sweep alone writes it; receivers read it before they record a delivery.
+// TombstonePage remembers settled GitEvents that were deleted while their deliveries may still be
+// sent again, many to an object, so that a redelivery is recognised. The sweep alone writes it;
+// receivers read it before they record a delivery.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

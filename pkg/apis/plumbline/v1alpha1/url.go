@@ -17,13 +17,14 @@ import (
 // maxURLBytes is the most a repository URL may have; RepositoryClaimSpec.url allows no more.
 const maxURLBytes = 2048
 
-// CanonicalURL returns the one spelling of a repository's web URL: lower case scheme, host and path, without user,
-// password, query, fragment, default port, trailing slashes and ".git". It is idempotent.
+// CanonicalURL returns the one spelling of a repository's web URL: lower case scheme, host and
+// path, without user, password, query, fragment, default port, trailing slashes and ".git". It is
+// idempotent.
 //
-// Two URLs that a Git service may serve as one repository must not be two claims, and two that it serves apart must
-// not be one: so spellings with more than one reading (percent encoding, dot segments, empty segments, anything
-// outside ASCII, whose lower case can be an ASCII letter) are errors. Errors say which part is wrong; they never
-// repeat a user or password.
+// Two URLs that a Git service may serve as one repository must not be two claims, and two that it
+// serves apart must not be one: so spellings with more than one reading (percent encoding, dot
+// segments, empty segments, anything outside ASCII, whose lower case can be an ASCII letter) are
+// errors. Errors say which part is wrong; they never repeat a user or password.
 func CanonicalURL(raw string) (string, error) {
 	if len(raw) > maxURLBytes {
 		return "", fmt.Errorf("a repository URL has at most %d bytes", maxURLBytes)
@@ -48,7 +49,8 @@ func CanonicalURL(raw string) (string, error) {
 	return scheme + "://" + host + path, nil
 }
 
-// SameURL tells whether two spellings are of one repository. What has no canonical spelling is compared as it is written.
+// SameURL reports whether two spellings are of one repository. What has no canonical spelling is
+// compared as it is written.
 func SameURL(a, b string) bool {
 	if a == b {
 		return true
@@ -73,7 +75,9 @@ func canonicalHost(scheme string, u *url.URL) (string, error) {
 		return "", errors.New("a repository URL names a host")
 	}
 	if !hostAllowed(name) {
-		return "", errors.New("the host of a repository URL is an ASCII name or an IP address; write other names in their xn-- form")
+		return "", errors.New(
+			"the host of a repository URL is an ASCII name or an IP address; write other names in their xn-- form",
+		)
 	}
 	port, err := canonicalPort(scheme, u.Port())
 	if err != nil {
@@ -126,7 +130,9 @@ func canonicalPath(escaped string) (string, error) {
 	}
 	for _, segment := range strings.Split(path, "/")[1:] {
 		if segment == "" || segment == "." || segment == ".." {
-			return "", errors.New("the path of a repository URL has no empty, '.' or '..' segment and no repository that is called '.git'")
+			return "", errors.New(
+				"the path of a repository URL has no empty, '.' or '..' segment and no repository that is called '.git'",
+			)
 		}
 		if !onlyRunes(segment, "-._~+@") {
 			return "", errors.New("the path of a repository URL has letters, digits and -._~+@ only (no percent encoding)")
@@ -135,7 +141,7 @@ func canonicalPath(escaped string) (string, error) {
 	return path, nil
 }
 
-// onlyRunes tells whether s has only ASCII letters, digits and the punctuation given.
+// onlyRunes reports whether s has only ASCII letters, digits and the punctuation given.
 func onlyRunes(s, punctuation string) bool {
 	for _, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

@@ -22,8 +22,8 @@ const (
 // actionCreated is a new comment; what becomes of it later starts nothing.
 const actionCreated = "created"
 
-// decodeComment reads a comment on the conversation of a pull request. Of the pull request the payload has the issue's
-// side only: no commit and no branch.
+// decodeComment reads a comment on the conversation of a pull request. Of the pull request the
+// payload has the issue's side only: no commit and no branch.
 func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadComment
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -44,7 +44,10 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	}
 	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPullRequest, eventComment, p.Action, p.Comment.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: p.Issue.Number, Title: text.FirstLine(p.Issue.Title, payload.MaxTitle), Author: p.Issue.User.Login, App: p.Issue.User.bot(),
+		Number: p.Issue.Number,
+		Title:  text.FirstLine(p.Issue.Title, payload.MaxTitle),
+		Author: p.Issue.User.Login,
+		App:    p.Issue.User.bot(),
 		Labels: labels(p.Issue.Labels),
 	}
 	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
@@ -52,7 +55,7 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the comment has what an event needs.
+// check reports whether the comment has what an event needs.
 func (p *payloadComment) check() error {
 	switch {
 	case p.Issue == nil || p.Issue.Number <= 0:
@@ -66,7 +69,7 @@ func (p *payloadComment) check() error {
 	return payload.Check(payload.Text("issue.user.login", p.Issue.User.Login, payload.MaxLogin))
 }
 
-// check tells whether what was written has what an event needs, and who sent it.
+// check reports whether what was written has what an event needs, and who sent it.
 func (c *payloadRemark) check(sender *payloadUser) error {
 	switch {
 	case c == nil || c.ID <= 0:
@@ -76,7 +79,10 @@ func (c *payloadRemark) check(sender *payloadUser) error {
 	case sender == nil:
 		return payload.Missing("sender")
 	}
-	return payload.Check(payload.Text("comment.user.login", c.User.Login, payload.MaxLogin), payload.Text("sender.login", sender.Login, payload.MaxLogin))
+	return payload.Check(
+		payload.Text("comment.user.login", c.User.Login, payload.MaxLogin),
+		payload.Text("sender.login", sender.Login, payload.MaxLogin),
+	)
 }
 
 // silent tells why a comment is never acted on.
@@ -90,7 +96,8 @@ func (p *payloadComment) silent() error {
 	return p.Comment.silent(p.Sender)
 }
 
-// silent tells why nothing that was written so is acted on. Bots are not: what they write about a run would start the next one.
+// silent tells why nothing that was written so is acted on. Bots are not: what they write about a
+// run would start the next one.
 func (c *payloadRemark) silent(sender *payloadUser) error {
 	switch {
 	case c.User.bot() || sender.bot() || provider.IsOwnComment(c.Body):

@@ -14,11 +14,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Decode returns the event. Push events of branches and tags, pull requests that get new commits to run, comments on
-// open pull requests and on commits, and checks that are asked to run again are events; everything else GitHub sends is Ignored with the reason.
+// Decode returns the event. Push events of branches and tags, pull requests that get new commits to
+// run, comments on open pull requests and on commits, and checks that are asked to run again are
+// events; everything else GitHub sends is Ignored with the reason.
 //
-// GitHub signs the body and not X-GitHub-Delivery, so that whoever has seen a delivery can send it again under another id. The
-// body says when its event happened and so tells it from every other one (docs/adr/0020).
+// GitHub signs the body and not X-GitHub-Delivery, so that whoever has seen a delivery can send it
+// again under another id. The body says when its event happened and so tells it from every other
+// one (docs/adr/0020).
 func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek has the stricter reader; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
@@ -72,7 +74,12 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	spec := &v1alpha1.GitEventSpec{
 		Host: host,
 		Project: v1alpha1.Project{
-			Owner: r.Owner.login(), OwnerID: max(r.Owner.ID, 0), Name: r.Name, ID: r.ID, URL: r.HTMLURL, DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
+			Owner:         r.Owner.login(),
+			OwnerID:       max(r.Owner.ID, 0),
+			Name:          r.Name,
+			ID:            r.ID,
+			URL:           r.HTMLURL,
+			DefaultBranch: text.Bytes(text.Clean(r.DefaultBranch), payload.MaxRef),
 		},
 	}
 	if p.Installation != nil {
@@ -81,14 +88,23 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// projectHost takes the host from repository.html_url, which must be the page of the repository the ids are of.
+// projectHost takes the host from repository.html_url, which must be the page of the repository the
+// ids are of.
 func projectHost(r *payloadRepository) (string, error) {
 	u, err := url.Parse(r.HTMLURL)
-	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(r.HTMLURL) > payload.MaxURL {
+	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil ||
+		u.RawQuery != "" ||
+		u.Fragment != "" ||
+		len(r.HTMLURL) > payload.MaxURL {
 		return "", payload.Missing("repository.html_url")
 	}
 	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {
-		return "", fault.Invalidf("BadPayload", "repository.html_url is not the page of repository %s/%s", r.Owner.login(), r.Name)
+		return "", fault.Invalidf(
+			"BadPayload",
+			"repository.html_url is not the page of repository %s/%s",
+			r.Owner.login(),
+			r.Name,
+		)
 	}
 	return provider.Host(u), nil
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// actionLabeled is a label that was added to a pull request; it runs the head that is there already.
+// actionLabeled is a label that was added to a pull request; it runs the head that is there
+// already.
 const actionLabeled = "labeled"
 
 // actionClosed is a pull request that was closed or merged, which ends what was started for it.
 const actionClosed = "closed"
 
-// startsPull tells whether what happened to a pull request may start something.
+// startsPull reports whether what happened to a pull request may start something.
 func startsPull(action string) bool {
 	return slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, action)
 }
@@ -61,7 +62,7 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the push has what an event needs, and is one.
+// check reports whether the push has what an event needs, and is one.
 func (p *payloadPush) check() error {
 	switch {
 	case p.Pusher == nil:
@@ -69,7 +70,10 @@ func (p *payloadPush) check() error {
 	case p.Sender == nil:
 		return payload.Missing("sender")
 	}
-	if err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin)); err != nil {
+	if err := payload.Check(
+		payload.Text("ref", p.Ref, payload.MaxRef),
+		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
+	); err != nil {
 		return err
 	}
 	switch {
@@ -87,8 +91,9 @@ func (p *payloadPush) check() error {
 
 func (p *payloadPush) tag() bool { return strings.HasPrefix(p.Ref, "refs/tags/") }
 
-// describe takes what the payload says of the commit. For an annotated tag, after is the tag object and head_commit
-// the commit it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752); checks need the commit.
+// describe takes what the payload says of the commit. For an annotated tag, after is the tag object
+// and head_commit the commit it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752);
+// checks need the commit.
 func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	c := p.HeadCommit
 	if c == nil {
@@ -99,7 +104,12 @@ func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	}
 	if c.ID == spec.SHA {
 		spec.Commit = &v1alpha1.Commit{
-			Title: text.FirstLine(c.Message, payload.MaxTitle), URL: text.Bytes(text.Clean(c.URL), payload.MaxURL), SkipCI: provider.SkipsCI(c.Message),
+			Title: text.FirstLine(
+				c.Message,
+				payload.MaxTitle,
+			),
+			URL:    text.Bytes(text.Clean(c.URL), payload.MaxURL),
+			SkipCI: provider.SkipsCI(c.Message),
 		}
 	}
 }
@@ -131,7 +141,10 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		Draft: pr.Draft,
 	}
 	if pr.Head.Repo != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(text.Clean(pr.Head.Repo.HTMLURL), payload.MaxURL)
+		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(
+			text.Clean(pr.Head.Repo.HTMLURL),
+			payload.MaxURL,
+		)
 	}
 	spec.PullRequest.Labels = labels(pr.Labels)
 	if provider.IsSHA(p.Before) {
@@ -140,7 +153,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the pull request has what an event needs.
+// check reports whether the pull request has what an event needs.
 func (p *payloadPullRequest) check() error {
 	pr := p.PullRequest
 	switch {
@@ -157,8 +170,16 @@ func (p *payloadPullRequest) check() error {
 	case pr.State == "closed" && p.Action != actionClosed: // a label can be set on it
 		return fault.Ignoredf("PullRequestClosed", "what happens to a pull request that is not open starts nothing")
 	}
-	return payload.Check(payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
-		payload.Text("pull_request.head.ref", pr.Head.Ref, payload.MaxRef), payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef))
+	return payload.Check(
+		payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),
+		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
+		payload.Text(
+			"pull_request.head.ref",
+			pr.Head.Ref,
+			payload.MaxRef,
+		),
+		payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef),
+	)
 }
 
 // labels are the names that an event holds.

@@ -13,7 +13,7 @@ var (
 	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 )
 
-// ValidName tells whether GitHub could have given an account and its repository these names.
+// ValidName reports whether GitHub could have given an account and its repository these names.
 func ValidName(owner, name string) bool {
 	return ownerPattern.MatchString(owner) && namePattern.MatchString(name) && name != "." && name != ".."
 }

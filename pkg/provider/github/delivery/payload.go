@@ -23,7 +23,8 @@ type payloadRepository struct {
 	PushedAt      moment      `json:"pushed_at"`
 }
 
-// moment is a time in a payload: RFC 3339, or Unix seconds in the repository of a push event. What is neither is no time.
+// moment is a time in a payload: RFC 3339, or Unix seconds in the repository of a push event. What
+// is neither is no time.
 type moment struct{ at time.Time }
 
 // endOfTime is the last second that RFC 3339 can write, and with it an event: the year 9999.
@@ -41,7 +42,8 @@ func (m *moment) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// identity is that of a body that says when its event happened, without its key; nil where it does not.
+// identity is that of a body that says when its event happened, without its key; nil where it does
+// not.
 func (m moment) identity() *v1alpha1.BodyIdentity {
 	if m.at.IsZero() {
 		return nil
@@ -49,7 +51,8 @@ func (m moment) identity() *v1alpha1.BodyIdentity {
 	return &v1alpha1.BodyIdentity{At: metav1.NewTime(m.at)}
 }
 
-// payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name only.
+// payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name
+// only.
 type payloadUser struct {
 	ID    int64  `json:"id"`
 	Login string `json:"login"`

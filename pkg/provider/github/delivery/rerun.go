@@ -12,9 +12,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// actionRerequested is somebody who pressed "Re-run" at a check, "Re-run failed checks" (one delivery a check) or "Re-run all checks" (one
-// of the suite). GitHub sends it to the App whose check it is, without a subscription. What else it tells of checks, that one was
-// made or has a conclusion, starts nothing.
+// actionRerequested is somebody who pressed "Re-run" at a check, "Re-run failed checks" (one
+// delivery a check) or "Re-run all checks" (one of the suite). GitHub sends it to the App whose
+// check it is, without a subscription. What else it tells of checks, that one was made or has a
+// conclusion, starts nothing.
 const actionRerequested = "rerequested"
 
 // payloadRerun is a check run or a check suite that is to run again.
@@ -31,8 +32,8 @@ type payloadRerun struct {
 	CheckSuite *payloadSuite `json:"check_suite"`
 }
 
-// payloadSuite holds all check runs of an App on a commit. Of a fork's commit GitHub knows neither branch nor pull requests: these are
-// null and empty.
+// payloadSuite holds all check runs of an App on a commit. Of a fork's commit GitHub knows neither
+// branch nor pull requests: these are null and empty.
 type payloadSuite struct {
 	HeadBranch   string            `json:"head_branch"`
 	HeadSHA      string            `json:"head_sha"`
@@ -56,8 +57,9 @@ type payloadPullLink struct {
 	} `json:"base"`
 }
 
-// decodeRerun reads what is to run again. Whether it was a push or a pull request that ran, the delivery does not tell: it is
-// recorded as a push to the branch that GitHub names, until the plan knows.
+// decodeRerun reads what is to run again. Whether it was a push or a pull request that ran, the
+// delivery does not tell: it is recorded as a push to the branch that GitHub names, until the plan
+// knows.
 func decodeRerun(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadRerun
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -93,7 +95,10 @@ func (p *payloadRerun) ofRun(spec *v1alpha1.GitEventSpec) error {
 	case run.ExternalID == "": // every check of ours has one
 		return fault.Ignoredf("UnknownCheck", "the check is none of Plumbline's: it has no external id")
 	}
-	if err := payload.Check(payload.Text("check_run.name", run.Name, payload.MaxName), payload.Text("check_run.external_id", run.ExternalID, payload.MaxName)); err != nil {
+	if err := payload.Check(
+		payload.Text("check_run.name", run.Name, payload.MaxName),
+		payload.Text("check_run.external_id", run.ExternalID, payload.MaxName),
+	); err != nil {
 		return err
 	}
 	spec.Rerun = &v1alpha1.Rerun{Check: run.Name, ExternalID: run.ExternalID, AppID: run.App.ID}
@@ -117,7 +122,12 @@ func (p *payloadRerun) ofSuite(spec *v1alpha1.GitEventSpec) error {
 }
 
 // locate says of which commit it is, and what GitHub tells of where that is.
-func (p *payloadRerun) locate(spec *v1alpha1.GitEventSpec, sha string, suite *payloadSuite, pulls []payloadPullLink) error {
+func (p *payloadRerun) locate(
+	spec *v1alpha1.GitEventSpec,
+	sha string,
+	suite *payloadSuite,
+	pulls []payloadPullLink,
+) error {
 	if !provider.IsSHA(sha) {
 		return payload.Missing("head_sha")
 	}
@@ -129,7 +139,8 @@ func (p *payloadRerun) locate(spec *v1alpha1.GitEventSpec, sha string, suite *pa
 	}
 	for _, pull := range pulls {
 		known := slices.Contains(spec.Rerun.Pulls, pull.Number)
-		if pull.Number > 0 && pull.Base.Repo.ID == p.Repository.ID && !known && len(spec.Rerun.Pulls) < v1alpha1.MaxRerunPulls {
+		if pull.Number > 0 && pull.Base.Repo.ID == p.Repository.ID && !known &&
+			len(spec.Rerun.Pulls) < v1alpha1.MaxRerunPulls {
 			spec.Rerun.Pulls = append(spec.Rerun.Pulls, pull.Number)
 		}
 	}

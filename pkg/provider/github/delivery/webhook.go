@@ -28,13 +28,13 @@ const (
 // Webhook reads GitHub's deliveries (https://docs.github.com/webhooks/webhook-events-and-payloads).
 type Webhook struct{}
 
-// Claims tells whether the delivery is GitHub's: Gitea sends GitHub's header besides its own.
+// Claims reports whether the delivery is GitHub's: Gitea sends GitHub's header besides its own.
 func (Webhook) Claims(h http.Header) bool {
 	return h.Get(headerEvent) != "" && h.Get(headerGitea) == ""
 }
 
-// Verify checks the HMAC-SHA256 of the body. White space around the secret does not count. The older SHA-1 signature
-// is not accepted, and a secret that is empty verifies nothing.
+// Verify checks the HMAC-SHA256 of the body. White space around the secret does not count. The
+// older SHA-1 signature is not accepted, and a secret that is empty verifies nothing.
 func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
@@ -52,12 +52,15 @@ func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(body)
 	if !hmac.Equal(mac.Sum(nil), want) {
-		return payload.Unauthenticated("the delivery's signature does not match: the webhook secrets here and at GitHub differ")
+		return payload.Unauthenticated(
+			"the delivery's signature does not match: the webhook secrets here and at GitHub differ",
+		)
 	}
 	return nil
 }
 
-// Peek reads repository.html_url and whether there is an installation, and nothing else into memory.
+// Peek reads repository.html_url and whether there is an installation, and nothing else into
+// memory.
 func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	if err := payload.ReadsJSON(h); err != nil {
 		return provider.Origin{}, err

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Mints is what a process remembers of GitHub's limit on an App's mints. Each run needs one, and an event may have
-// hundreds: after a refusal the others must not ask again one by one.
+// Mints is what a process remembers of GitHub's limit on an App's mints. Each run needs one, and an
+// event may have hundreds: after a refusal the others must not ask again one by one.
 type Mints struct {
 	mu    sync.Mutex
 	fault *fault.Error

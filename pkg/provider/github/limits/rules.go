@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits knows what GitHub limits: the rules that it publishes, and what it says of one that was exceeded.
+// Package limits knows what GitHub limits: the rules that it publishes, and what it says of one
+// that was exceeded.
 package limits
 
 import (
@@ -20,12 +21,13 @@ const (
 	// notified of.
 	madePerMinute = 80
 	toldPerHour   = 500
-	// atOnce is half of GitHub's 100: after a takeover the calls of another process may still be in flight.
+	// atOnce is half of GitHub's 100: after a takeover the calls of another process may still be in
+	// flight.
 	atOnce = 50
 )
 
-// Of are the published limits of an API, of one installation. GitHub Enterprise Server has none unless its administrator
-// sets some; its answers tell then.
+// Of are the published limits of an API, of one installation. GitHub Enterprise Server has none
+// unless its administrator sets some; its answers tell then.
 func Of(apiHost string) provider.Rules {
 	if apiHost != "api.github.com" && !strings.HasSuffix(apiHost, ".ghe.com") {
 		return provider.Rules{}
@@ -64,7 +66,7 @@ func told(c provider.Call) int {
 	return 0
 }
 
-// Notifies tells whether a request writes a comment. Nobody is notified of an edit.
+// Notifies reports whether a request writes a comment. Nobody is notified of an edit.
 func Notifies(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/comments")
 }

@@ -25,11 +25,19 @@ type Login struct {
 	Observe func(provider.Answered)
 }
 
-// New returns a client that calls the API at an address through base. The library neither waits nor repeats: go-gitlab sleeps until the
-// reset of a limit, in the worker, and repeats POSTs (L1). It is an error if the address is none.
+// New returns a client that calls the API at an address through base. The library neither waits nor
+// repeats: go-gitlab sleeps until the reset of a limit, in the worker, and repeats POSTs (L1). It
+// is an error if the address is none.
 func New(at *url.URL, base http.RoundTripper, l Login) (*gl.Client, error) {
-	return gl.NewClient("", gl.WithBaseURL(at.String()), gl.WithoutRetries(), gl.WithCustomLimiter(unlimited{}),
-		gl.WithHTTPClient(&http.Client{Transport: &authenticated{Login: l, base: base, host: at.Host}, CheckRedirect: provider.CheckRedirect}))
+	return gl.NewClient(
+		"",
+		gl.WithBaseURL(at.String()),
+		gl.WithoutRetries(),
+		gl.WithCustomLimiter(unlimited{}),
+		gl.WithHTTPClient(
+			&http.Client{Transport: &authenticated{Login: l, base: base, host: at.Host}, CheckRedirect: provider.CheckRedirect},
+		),
+	)
 }
 
 // authenticated sends calls with the token, in their turn, to one host.
@@ -40,8 +48,8 @@ type authenticated struct {
 }
 
 // RoundTrip implements http.RoundTripper. Bearer is what tokens of all kinds may be sent as
-// (https://docs.gitlab.com/api/rest/authentication/). A refused token is never rotated with itself: GitLab takes the
-// reuse of a rotated token for theft and revokes its successor as well (L2).
+// (https://docs.gitlab.com/api/rest/authentication/). A refused token is never rotated with itself:
+// GitLab takes the reuse of a rotated token for theft and revokes its successor as well (L2).
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer func() { _ = req.Body.Close() }() // nothing more is read from it
@@ -80,8 +88,9 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// alone is what no other call may do at the same time, "" if others may. All statuses of a commit are in one pipeline, which
-// GitLab locks (409) while it changes one of them; two that are its first at the same time make two pipelines.
+// alone is what no other call may do at the same time, "" if others may. All statuses of a commit
+// are in one pipeline, which GitLab locks (409) while it changes one of them; two that are its
+// first at the same time make two pipelines.
 func alone(req *http.Request) string {
 	if req.Method == http.MethodPost && strings.Contains(req.URL.Path, "/statuses/") {
 		return req.URL.Path
@@ -94,7 +103,8 @@ func resends(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/resend")
 }
 
-// unlimited is go-gitlab's own limiter, which waits in the worker, switched off: Pace knows the limits.
+// unlimited is go-gitlab's own limiter, which waits in the worker, switched off: Pace knows the
+// limits.
 type unlimited struct{}
 
 // Wait implements go-gitlab's RateLimiter.

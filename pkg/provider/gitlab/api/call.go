@@ -22,9 +22,13 @@ const (
 	maxPages = 100
 )
 
-// List reads all pages. What is longer than can be read, and an answer that holds no list, is an error: what was not
-// told is not "nothing".
-func List[T any](ctx context.Context, what string, read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error)) ([]T, error) {
+// List reads all pages. What is longer than can be read, and an answer that holds no list, is an
+// error: what was not told is not "nothing".
+func List[T any](
+	ctx context.Context,
+	what string,
+	read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error),
+) ([]T, error) {
 	ctx = provider.Pages(ctx)
 	all := []T{}
 	next := Query(url.Values{"per_page": {strconv.Itoa(PerPage)}})
@@ -61,8 +65,8 @@ type Project struct {
 	ID     int64
 }
 
-// Readable returns nil if the token can read the project. GitLab answers 404 for what it hides, so that a 404 below a
-// project means "absent" only if this says nil (G7, L4).
+// Readable returns nil if the token can read the project. GitLab answers 404 for what it hides, so
+// that a 404 below a project means "absent" only if this says nil (G7, L4).
 func (p *Project) Readable(ctx context.Context) error {
 	_, err := p.Describe(ctx)
 	return err
@@ -86,8 +90,8 @@ func (p *Project) Describe(ctx context.Context) (*gl.Project, error) {
 	return got, nil
 }
 
-// Unavailable interprets the failure to read something at a commit: of a project that can be read, the commit is not
-// there yet.
+// Unavailable interprets the failure to read something at a commit: of a project that can be read,
+// the commit is not there yet.
 func (p *Project) Unavailable(ctx context.Context, what, sha string, err error) error {
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return provider.Failed(what, err)
@@ -104,7 +108,12 @@ func NoAnswer(what string) error {
 }
 
 // Get reads what go-gitlab has no complete type for.
-func Get[T any](client *gl.Client, path string, opts any, options ...gl.RequestOptionFunc) (answer T, resp *gl.Response, err error) {
+func Get[T any](
+	client *gl.Client,
+	path string,
+	opts any,
+	options ...gl.RequestOptionFunc,
+) (answer T, resp *gl.Response, err error) {
 	req, err := client.NewRequest(http.MethodGet, path, opts, options)
 	if err != nil {
 		return answer, nil, err //nolint:wrapcheck // as the errors of go-gitlab's own calls

@@ -18,15 +18,16 @@ const (
 	typeComment = "on-comment"
 	// StateOpened is the state of a merge request that is open.
 	StateOpened = "opened"
-	// longestNote is the characters of a comment that is read: GitHub's limit. GitLab's own is a million, and a few of that size a second
-	// would use up what a namespace may record, so that its deliveries are refused and GitLab pauses the webhook.
+	// longestNote is the characters of a comment that is read: GitHub's limit. GitLab's own is a
+	// million, and a few of that size a second would use up what a namespace may record, so that
+	// its deliveries are refused and GitLab pauses the webhook.
 	longestNote = 65536
 	// OwnNote is how our own notes begin, unseen by people.
 	OwnNote = "<!-- plumbline check:"
 )
 
-// decodeNote reads a comment on a merge request or on a commit, in its conversation or at its lines. The head of a merge request is not
-// taken from it but asked for, as for every service.
+// decodeNote reads a comment on a merge request or on a commit, in its conversation or at its
+// lines. The head of a merge request is not taken from it but asked for, as for every service.
 func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadNote
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -50,7 +51,7 @@ func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check tells whether the comment itself is complete.
+// check reports whether the comment itself is complete.
 func (p *payloadNote) check() error {
 	switch {
 	case p.User == nil || !ValidName(p.User.Username):
@@ -98,16 +99,21 @@ func (p *payloadNote) onMergeRequest(spec *v1alpha1.GitEventSpec) error {
 	return nil
 }
 
-// botPattern is what GitLab names the users of project and group access tokens, and service accounts unless told otherwise
+// botPattern is what GitLab names the users of project and group access tokens, and service
+// accounts unless told otherwise
 // (https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects).
 var botPattern = regexp.MustCompile(`^((project|group)_[0-9]+_bot|service_account)(_|[0-9]|$)`)
 
-// silent tells why a comment is never acted on. Bots are: what they write about a run would start the next one. So are
-// our own notes, which a person's token writes in that person's name.
+// silent tells why a comment is never acted on. Bots are: what they write about a run would start
+// the next one. So are our own notes, which a person's token writes in that person's name.
 func (p *payloadNote) silent() error {
 	switch {
 	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 do not tell
-		return fault.Ignoredf("UnsupportedAction", "comment action %q starts nothing", text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName))
+		return fault.Ignoredf(
+			"UnsupportedAction",
+			"comment action %q starts nothing",
+			text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName),
+		)
 	case p.Attributes.System || provider.IsOwnComment(*p.Attributes.Note) || botPattern.MatchString(p.User.Username):
 		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
 	case utf8.RuneCountInString(*p.Attributes.Note) > longestNote:

@@ -54,7 +54,9 @@ func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 		return nil, payload.Missing("project")
 	case p.Project.ID <= 0:
 		return nil, payload.Missing("project.id")
-	case !ValidPath(p.Project.Path), len(path.Dir(p.Project.Path)) > payload.MaxOwner, len(path.Base(p.Project.Path)) > payload.MaxName:
+	case !ValidPath(p.Project.Path),
+		len(path.Dir(p.Project.Path)) > payload.MaxOwner,
+		len(path.Base(p.Project.Path)) > payload.MaxName:
 		return nil, payload.Missing("project.path_with_namespace")
 	}
 	host, err := p.Project.host()
@@ -70,7 +72,10 @@ func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 // host takes the host from project.web_url, which must be the page of the project the ids are of.
 func (p *payloadProject) host() (string, error) {
 	u, err := url.Parse(p.WebURL)
-	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(p.WebURL) > payload.MaxURL {
+	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil ||
+		u.RawQuery != "" ||
+		u.Fragment != "" ||
+		len(p.WebURL) > payload.MaxURL {
 		return "", payload.Missing("project.web_url")
 	}
 	// GitLab may be below a path of its host.

@@ -57,8 +57,9 @@ func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// head is the commit to run and report on. For an annotated tag, after is the tag object and checkout_sha the commit it
-// points to. A new branch and a branch that was set back bring no commits; what they point to runs all the same.
+// head is the commit to run and report on. For an annotated tag, after is the tag object and
+// checkout_sha the commit it points to. A new branch and a branch that was set back bring no
+// commits; what they point to runs all the same.
 func (p *payloadPush) head() string {
 	if provider.IsSHA(p.CheckoutSHA) {
 		return p.CheckoutSHA
@@ -66,9 +67,12 @@ func (p *payloadPush) head() string {
 	return p.After
 }
 
-// check tells whether the push has what an event needs, and is one.
+// check reports whether the push has what an event needs, and is one.
 func (p *payloadPush) check(prefix string) error {
-	err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("user_username", p.Username, payload.MaxLogin))
+	err := payload.Check(
+		payload.Text("ref", p.Ref, payload.MaxRef),
+		payload.Text("user_username", p.Username, payload.MaxLogin),
+	)
 	if err != nil {
 		return err
 	}
@@ -124,19 +128,27 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 	spec.Trigger, spec.Sender = v1alpha1.TriggerPullRequest, user.Username
 	spec.BaseRef, spec.HeadRef = mr.TargetBranch, mr.SourceBranch
 	spec.PullRequest = &v1alpha1.PullRequest{
-		Number: mr.IID, Title: text.FirstLine(mr.Title, payload.MaxTitle), Author: mr.author(user), AuthorID: mr.AuthorID, Draft: mr.Draft || mr.WorkInProgress,
+		Number:   mr.IID,
+		Title:    text.FirstLine(mr.Title, payload.MaxTitle),
+		Author:   mr.author(user),
+		AuthorID: mr.AuthorID,
+		Draft:    mr.Draft || mr.WorkInProgress,
 	}
 	if mr.Source != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL), payload.MaxURL)
+		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(
+			text.Clean(mr.Source.WebURL),
+			payload.MaxURL,
+		)
 	}
 	for _, l := range labels[:min(len(labels), payload.MaxLabels)] {
 		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Bytes(text.Clean(l.Title), payload.MaxName))
 	}
 }
 
-// author names who opened the merge request: by username if that is who acted, else by id, because the payload has no
-// more. Whoever acted on the merge request is the event's actor, and counts beside the author: a maintainer who sets a label
-// on a stranger's merge request has not agreed to run it.
+// author names who opened the merge request: by username if that is who acted, else by id, because
+// the payload has no more. Whoever acted on the merge request is the event's actor, and counts
+// beside the author: a maintainer who sets a label on a stranger's merge request has not agreed to
+// run it.
 func (mr *payloadAttributes) author(user *payloadUser) string {
 	if user.ID == mr.AuthorID {
 		return user.Username
@@ -221,7 +233,7 @@ func (p *payloadMergeRequest) addsLabels() (bool, error) {
 	}), err
 }
 
-// check tells whether the merge request has what an event needs.
+// check reports whether the merge request has what an event needs.
 func (p *payloadMergeRequest) check() error {
 	mr := p.Attributes
 	if err := mr.check("object_attributes", p.payloadCommon, p.User); err != nil {
@@ -236,7 +248,7 @@ func (p *payloadMergeRequest) check() error {
 	return nil
 }
 
-// check tells whether a merge request, at a place in the body, has what all its events need.
+// check reports whether a merge request, at a place in the body, has what all its events need.
 func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser) error {
 	switch {
 	case mr.IID <= 0:
@@ -252,13 +264,25 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 	case user.Username != "" && !ValidName(user.Username):
 		return payload.Missing("user.username")
 	}
-	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
-		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef), payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
+	return payload.Check(
+		payload.Text("user.username", user.Username, payload.MaxLogin),
+		payload.Text(
+			at+".source_branch",
+			mr.SourceBranch,
+			payload.MaxRef,
+		),
+		payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef),
+	)
 }
 
 // Commit is what people know a commit by.
 func Commit(message, url string) *v1alpha1.Commit {
 	return &v1alpha1.Commit{
-		Title: text.FirstLine(message, payload.MaxTitle), URL: text.Bytes(text.Clean(url), payload.MaxURL), SkipCI: provider.SkipsCI(message),
+		Title: text.FirstLine(
+			message,
+			payload.MaxTitle,
+		),
+		URL:    text.Bytes(text.Clean(url), payload.MaxURL),
+		SkipCI: provider.SkipsCI(message),
 	}
 }

@@ -29,12 +29,17 @@ type payloadCommon struct {
 	Project *payloadProject `json:"project"`
 }
 
-// moment is a time in a payload: RFC 3339, or as most versions write it "2013-12-03 17:23:34 UTC". What is neither is no time.
+// moment is a time in a payload: RFC 3339, or as most versions write it "2013-12-03 17:23:34 UTC".
+// What is neither is no time.
 type moment string
 
 func (m moment) time() *metav1.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
-		if at, err := time.Parse(layout, string(m)); err == nil && (layout != "2006-01-02 15:04:05 MST" || strings.HasSuffix(string(m), " UTC")) {
+		if at, err := time.Parse(
+			layout,
+			string(m),
+		); err == nil &&
+			(layout != "2006-01-02 15:04:05 MST" || strings.HasSuffix(string(m), " UTC")) {
 			stamp := metav1.NewTime(at.UTC().Truncate(time.Second))
 			return &stamp
 		}

@@ -27,7 +27,8 @@ const (
 // KeyHeader is what all attempts to deliver the same thing have in common, since GitLab 17.4.
 const KeyHeader = "Idempotency-Key"
 
-// The names of the events that are decoded (https://docs.gitlab.com/user/project/integrations/webhook_events/).
+// The names of the events that are decoded
+// (https://docs.gitlab.com/user/project/integrations/webhook_events/).
 const (
 	eventPush         = "Push Hook"
 	eventTag          = "Tag Push Hook"
@@ -38,7 +39,7 @@ const (
 // Webhook reads GitLab's deliveries.
 type Webhook struct{}
 
-// Claims tells whether the delivery is GitLab's.
+// Claims reports whether the delivery is GitLab's.
 func (Webhook) Claims(h http.Header) bool { return h.Get(headerEvent) != "" }
 
 // Peek reads project.web_url and nothing else into memory. Of a merge request that is the target.
@@ -63,16 +64,20 @@ func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	return origin, nil
 }
 
-// Verify compares the token. White space around the secret does not count, and a secret that is empty verifies nothing.
-// GitLab signs no body: whoever knows the token can send any.
+// Verify compares the token. White space around the secret does not count, and a secret that is
+// empty verifies nothing. GitLab signs no body: whoever knows the token can send any.
 func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
-		return payload.Unauthenticated("no webhook secret is configured: set webhook.secret here, and the secret token at GitLab")
+		return payload.Unauthenticated(
+			"no webhook secret is configured: set webhook.secret here, and the secret token at GitLab",
+		)
 	}
 	given := h.Values(headerToken)
 	if len(given) != 1 {
-		return payload.Unauthenticated("the delivery has no " + headerToken + " header: set a secret token on GitLab's webhook")
+		return payload.Unauthenticated(
+			"the delivery has no " + headerToken + " header: set a secret token on GitLab's webhook",
+		)
 	}
 	// Over hashes the time tells not even the length.
 	have, want := sha256.Sum256([]byte(given[0])), sha256.Sum256(secret)
@@ -82,12 +87,13 @@ func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	return nil
 }
 
-// deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of versions that have none (before
-// 17.4, gitlab!160952), a digest of the body. Pushes hold no time, so that a tag that is made again at the same commit has
-// the body of the first: their event's id tells them apart, which a resend does not keep (docs/adr/0010).
+// deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of
+// versions that have none (before 17.4, gitlab!160952), a digest of the body. Pushes hold no time,
+// so that a tag that is made again at the same commit has the body of the first: their event's id
+// tells them apart, which a resend does not keep (docs/adr/0010).
 //
-// GitLab's own is random. One that looks like a digest is refused: it could be that of a body another project is about to
-// be sent, whose event would then be taken for a foreign one.
+// GitLab's own is random. One that looks like a digest is refused: it could be that of a body
+// another project is about to be sent, whose event would then be taken for a foreign one.
 func deliveryKey(h http.Header, body []byte) (string, error) {
 	if strings.HasPrefix(h.Get(headerDelivery), payload.DigestPrefix) {
 		return "", payload.Bad("the delivery's " + headerDelivery + " header is none of GitLab's")
@@ -104,5 +110,14 @@ func deliveryKey(h http.Header, body []byte) (string, error) {
 
 // safeHeaders keeps what expressions may read.
 func safeHeaders(h http.Header) map[string]string {
-	return payload.Headers(h, headerEvent, headerDelivery, headerUUID, headerHook, headerInstance, "User-Agent", "Content-Type")
+	return payload.Headers(
+		h,
+		headerEvent,
+		headerDelivery,
+		headerUUID,
+		headerHook,
+		headerInstance,
+		"User-Agent",
+		"Content-Type",
+	)
 }

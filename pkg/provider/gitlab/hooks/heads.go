@@ -45,7 +45,12 @@ func (l *Log) defaultBranch(ctx context.Context) ([]provider.Head, error) {
 	}
 	const what = "reading the default branch"
 	var branch gl.Branch
-	_, err := l.call(http.MethodGet, l.path+"/repository/branches/"+url.PathEscape(project.Branch), &branch, gl.WithContext(ctx))
+	_, err := l.call(
+		http.MethodGet,
+		l.path+"/repository/branches/"+url.PathEscape(project.Branch),
+		&branch,
+		gl.WithContext(ctx),
+	)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, nil
@@ -57,7 +62,8 @@ func (l *Log) defaultBranch(ctx context.Context) ([]provider.Head, error) {
 	return []provider.Head{{Branch: project.Branch, SHA: branch.Commit.ID, At: *branch.Commit.CommittedDate}}, nil
 }
 
-// openMergeRequests returns those that have changed since. A project may have merge requests turned off.
+// openMergeRequests returns those that have changed since. A project may have merge requests turned
+// off.
 func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provider.Head, error) {
 	const what = "listing open merge requests"
 	var open []struct {
@@ -66,7 +72,13 @@ func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provide
 		Branch  string    `json:"source_branch"`
 		Updated time.Time `json:"updated_at"`
 	}
-	wanted := url.Values{"state": {"opened"}, "order_by": {"updated_at"}, "sort": {"desc"}, "updated_after": {since.UTC().Format(time.RFC3339)}, "per_page": {strconv.Itoa(MaxHeads)}}
+	wanted := url.Values{
+		"state":         {"opened"},
+		"order_by":      {"updated_at"},
+		"sort":          {"desc"},
+		"updated_after": {since.UTC().Format(time.RFC3339)},
+		"per_page":      {strconv.Itoa(MaxHeads)},
+	}
 	_, err := l.call(http.MethodGet, l.path+"/merge_requests", &open, gl.WithContext(ctx), api.Query(wanted))
 	if code := provider.StatusCode(err); code == http.StatusForbidden || code == http.StatusNotFound {
 		return nil, nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hooks reads what a GitLab remembers of a project's webhooks, and has it send events again.
+// Package hooks reads what a GitLab remembers of a project's webhooks, and has it send events
+// again.
 package hooks
 
 import (
@@ -24,17 +25,20 @@ import (
 )
 
 const (
-	// PerPage is the most that GitLab shows of a webhook's events at once. Each has its whole payload.
+	// PerPage is the most that GitLab shows of a webhook's events at once. Each has its whole
+	// payload.
 	PerPage = 20
 	// serverFailure is what GitLab calls answers of 5xx, and no answer.
 	serverFailure = "server_failure"
-	// saidDisabled is what GitLab says when it resends nothing because the webhook is paused or disabled.
+	// saidDisabled is what GitLab says when it resends nothing because the webhook is paused or
+	// disabled.
 	saidDisabled = "Hook disabled"
 	// saidMoved is what it says when the webhook leads elsewhere than it did.
 	saidMoved = "The hook URL has changed, and this log entry cannot be retried"
 )
 
-// Log is the webhooks of one project: the calls need the role Maintainer (https://docs.gitlab.com/api/project_webhooks).
+// Log is the webhooks of one project: the calls need the role Maintainer
+// (https://docs.gitlab.com/api/project_webhooks).
 type Log struct {
 	client *gl.Client
 	path   string // of the project in the API
@@ -71,12 +75,24 @@ func (l *Log) Hooks(ctx context.Context) ([]provider.Hook, error) {
 		if h.ID <= 0 || h.Project <= 0 {
 			return nil, api.NoAnswer(what)
 		}
-		hooks = append(hooks, provider.Hook{ID: h.ID, Project: h.Project, URL: h.URL, State: hookStateOf(h.Alert), Until: h.Until, Pushes: h.Pushes && h.Filter == "", Pulls: h.Pulls})
+		hooks = append(
+			hooks,
+			provider.Hook{
+				ID:      h.ID,
+				Project: h.Project,
+				URL:     h.URL,
+				State:   hookStateOf(h.Alert),
+				Until:   h.Until,
+				Pushes:  h.Pushes && h.Filter == "",
+				Pulls:   h.Pulls,
+			},
+		)
 	}
 	return hooks, nil
 }
 
-// hookStateOf reads alert_status, which servers before 15.2 do not have. What they call cannot be told from it.
+// hookStateOf reads alert_status, which servers before 15.2 do not have. What they call cannot be
+// told from it.
 func hookStateOf(alert string) provider.HookState {
 	switch alert {
 	case "temporarily_disabled":
@@ -96,9 +112,14 @@ type hookEvent struct {
 	At      time.Time         `json:"created_at"`      // of newer servers
 }
 
-// Attempts implements provider.HookLog. A page that is larger than what is read of an answer is read one by one; what is larger alone is
-// left out: it cannot be told what it is.
-func (l *Log) Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []provider.Attempt, more bool, err error) {
+// Attempts implements provider.HookLog. A page that is larger than what is read of an answer is
+// read one by one; what is larger alone is left out: it cannot be told what it is.
+func (l *Log) Attempts(
+	ctx context.Context,
+	hook int64,
+	failed bool,
+	page int,
+) (attempts []provider.Attempt, more bool, err error) {
 	attempts, more, err = l.attempts(ctx, hook, failed, page, PerPage)
 	if !errors.Is(err, provider.ErrTooLarge) {
 		return attempts, more, err
@@ -117,14 +138,25 @@ func (l *Log) Attempts(ctx context.Context, hook int64, failed bool, page int) (
 	return attempts, more, nil
 }
 
-func (l *Log) attempts(ctx context.Context, hook int64, failed bool, page, perPage int) ([]provider.Attempt, bool, error) {
+func (l *Log) attempts(
+	ctx context.Context,
+	hook int64,
+	failed bool,
+	page, perPage int,
+) ([]provider.Attempt, bool, error) {
 	const what = "listing the webhook's events"
 	wanted := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
 	if failed {
 		wanted.Set("status", serverFailure)
 	}
 	var events []hookEvent
-	resp, err := l.call(http.MethodGet, fmt.Sprintf("%s/hooks/%d/events", l.path, hook), &events, gl.WithContext(ctx), api.Query(wanted))
+	resp, err := l.call(
+		http.MethodGet,
+		fmt.Sprintf("%s/hooks/%d/events", l.path, hook),
+		&events,
+		gl.WithContext(ctx),
+		api.Query(wanted),
+	)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
 	}
@@ -144,9 +176,10 @@ func (l *Log) attempts(ctx context.Context, hook int64, failed bool, page, perPa
 	return attempts, resp.NextPage > 0, nil
 }
 
-// attempt reads what is needed. An event without an Idempotency-Key, of a server before 17.4, counts as one that starts nothing:
-// sent again it would be taken for another one. So does one with a key that receivers refuse: its length is up to whoever has the server,
-// and what was missed is kept in memory.
+// attempt reads what is needed. An event without an Idempotency-Key, of a server before 17.4,
+// counts as one that starts nothing: sent again it would be taken for another one. So does one with
+// a key that receivers refuse: its length is up to whoever has the server, and what was missed is
+// kept in memory.
 func (e *hookEvent) attempt() provider.Attempt {
 	header := http.Header{}
 	for name, value := range e.Header {
@@ -171,7 +204,12 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	var answer struct {
 		Status int `json:"response_status"`
 	}
-	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt), &answer, gl.WithContext(ctx))
+	_, err := l.call(
+		http.MethodPost,
+		fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt),
+		&answer,
+		gl.WithContext(ctx),
+	)
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
 		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab does not have it any more", what)

@@ -16,12 +16,12 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/resources"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 )
 
 // Step takes the runs with an accepted check, and gives digests of what was patched.
@@ -45,7 +45,10 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		if err := a.Record.Confirm(ctx); err != nil {
 			return attempt.First(append(faults, err))
 		}
-		err := a.Waits.Try(retry.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest}, func() error { return s.patchRun(ctx, run, patch) })
+		err := a.Waits.Try(
+			backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest},
+			func() error { return s.patchRun(ctx, run, patch) },
+		)
 		if err == nil {
 			run.Patched = digest
 		} else if told := attempt.First(faults); told != nil && !attempt.Skipped(told) && !attempt.Skipped(err) { // knative logs the first that is returned
@@ -77,15 +80,17 @@ func (s *Step) Unpatched(a *attempt.Attempt) []*v1alpha1.Run {
 	return runs
 }
 
-// notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses the patch, an
-// operator included, must not slow down or stop the attempts (docs/adr/0003). The API server's error itself is not in
-// the chain: knative keeps what it recognises as a conflict out of the error log, where every failed patch belongs.
+// notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses
+// the patch, an operator included, must not slow down or stop the attempts (docs/adr/0003). The API
+// server's error itself is not in the chain: knative keeps what it recognises as a conflict out of
+// the error log, where every failed patch belongs.
 func notPatched(run *v1alpha1.Run, err error) error {
 	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// metadata is what a run should carry now, nil while there is nothing to add to what it was created with.
+// metadata is what a run should carry now, nil while there is nothing to add to what it was created
+// with.
 func (s *Step) metadata(a *attempt.Attempt, run *v1alpha1.Run) (patch []byte, digest string) {
 	check := a.Accepted(run.Name)
 	if run.UID == "" || check == nil || check.ID == "" {

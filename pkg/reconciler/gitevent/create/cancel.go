@@ -11,12 +11,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// cancelled returns a fault that judge turns into a cancellation of a run that is not to be created any more. One that is there all the
-// same, because an earlier create landed and nobody recorded it, is the event's run, and pkg/cancelling ends it.
+// cancelled returns a fault that judge turns into a cancellation of a run that is not to be created
+// any more. One that is there all the same, because an earlier create landed and nobody recorded
+// it, is the event's run, and pkg/reconciler/gitevent/cancel ends it.
 func (s *Step) cancelled(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, why *v1alpha1.Cancellation) error {
 	if err := a.Record.Confirm(ctx); err != nil { // another process may be about to create it
 		return err

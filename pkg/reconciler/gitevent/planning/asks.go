@@ -11,14 +11,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/plumbline-ci/plumbline/pkg/answers"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/template"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // asks answers what the plan of one event asks.
@@ -28,7 +27,7 @@ type asks struct {
 }
 
 // sources are the Git service, the cluster and the web.
-func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers.Access) plan.Sources {
+func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
 	q := asks{s, a}
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
@@ -45,9 +44,14 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *answers
 }
 
 // access asks who may do what.
-func (s *Step) access(a *attempt.Attempt, client *provider.Client) *answers.Access {
-	return &answers.Access{
-		Service: client, Denials: &s.Denials, Spec: &a.Event.Spec, Asked: v1alpha1.Reopened(a.Event.Name), Now: a.Clock.Now, Tell: a.Waits.Tell,
+func (s *Step) access(a *attempt.Attempt, client *provider.Client) *Access {
+	return &Access{
+		Service: client,
+		Denials: &s.Denials,
+		Spec:    &a.Event.Spec,
+		Asked:   v1alpha1.Reopened(a.Event.Name),
+		Now:     a.Clock.Now,
+		Tell:    a.Waits.Tell,
 	}
 }
 
@@ -65,18 +69,18 @@ func (q asks) hold(definitions, manifests int) error {
 }
 
 // records are what was recorded of the same pull request or commit.
-func (q asks) records(ctx context.Context) ([]records.Record, error) {
+func (q asks) records(ctx context.Context) ([]history.Record, error) {
 	return q.recordsOf(ctx, q.a.Event.Spec.Subjects())
 }
 
 // recordsOf are those of any pull request or commit.
-func (q asks) recordsOf(ctx context.Context, subject string) ([]records.Record, error) {
+func (q asks) recordsOf(ctx context.Context, subject string) ([]history.Record, error) {
 	hold := func(bytes int) error { return q.a.Kept.Hold("records", bytes) }
-	all, err := records.List(ctx, q.step.Events, subject, hold)
+	all, err := history.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
 	}
-	return slices.DeleteFunc(all, func(r records.Record) bool { return r.Event.Name == q.a.Event.Name }), err
+	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }
 
 // cancels reports what a cancellation would end now.
@@ -88,12 +92,12 @@ func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alp
 
 // first keeps two events from deciding by what has run at the same moment.
 func (q asks) first(ctx context.Context, subject string) error {
-	return records.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
+	return history.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
 }
 
 // outdate makes another event decide again, and annotates it with notes.
-func (q asks) outdate(ctx context.Context, record records.Record, notes map[string]string) error {
-	return records.Outdate(ctx, q.step.Events, record.Event, notes)
+func (q asks) outdate(ctx context.Context, record history.Record, notes map[string]string) error {
+	return history.Outdate(ctx, q.step.Events, record.Event, notes)
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {
@@ -144,14 +148,29 @@ func (q asks) secret(ctx context.Context, ref template.SecretRef) (string, error
 	namespace := q.a.Event.Spec.Repository.Namespace
 	secret, err := q.a.Git.Secret(ctx, namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
-		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which does not exist: create it with the key %s", namespace, ref.Name, ref.Key)
+		return "", fault.Operatorf(
+			fault.ReasonSecretMissing,
+			"a custom param needs secret %s/%s, which does not exist: create it with the key %s",
+			namespace,
+			ref.Name,
+			ref.Key,
+		)
 	}
 	if err != nil {
-		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading secret %s/%s for a custom param: %w", namespace, ref.Name, err))
+		return "", fault.FromKube(
+			fault.VerbRead,
+			fmt.Errorf("reading secret %s/%s for a custom param: %w", namespace, ref.Name, err),
+		)
 	}
 	value, found := secret.Data[ref.Key]
 	if !found {
-		return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
+		return "", fault.Operatorf(
+			fault.ReasonSecretMissing,
+			"a custom param needs the key %s of secret %s/%s, which has no such key",
+			ref.Key,
+			namespace,
+			ref.Name,
+		)
 	}
 	return string(value), nil
 }

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Closings are what ends what other events start (cancelling.Step).
+// Closings are what ends what other events start (cancel.Step).
 type Closings interface {
 	// Since returns why an event must not start anything: its pull request was closed after it
 	// happened. nil, nil: go on.
@@ -25,8 +25,9 @@ type Closings interface {
 		something, running bool, err error)
 }
 
-// GiveUp ends the planning of an event that waits in vain. One that the Git service does not confirm is ignored: whoever forged
-// it must not make anybody hear of it. Its redelivery is processed again, unless a run was created.
+// GiveUp ends the planning of an event that waits in vain. One that the Git service does not
+// confirm is ignored: whoever forged it must not make anybody hear of it. Its redelivery is
+// processed again, unless a run was created.
 func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {
 	reason, message := wait.Reason, wait.Message
 	if reason == fault.ReasonNotConfirmed { // nothing says that it ever happened
@@ -44,7 +45,8 @@ func (s *Step) Cancel(ctx context.Context, a *attempt.Attempt, why *v1alpha1.Can
 	return abandon(ctx, a, v1alpha1.DispositionIgnored, attempt.ReasonCancelled, "cancelled: "+why.Why)
 }
 
-// closed ends an event whose pull request was closed after it happened, before anything is planned for it.
+// closed ends an event whose pull request was closed after it happened, before anything is planned
+// for it.
 func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
 	if !fresh(a) {
 		return false, nil
@@ -70,20 +72,27 @@ func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) 
 	return err
 }
 
-// unlessMissing ends the planning of an event whose payload is gone; other errors stay what they are.
+// unlessMissing ends the planning of an event whose payload is gone; other errors stay what they
+// are.
 func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 	f := fault.Of(err)
-	if f == nil || f.Reason != kept.ReasonPayloadMissing {
+	if f == nil || f.Reason != plans.ReasonPayloadMissing {
 		return err
 	}
 	a.Waits.Tell(f.Reason, f.Message)
 	return abandon(ctx, a, v1alpha1.DispositionRefused, f.Reason, f.Message)
 }
 
-// abandon ends the planning of an event that is not to be planned any further. What was created before goes on.
+// abandon ends the planning of an event that is not to be planned any further. What was created
+// before goes on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
-		return accept(ctx, a, disposition, &v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message})
+		return accept(
+			ctx,
+			a,
+			disposition,
+			&v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message},
+		)
 	}
 	next := a.Event.Status.Plan.DeepCopy()
 	for i := range next.Decisions {

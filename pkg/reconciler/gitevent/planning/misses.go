@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// MissReads is how often the Git service must not show what a web address of its own leads to before the author is told
-	// (L4): a replica that lags answers 404 for what was just pushed.
+	// MissReads is how often the Git service must not show what a web address of its own leads to
+	// before the author is told (L4): a replica that lags answers 404 for what was just pushed.
 	MissReads = 3
 	// MissApart is how long after each other these reads are at least.
 	MissApart = 3 * time.Second
@@ -17,8 +17,8 @@ const (
 	maxMisses = 10_000
 )
 
-// Misses counts what was not found. It is advice: a process that knows nothing counts from the start. The zero value is
-// ready.
+// Misses counts what was not found. It is advice: a process that knows nothing counts from the
+// start. The zero value is ready.
 type Misses struct {
 	mu   sync.Mutex
 	seen map[string]miss
@@ -29,7 +29,7 @@ type miss struct {
 	last  time.Time
 }
 
-// believed notes that something was not found now, and tells whether that was so often enough.
+// believed notes that something was not found now, and reports whether that was so often enough.
 func (m *Misses) believed(what string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning is the step that writes down what an event starts, and why not: it asks pkg/plan and turns the answer into
-// the status.
+// Package planning is the step that writes down what an event starts, and why not: it asks pkg/plan
+// and turns the answer into the status.
 package planning
 
 import (
@@ -10,26 +10,26 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plumbline-ci/plumbline/pkg/answers"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/remote"
+	"github.com/plumbline-ci/plumbline/pkg/provider/web"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Step takes an event of which something is open, and gives its plan: decisions, runs and where their manifests are kept.
+// Step takes an event of which something is open, and gives its plan: decisions, runs and where
+// their manifests are kept.
 type Step struct {
 	Providers map[string]provider.Provider
-	Web       *remote.Client
+	Web       *web.Client
 	// Events are what was recorded of the same pull request or commit, read live.
-	Events records.Writer
+	Events history.Writer
 	// Version is written to the version label of PipelineRuns.
 	Version  string
 	Owners   Owners
@@ -38,16 +38,17 @@ type Step struct {
 	// Misses is what the Git service did not show.
 	Misses *Misses
 	// Denials is who may not write.
-	Denials answers.Denials
+	Denials Denials
 	// Beginnings are recorded for events that another process may have died of.
-	Beginnings *Beginnings
+	Beginnings *CrashLoopGuard
 	// Repositories are told which teams of their policies are missing.
 	Repositories pacclient.RepositoriesGetter
 	// Sets are the definitions that were read last.
 	Sets plan.Sets
 }
 
-// Owners tells whether what an event is of may be served in a Repository's namespace (ownership.Keeper has the contract).
+// Owners reports whether what an event is of may be served in a Repository's namespace
+// (claim.Keeper has the contract).
 type Owners interface {
 	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {
 		DefaultBranch(ctx context.Context) (sha string, err error)
@@ -58,14 +59,14 @@ type Owners interface {
 // ReasonParked ends an event whose planning panics.
 const ReasonParked = "Parked"
 
-// Do plans, unless that has panicked too often. A panic is a wait of this step alone: what is planned already is created and
-// reported meanwhile. And what is planned is never parked: a run that exists must be reported, so the rest is tried again
-// slowly for as long as it takes.
+// Do plans, unless that has panicked too often. A panic is a wait of this step alone: what is
+// planned already is created and reported meanwhile. And what is planned is never parked: a run
+// that exists must be reported, so the rest is tried again slowly for as long as it takes.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if fresh(a) && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
 	}
-	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && kept.NoRoom(wait.Reason) {
+	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.NoRoom(wait.Reason) {
 		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
 			return err
 		}
@@ -88,8 +89,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	return s.plan(ctx, a)
 }
 
-// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated until its one
-// status write is accepted. What cannot be decided yet is left open and planned again, at the same commits.
+// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated
+// until its one status write is accepted. What cannot be decided yet is left open and planned
+// again, at the same commits.
 func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if closed, err := s.closed(ctx, a); closed || err != nil {
 		return err
@@ -130,15 +132,21 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	return unlessMissing(ctx, a, err)
 }
 
-// serves returns the Repository with the global one's settings, nil if it ended the planning: because the Repository is
-// gone, or because the event was superseded while it waited.
+// serves returns the Repository with the global one's settings, nil if it ended the planning:
+// because the Repository is gone, or because the event was superseded while it waited.
 func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, error) {
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if repository == nil {
-		return nil, abandon(ctx, a, v1alpha1.DispositionRefused, credentials.ReasonRepositoryGone, "the Repository this event was accepted for does not exist or names another URL now")
+		return nil, abandon(
+			ctx,
+			a,
+			v1alpha1.DispositionRefused,
+			credentials.ReasonRepositoryGone,
+			"the Repository this event was accepted for does not exist or names another URL now",
+		)
 	}
 	sha, err := a.Superseding(ctx, v1alpha1.StepPlan)
 	if err != nil {
@@ -153,21 +161,35 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 // input is what is planned: the event, and what is open of its plan.
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
-		Event:      plan.Event{Namespace: a.Event.Namespace, Name: a.Event.Name, Annotations: a.Event.Annotations, Spec: a.Event.AsRecorded()},
-		Repository: repository, Config: a.Config, Shared: a.Git.Shared(), Version: s.Version, Earlier: earlier(&a.Event.Status), Sets: &s.Sets,
+		Event: plan.Event{
+			Namespace:   a.Event.Namespace,
+			Name:        a.Event.Name,
+			Annotations: a.Event.Annotations,
+			Spec:        a.Event.AsRecorded(),
+		},
+		Repository: repository,
+		Config:     a.Config,
+		Shared:     a.Git.Shared(),
+		Version:    s.Version,
+		Earlier:    earlier(&a.Event.Status),
+		Sets:       &s.Sets,
 	}
 }
 
 // fresh reports whether nothing of the event is decided.
 func fresh(a *attempt.Attempt) bool { return earlier(&a.Event.Status) == nil }
 
-// earlier is what a status says of a plan, nil when it has none, or one that only waits for its definitions.
+// earlier is what a status says of a plan, nil when it has none, or one that only waits for its
+// definitions.
 func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil || !s.Plan.Decided() && s.Plan.DefinitionSHA == "" {
 		return nil
 	}
-	before := &plan.Earlier{Bytes: kept.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
-		HeadSHA: s.Plan.HeadSHA, DefinitionSHA: s.Plan.DefinitionSHA, Approval: s.Plan.Approval, EndsPending: s.Plan.EndsPending,
+	before := &plan.Earlier{Bytes: plans.Bytes(s.Plan), Priority: s.Plan.Priority, Commits: plan.Commits{
+		HeadSHA:       s.Plan.HeadSHA,
+		DefinitionSHA: s.Plan.DefinitionSHA,
+		Approval:      s.Plan.Approval,
+		EndsPending:   s.Plan.EndsPending,
 	}}
 	for _, d := range s.Plan.Decisions {
 		before.Decisions = append(before.Decisions, plan.Decision{
@@ -179,14 +201,21 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 			continue // it stands for none
 		}
 		before.Runs = append(before.Runs, plan.Run{
-			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+			Pipeline:   run.Pipeline,
+			Namespace:  run.Namespace,
+			Name:       run.Name,
+			Note:       run.Note,
+			Secret:     run.Secret,
+			Refused:    run.Refused,
+			Unresolved: run.Unresolved,
 		})
 	}
 	return before
 }
 
-// enter writes a plan into the status, and its manifests where they are kept. Nothing is written as long as there is nothing
-// to create and something is open: an event that turns out to be for no pipeline leaves no trace.
+// enter writes a plan into the status, and its manifests where they are kept. Nothing is written as
+// long as there is nothing to create and something is open: an event that turns out to be for no
+// pipeline leaves no trace.
 func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
 	next := planOf(a, made)
 	if len(made.Secrets) > 0 {
@@ -242,7 +271,10 @@ func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	}
 	switch {
 	case given.Event == a.Event.Name:
-		a.Waits.Announce("Approved", fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()))
+		a.Waits.Announce(
+			"Approved",
+			fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()),
+		)
 	case given.Of(next.HeadSHA) != next.HeadSHA:
 		a.Waits.Announce("ApprovalRemembered", "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
 	}
@@ -275,7 +307,8 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 	return ""
 }
 
-// ownHead reports whether a comment or a re-run is of a pull request from a branch of the repository itself.
+// ownHead reports whether a comment or a re-run is of a pull request from a branch of the
+// repository itself.
 func ownHead(spec *v1alpha1.GitEventSpec) bool {
 	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
 		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
 // A Git service may refuse one thing each time and serve everything else: GitHub answers 500 for a
@@ -22,7 +22,8 @@ import (
 const (
 	// shownAfter is how long a plan has waited when its commit shows for what.
 	shownAfter = 2 * time.Minute
-	// notedWithin is how long the plan may have met a refusal before it is noted: its retries are apart.
+	// notedWithin is how long the plan may have met a refusal before it is noted: its retries are
+	// apart.
 	notedWithin = 20 * time.Minute
 	// enoughAfter is how long the same refusal is met until something less is taken for an answer.
 	enoughAfter = time.Hour

@@ -4,12 +4,13 @@ package planning
 
 import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/kept"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// runsOf are the runs of the status as a plan has them. What an attempt before it has decided stands.
+// runsOf are the runs of the status as a plan has them. What an attempt before it has decided
+// stands.
 func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 	var runs []v1alpha1.Run
 	for i, run := range made.Runs {
@@ -18,7 +19,13 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			continue
 		}
 		runs = append(runs, v1alpha1.Run{
-			Pipeline: run.Pipeline, Namespace: run.Namespace, Name: run.Name, Note: run.Note, Secret: run.Secret, Refused: run.Refused, Unresolved: run.Unresolved,
+			Pipeline:         run.Pipeline,
+			Namespace:        run.Namespace,
+			Name:             run.Name,
+			Note:             run.Note,
+			Secret:           run.Secret,
+			Refused:          run.Refused,
+			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
 		})
 		if run.Keep != nil {
@@ -28,7 +35,8 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 	return runs
 }
 
-// noteWaits records for which runs something that they refer to is waited for, and for which no more.
+// noteWaits records for which runs something that they refer to is waited for, and for which no
+// more.
 func noteWaits(a *attempt.Attempt, made *plan.Plan) {
 	for i, run := range made.Runs {
 		switch step := v1alpha1.StepCreate + run.Name; {
@@ -40,16 +48,16 @@ func noteWaits(a *attempt.Attempt, made *plan.Plan) {
 	}
 }
 
-// decidedBefore tells whether the run at an index was decided before.
+// decidedBefore reports whether the run at an index was decided before.
 func decidedBefore(a *attempt.Attempt, i int) bool {
 	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
 }
 
-func manifestsOf(made *plan.Plan) []kept.Manifest {
-	var manifests []kept.Manifest
+func manifestsOf(made *plan.Plan) []plans.Manifest {
+	var manifests []plans.Manifest
 	for _, run := range made.Runs {
 		if run.Manifest != nil {
-			manifests = append(manifests, kept.Manifest{Name: run.Name, JSON: run.Manifest})
+			manifests = append(manifests, plans.Manifest{Name: run.Name, JSON: run.Manifest})
 		}
 	}
 	return manifests

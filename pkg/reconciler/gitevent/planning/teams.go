@@ -21,15 +21,17 @@ import (
 // reasonTeamsFound is that of a condition Policy that holds again.
 const reasonTeamsFound = "TeamsFound"
 
-// teams tell Repositories which teams of their policies the Git service does not show, in the condition Policy.
+// teams tell Repositories which teams of their policies the Git service does not show, in the
+// condition Policy.
 type teams struct {
 	repositories pacclient.RepositoriesGetter
 	// namespace is Plumbline's own.
 	namespace string
 }
 
-// tell makes the condition say what an event has learnt of teams: what is wrong with each that it has asked about, "" for nothing. No event
-// waits for that: what could not be written is in the log, and the next event that asks writes it.
+// tell makes the condition say what an event has learnt of teams: what is wrong with each that it
+// has asked about, "" for nothing. No event waits for that: what could not be written is in the
+// log, and the next event that asks writes it.
 func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, asked map[string]string) {
 	if _, needed := verdict(repository, asked); !needed {
 		return
@@ -39,7 +41,8 @@ func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, ask
 		err = t.write(ctx, repository, asked)
 	}
 	if err != nil {
-		logging.FromContext(ctx).Warnw("condition Policy not written", "repository", repository.Namespace+"/"+repository.Name, "error", err)
+		logging.FromContext(ctx).
+			Warnw("condition Policy not written", "repository", repository.Namespace+"/"+repository.Name, "error", err)
 	}
 }
 
@@ -61,18 +64,26 @@ func (t teams) write(ctx context.Context, repository *pacv1alpha1.Repository, as
 	case !needed, by.Leaves(pacv1alpha1.RepositoryPolicy), live.Generation != repository.Generation:
 		return nil
 	case missing == "":
-		by.MarkTrue(pacv1alpha1.RepositoryPolicy, reasonTeamsFound, "The Git service shows the teams of settings.policy that it was asked for.")
+		by.MarkTrue(
+			pacv1alpha1.RepositoryPolicy,
+			reasonTeamsFound,
+			"The Git service shows the teams of settings.policy that it was asked for.",
+		)
 	default:
 		by.MarkFalse(pacv1alpha1.RepositoryPolicy, fault.ReasonTeamNotFound, missing)
 	}
 	if _, err := all.UpdateStatus(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return fault.FromKube(fault.VerbUpdate, fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err))
+		return fault.FromKube(
+			fault.VerbUpdate,
+			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err),
+		)
 	}
 	return nil
 }
 
-// verdict returns what the condition has to say of teams that are missing, and whether it has to be written: not while there is none and never
-// was, nor while one that it names is listed and was not seen since.
+// verdict returns what the condition has to say of teams that are missing, and whether it has to be
+// written: not while there is none and never was, nor while one that it names is listed and was not
+// seen since.
 func verdict(repository *pacv1alpha1.Repository, asked map[string]string) (missing string, needed bool) {
 	var problems []string
 	for _, team := range slices.Sorted(maps.Keys(asked)) {
@@ -88,15 +99,19 @@ func verdict(repository *pacv1alpha1.Repository, asked map[string]string) (missi
 	return "", is != nil && is.IsFalse() && !stillMissing(repository, is.Message, asked)
 }
 
-// stillMissing tells whether a message names a team that the policy lists and that was not seen now. Messages quote the names of teams.
+// stillMissing reports whether a message names a team that the policy lists and that was not seen
+// now. Messages quote the names of teams.
 func stillMissing(repository *pacv1alpha1.Repository, message string, asked map[string]string) bool {
 	settings := repository.Spec.Settings
 	if settings == nil || settings.Policy == nil {
 		return false
 	}
-	return slices.ContainsFunc(append(slices.Clone(settings.Policy.PullRequest), settings.Policy.OkToTest...), func(team string) bool {
-		team = strings.TrimSpace(team)
-		_, seen := asked[team]
-		return team != "" && !seen && strings.Contains(message, strconv.Quote(strings.Trim(team, "/")))
-	})
+	return slices.ContainsFunc(
+		append(slices.Clone(settings.Policy.PullRequest), settings.Policy.OkToTest...),
+		func(team string) bool {
+			team = strings.TrimSpace(team)
+			_, seen := asked[team]
+			return team != "" && !seen && strings.Contains(message, strconv.Quote(strings.Trim(team, "/")))
+		},
+	)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renew is the step that looks after the secrets of runs that go on: each is its run's own, and its token is fresh.
+// Package renew is the step that looks after the secrets of runs that go on: each is its run's own,
+// and its token is fresh.
 package renew
 
 import (
@@ -8,24 +9,26 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 )
 
 // Limit bounds one renewal, so that the steps after it have their time.
 const Limit = 10 * time.Second
 
-// turn is how long tokens are minted for one run after the other; the call of the last may take the rest of Limit.
+// turn is how long tokens are minted for one run after the other; the call of the last may take the
+// rest of Limit.
 const turn = 5 * time.Second
 
-// Step takes the runs that go on and do not own their secrets yet, or whose token ends before they do. It makes them owners, and gives
-// their secrets fresh tokens and them new times. Nothing waits for it, and no report tells of it.
+// Step takes the runs that go on and do not own their secrets yet, or whose token ends before they
+// do. It makes them owners, and gives their secrets fresh tokens and them new times. Nothing waits
+// for it, and no report tells of it.
 type Step struct{ GitAuth gitauth.Secrets }
 
-// Do renews before the token in a secret expires: a pod may clone late in a long run. A run that was just created does not wait to own its
-// secret for what another one's token waits for.
+// Do renews before the token in a secret expires: a pod may clone late in a long run. A run that
+// was just created does not wait to own its secret for what another one's token waits for.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	defer wake(a)
 	runs, untried := due(a)
@@ -53,24 +56,28 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return attempt.First(faults)
 }
 
-// latest is how long a renewal waits at most after one that failed: an outage may be over shortly before the token is.
+// latest is how long a renewal waits at most after one that failed: an outage may be over shortly
+// before the token is.
 const latest = 2 * time.Minute
 
 // soon is the error of a renewal that is tried again by the latest time.
 func soon(err error) error {
-	if err == nil || !retry.Retried(err) {
+	if err == nil || !backoff.Retried(err) {
 		return err
 	}
 	return fault.Among(err, fault.Throttledf(fault.ReasonBusy, latest, "the token ends"))
 }
 
 // renewed is the step of renewing one run's secret.
-func renewed(run *v1alpha1.Run) retry.Step { return retry.Step{Name: v1alpha1.StepRenew, Of: run.Name} }
+func renewed(run *v1alpha1.Run) backoff.Step {
+	return backoff.Step{Name: v1alpha1.StepRenew, Of: run.Name}
+}
 
-// mounts tells whether pods of the run may still need its secret.
+// mounts reports whether pods of the run may still need its secret.
 func mounts(run *v1alpha1.Run) bool { return run.Secret != "" && run.UID != "" && run.Result == nil }
 
-// due are the runs whose secrets are to get an owner or a fresh token now, and what stands for those where that has just failed.
+// due are the runs whose secrets are to get an owner or a fresh token now, and what stands for
+// those where that has just failed.
 func due(a *attempt.Attempt) (runs []*v1alpha1.Run, untried error) {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
@@ -86,8 +93,9 @@ func due(a *attempt.Attempt) (runs []*v1alpha1.Run, untried error) {
 	return runs, untried
 }
 
-// wake makes the queue come back for the next renewal. It does so beside the reconcile's outcome: the backoff of
-// another step must not delay it, and a reconcile in which all went well must count as one.
+// wake makes the queue come back for the next renewal. It does so beside the reconcile's outcome:
+// the backoff of another step must not delay it, and a reconcile in which all went well must count
+// as one.
 func wake(a *attempt.Attempt) {
 	now := a.Clock.Now()
 	var next time.Duration

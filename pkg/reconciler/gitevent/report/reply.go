@@ -7,16 +7,15 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/replying"
-	"github.com/plumbline-ci/plumbline/pkg/strangers"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/reply"
 )
 
 // Reply answers the command that the event is, if it is one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
 	untrusted := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
-		return s.Strangers.Reply(strangers.ReportOf(event), now)
+		return s.Strangers.Reply(ReportOf(event), now)
 	}
-	step := replying.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: untrusted}
+	step := reply.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: untrusted}
 	return step.Do(ctx, a)
 }

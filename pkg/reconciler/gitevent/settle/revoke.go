@@ -10,19 +10,20 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 )
 
-// RevokeLimit is how long an event stays open because the tokens of its runs cannot be revoked. What is left then ends by
-// itself: GitHub's tokens live for an hour.
+// RevokeLimit is how long an event stays open because the tokens of its runs cannot be revoked.
+// What is left then ends by itself: GitHub's tokens live for an hour.
 const RevokeLimit = 2 * time.Minute
 
 // maxFailing bounds what is remembered; an event that is forgotten has RevokeLimit once more.
 const maxFailing = 10_000
 
-// Failing is since when the tokens of events cannot be revoked, as far as this process knows. The zero value knows nothing.
+// Failing is since when the tokens of events cannot be revoked, as far as this process knows. The
+// zero value knows nothing.
 type Failing struct {
 	mu    sync.Mutex
 	since map[string]time.Time
@@ -55,7 +56,8 @@ type revoking struct {
 	givenUp bool
 }
 
-// run ends the tokens of one run, and tells whether it may have had any. It returns an error as long as that is to be tried again.
+// run ends the tokens of one run, and reports whether it may have had any. It returns an error as
+// long as that is to be tried again.
 func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err error) {
 	tokens, err := r.step.GitAuth.Tokens(ctx, r.a, run)
 	if err == nil && len(tokens) == 0 {
@@ -80,8 +82,8 @@ func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err er
 	return true, nil
 }
 
-// waits tells whether another attempt may help within RevokeLimit. What an operator would have to mend, or what GitHub limits
-// for longer, is not worth an open event.
+// waits reports whether another attempt may help within RevokeLimit. What an operator would have to
+// mend, or what GitHub limits for longer, is not worth an open event.
 func (r *revoking) waits(f *fault.Error) bool {
 	if f.Reason == fault.ReasonBusy {
 		return true // the Git service was not asked: the event has its place in a line

@@ -12,20 +12,20 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/cluster"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/gitauth"
-	"github.com/plumbline-ci/plumbline/pkg/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/pruning"
-	"github.com/plumbline-ci/plumbline/pkg/records"
-	"github.com/plumbline-ci/plumbline/pkg/retry"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // Step takes an event of which nothing is left to do, and gives the stub of it.
 type Step struct {
 	GitAuth gitauth.Secrets
-	Pruning *pruning.Step
+	Pruning *prune.Step
 	// Failing is since when tokens cannot be revoked.
 	Failing *Failing
 	Metrics *metrics.Metrics
@@ -44,8 +44,8 @@ const (
 )
 
 // New returns a step that has settled nothing yet.
-func New(c cluster.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
-	return &Step{GitAuth: secrets, Pruning: pruning.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
+func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
+	return &Step{GitAuth: secrets, Pruning: prune.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
 }
 
 // Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
@@ -62,7 +62,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 	}
 	unpatched := s.Unpatched(a)
 	if len(unpatched) > 0 && !s.leavesPatches(a) {
-		return false, a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
+		return false, a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
 	}
 	if err := s.Pruning.Do(ctx, a); err != nil {
 		return true, err
@@ -100,7 +100,7 @@ func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
 	return all
 }
 
-// finished tells whether nothing is left to do but to patch runs: every run is refused or over,
+// finished reports whether nothing is left to do but to patch runs: every run is refused or over,
 // every report accepted.
 func finished(a *attempt.Attempt) bool {
 	waits := func(w v1alpha1.Wait) bool { // the others are looked at here
@@ -112,12 +112,13 @@ func finished(a *attempt.Attempt) bool {
 // finish removes what only an open event needs and settles the event, with what is left of it.
 // Every delete may be repeated.
 func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error {
-	return a.Waits.Try(retry.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
+	return a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
 }
 
 func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 	st := &a.Event.Status
-	if st.Plan.Secret != "" || len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
+	if st.Plan.Secret != "" ||
+		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
 		if err := a.Record.Confirm(ctx); err != nil {
 			return err
 		}
@@ -187,12 +188,12 @@ func again(err error) error {
 // that is over.
 func secretStays(a *attempt.Attempt, err error) bool {
 	f := fault.Of(err)
-	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(retry.Step{Name: attempt.StepSettle}) >= SecretLimit
+	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(backoff.Step{Name: attempt.StepSettle}) >= SecretLimit
 }
 
 // meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It
 // is not found as one of its pull request then: everybody may write thousands, and what is decided
 // there reads all that there are.
 func meantNothing(event *v1alpha1.GitEvent) bool {
-	return !records.Matters(event) && event.Status.Reply == nil
+	return !history.Matters(event) && event.Status.Reply == nil
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures Plumbline on a real control plane, prints each section when it has ended, and stores all figures as JSON.
-// With -page it writes the figures of such a file into docs/performance.md and measures nothing; with -profiles it profiles the
-// processes under a load in place of measuring them.
+// Command bench measures Plumbline on a real control plane, prints each section when it has ended,
+// and stores all figures as JSON. With -page it writes the figures of such a file into
+// docs/performance.md and measures nothing; with -profiles it profiles the processes under a load
+// in place of measuring them.
 package main
 
 import (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command campaign plays the campaign of a seed on a cluster of its own and fails when an invariant is broken.
+// Command campaign plays the campaign of a seed on a cluster of its own and fails when an invariant
+// is broken.
 package main
 
 import (
@@ -77,7 +78,8 @@ func (p *player) options() campaign.Options {
 
 var errBroken = errors.New("an invariant is broken")
 
-// play plays acts on a new cluster. A broken invariant is an error, so that the logs and the programs stay.
+// play plays acts on a new cluster. A broken invariant is an error, so that the logs and the
+// programs stay.
 func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Duration) error {
 	alone := installation.Play{Name: "campaign", Progress: os.Stdout, Wired: true}
 	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, built installation.Programs) error {

@@ -22,7 +22,8 @@ type Exchange struct {
 // Call carries one exchange out for a forge. All methods but EdgePage run with
 // Mu held, so a call is atomic.
 type Call interface {
-	// Do decides what was asked: who calls, whether they may, what happens. It may panic with a Refusal.
+	// Do decides what was asked: who calls, whether they may, what happens. It may panic with a
+	// Refusal.
 	Do() Answer
 	// Finish adds the headers that every answer carries.
 	Finish(Answer) Answer

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostile plays each attack for a minute, after a minute of quiet, and prints what a well-behaved tenant noticed. It
-// fails if a push of the tenant was lost, a process ended, or the tenant waited more than three times as long.
+// Command hostile plays each attack for a minute, after a minute of quiet, and prints what a
+// well-behaved tenant noticed. It fails if a push of the tenant was lost, a process ended, or the
+// tenant waited more than three times as long.
 package main
 
 import (
@@ -50,7 +51,8 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	return err
 }
 
-// play plays an attack on a cluster of its own: what one leaves to be tidied up must not disturb the quiet before the next.
+// play plays an attack on a cluster of its own: what one leaves to be tidied up must not disturb
+// the quiet before the next.
 func play(ctx context.Context, o hostile.Options) error {
 	alone := installation.Play{Name: "hostile", Programs: o.Programs}
 	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, _ installation.Programs) error {

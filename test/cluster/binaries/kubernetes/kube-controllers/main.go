@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-controllers is kube-controller-manager with the few controllers that the test cluster needs, made as
-// kube-controller-manager makes them, and without what the others need to be built. There is one; it elects nobody.
+// Command kube-controllers is kube-controller-manager with the few controllers that the test
+// cluster needs, made as kube-controller-manager makes them, and without what the others need to be
+// built. There is one; it elects nobody.
 package main
 
 import (

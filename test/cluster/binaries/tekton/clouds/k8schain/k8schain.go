@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package k8schain is what Tekton needs of the package whose name it has, without the registries of the clouds.
+// Package k8schain is what Tekton needs of the package whose name it has, without the registries of
+// the clouds.
 package k8schain
 
 import (

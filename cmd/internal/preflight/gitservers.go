@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+)
+
+const (
+	// repositoryPage is how many Repositories are read at once; each may be large.
+	repositoryPage = 100
+	// maxRefused bounds how many Repositories one finding names: whoever reads it needs examples,
+	// not all.
+	maxRefused = 10
+)
+
+// repositoriesOfTeams looks for Repositories whose Git service is not called because of its
+// address: an installation that was upgraded may have served them before. What a name resolves to
+// is judged when it is called. And it looks for names in serve-namespaces that nothing has.
+func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
+	const object = "The Git services of Repositories"
+	settings, err := c.settings(ctx)
+	if err != nil {
+		return []Finding{
+			unknown(
+				object,
+				err,
+				"let this account get the ConfigMap: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
+			),
+		}
+	}
+	if settings.Namespaces.Broken != "" {
+		return []Finding{c.badNamespaces(settings)}
+	}
+	reach := settings.TenantsGit()
+	var refused []string
+	namespaces := []string{c.Namespace}
+	named := map[string]bool{} // by host
+	options := metav1.ListOptions{Limit: repositoryPage}
+	for {
+		page, err := c.repositories.Repositories(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return []Finding{unknown(object, err, "let this account list Repositories: kubectl apply -f config/")}
+		}
+		for i := range page.Items {
+			r := &page.Items[i]
+			namespaces = append(namespaces, r.Namespace)
+			if r.Namespace != c.Namespace && settings.Namespaces.Serve(r.Namespace) {
+				refused = append(refused, refusal(r, reach, named)...)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	findings := c.unmatched(settings.Namespaces.Unmatched(namespaces))
+	if len(refused) == 0 {
+		return findings
+	}
+	return append(findings, Finding{
+		Object:  object,
+		Problem: "are not all called: " + some(refused, "; "),
+		Remedy: fmt.Sprintf(
+			"list the hosts that may be called in %s of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
+			"git-allowed-hosts",
+			c.Namespace,
+			config.Name,
+		),
+	})
+}
+
+// some joins the first of all, and says how many more there are.
+func some(all []string, separator string) string {
+	joined := strings.Join(all[:min(len(all), maxRefused)], separator)
+	if left := len(all) - maxRefused; left > 0 {
+		joined += fmt.Sprintf(" and %d more", left)
+	}
+	return joined
+}
+
+// refusal says of a Repository that its Git service is not called, and why; nothing if it may be.
+// Each host is named once.
+func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bool) []string {
+	git := r.Spec.GitProvider
+	if git == nil || git.Secret == nil ||
+		git.Type == "github" { // the App's and the global Repository's are the administrator's
+		return nil
+	}
+	address := git.URL
+	if address == "" {
+		address = r.Spec.URL
+	}
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Hostname() == "" || named[u.Host] {
+		return nil // the Repository's own condition tells of a URL that is none
+	}
+	_, err = reach.Name(u, false)
+	if why := (*egress.RefusedError)(nil); errors.As(err, &why) {
+		named[u.Host] = true
+		return []string{fmt.Sprintf("Repository %s/%s: %s", r.Namespace, r.Name, why)}
+	}
+	return nil
+}
+
+// settings reads the ConfigMap; without one they are the default. What is wrong with a key is
+// logged by who uses it.
+func (c *Checker) settings(ctx context.Context) (*config.Config, error) {
+	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return config.Default(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, _ := config.New(cm.Data)
+	return settings, nil
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// shown is how many missing fields a finding names.
+const shown = 5
+
+// definitions looks whether each kind of Plumbline is served with every field that this binary
+// writes: an older or a foreign CustomResourceDefinition drops the others without a word. Every
+// account may read the schemas.
+func (c *Checker) definitions(ctx context.Context) []Finding {
+	var all []Finding
+	for _, want := range c.want.definitions {
+		all = append(all, c.definition(ctx, want)...)
+	}
+	return all
+}
+
+func (c *Checker) definition(ctx context.Context, want definition) []Finding {
+	object := fmt.Sprintf("CustomResourceDefinition %s.%s", want.Spec.Names.Plural, want.Spec.Group)
+	apply := "kubectl apply -f config/" + want.file
+	var all []Finding
+	for _, version := range want.Spec.Versions {
+		served, err := c.served(ctx, want.Spec.Group, version.Name)
+		if err != nil {
+			return append(
+				all,
+				unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account"),
+			)
+		}
+		schema := served.kind(want.Spec.Group, version.Name, want.Spec.Names.Kind)
+		if schema == nil {
+			problem := fmt.Sprintf("is missing: version %s of %s is not served", version.Name, want.Spec.Names.Kind)
+			all = append(all, Finding{Object: object, Problem: problem, Remedy: apply})
+			continue
+		}
+		lacks := missing(version.Schema.OpenAPIV3Schema, schema, "")
+		for name := range version.Subresources {
+			if !served.has("/" + want.Spec.Names.Plural + "/{name}/" + name) {
+				lacks = append(lacks, "subresource "+name)
+			}
+		}
+		for _, field := range version.SelectableFields {
+			if !schema.selectable(field.JSONPath) {
+				lacks = append(lacks, "selectable field "+field.JSONPath)
+			}
+		}
+		if len(lacks) == 0 {
+			continue
+		}
+		slices.Sort(lacks)
+		more := ""
+		if len(lacks) > shown {
+			more = fmt.Sprintf(" and %d more", len(lacks)-shown)
+		}
+		all = append(all, Finding{
+			Object: object,
+			Remedy: apply,
+			Problem: fmt.Sprintf(
+				"is of another version than this binary: %s lacks %s%s",
+				version.Name,
+				strings.Join(lacks[:min(shown, len(lacks))], ", "),
+				more,
+			),
+		})
+	}
+	return all
+}
+
+// document is the part of an OpenAPI v3 document that is used here.
+type document struct {
+	Paths      map[string]any
+	Components struct{ Schemas map[string]jsonSchema }
+}
+
+// served is the document of a group and version; an empty one when it is not served.
+func (c *Checker) served(ctx context.Context, group, version string) (document, error) {
+	var d document
+	data, err := c.fetch(ctx, "/openapi/v3/apis/"+group+"/"+version)
+	if apierrors.IsNotFound(err) {
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return d, fmt.Errorf("reading the schemas of %s/%s: %w", group, version, err)
+	}
+	return d, nil
+}
+
+// kind is the schema of a kind, nil when there is none.
+func (d document) kind(group, version, kind string) jsonSchema {
+	for _, s := range d.Components.Schemas {
+		names, _ := s["x-kubernetes-group-version-kind"].([]any)
+		for _, name := range names {
+			if n, ok := name.(map[string]any); ok && n["group"] == group && n["version"] == version && n["kind"] == kind {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether a path that ends so is served.
+func (d document) has(end string) bool {
+	for path := range d.Paths {
+		if strings.HasSuffix(path, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonSchema is a JSON schema.
+type jsonSchema map[string]any
+
+func (s jsonSchema) child(name string) jsonSchema {
+	child, _ := s[name].(map[string]any)
+	return child
+}
+
+func (s jsonSchema) selectable(path string) bool {
+	fields, _ := s["x-kubernetes-selectable-fields"].([]any)
+	return slices.ContainsFunc(fields, func(field any) bool {
+		f, _ := field.(map[string]any)
+		return "."+strings.TrimPrefix(fmt.Sprint(f["fieldPath"]), ".") == path
+	})
+}
+
+// missing are the paths of fields in want that got does not keep.
+func missing(want, got jsonSchema, path string) []string {
+	if keeps, _ := got["x-kubernetes-preserve-unknown-fields"].(bool); keeps {
+		return nil
+	}
+	var all []string
+	for name := range want.child("properties") {
+		if path == "" && (name == "apiVersion" || name == "kind" || name == "metadata") {
+			continue // every kind has them, and metadata by reference
+		}
+		there := got.child("properties").child(name)
+		if there == nil {
+			all = append(all, path+"."+name)
+			continue
+		}
+		all = append(all, missing(want.child("properties").child(name), there, path+"."+name)...)
+	}
+	for _, nested := range []string{"items", "additionalProperties"} {
+		if inner := want.child(nested); inner != nil && got.child(nested) != nil {
+			all = append(all, missing(inner, got.child(nested), path+"[]")...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/config"
+)
+
+func (c *Checker) serveNamespaces() string {
+	return fmt.Sprintf("serve-namespaces in ConfigMap %s/%s", c.Namespace, config.Name)
+}
+
+func (c *Checker) badNamespaces(settings *config.Config) Finding {
+	return Finding{
+		Object:  c.serveNamespaces(),
+		Problem: "cannot be read, so that a process that starts now serves no namespace of a team: " + settings.Namespaces.Broken,
+		Remedy:  `write names of namespaces and globs, separated by commas, for example "team-a, ci-*, !ci-old"`,
+	}
+}
+
+// unmatched is a finding if serve-namespaces lists what no namespace with a Repository matches: it
+// may be misspelt.
+func (c *Checker) unmatched(patterns []string) []Finding {
+	if len(patterns) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Object: c.serveNamespaces(), Problem: "lists what no namespace with a Repository matches: " + some(patterns, ", "),
+		Remedy: "correct the names, create a Repository there, or remove them from the list",
+	}}
+}
+
+// listed returns the served namespaces, Plumbline's own included, where serve-namespaces lists each
+// by its name, else none. What is wrong with the setting is another finding.
+func (c *Checker) listed(ctx context.Context) []string {
+	settings, err := c.settings(ctx)
+	if err != nil {
+		return nil
+	}
+	if names := settings.Namespaces.Names(); names != nil {
+		return append(names, c.Namespace)
+	}
+	return nil
+}
+
+// lacking returns where this account lacks a right. A right of a ClusterRole that it does not have
+// in all namespaces is enough in those that are listed: the operator binds the role in each
+// (config/optional/namespaces.yaml). What is watched is watched everywhere.
+func (c *Checker) lacking(
+	ctx context.Context,
+	of asked,
+	right authorizationv1.ResourceAttributes,
+) (lacking []string, err error) {
+	allowed, err := c.allowed(ctx, right)
+	if err != nil || allowed {
+		return nil, err
+	}
+	if right.Namespace != "" {
+		return []string{"namespace " + right.Namespace}, nil
+	}
+	watched := slices.Contains(of.rule.Verbs, "watch") && (right.Verb == "list" || right.Verb == "watch")
+	if len(of.listed) == 0 || watched || len(of.rule.ResourceNames) > 0 {
+		return []string{"any namespace"}, nil
+	}
+	for _, namespace := range of.listed {
+		right.Namespace = namespace
+		if allowed, err = c.allowed(ctx, right); err != nil {
+			return nil, err
+		}
+		if !allowed {
+			lacking = append(lacking, "namespace "+namespace)
+		}
+	}
+	return lacking, nil
+}

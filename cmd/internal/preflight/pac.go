@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// leftOver is the webhook configuration of Pipelines-as-Code. It fails closed.
+const leftOver = "validation.pipelinesascode.tekton.dev"
+
+// pacDeployment is a Deployment that would do Plumbline's work a second time, and what it would do.
+type pacDeployment struct{ name, would string }
+
+// pacDeployments have the same names wherever they are installed: PaC's own manifests use the
+// namespace pipelines-as-code, the Tekton operator openshift-pipelines or tekton-pipelines, and
+// both can be told another one.
+func pacDeployments() []pacDeployment {
+	return []pacDeployment{
+		{name: "pipelines-as-code-controller", would: "would start every pipeline a second time"},
+		{name: "pipelines-as-code-watcher", would: "would adopt Plumbline's PipelineRuns"},
+	}
+}
+
+// operatorKind owns every object that the Tekton operator installs.
+const operatorKind = "TektonInstallerSet"
+
+// PipelinesAsCode looks for a Pipelines-as-Code in the cluster. One that runs is Fatal.
+func (c *Checker) PipelinesAsCode(ctx context.Context) []Finding {
+	found, err := c.RunningBeside(ctx)
+	if err != nil {
+		found = append(found, unknown("Pipelines-as-Code", err, "try again when the API server answers"))
+	}
+	if c.Coexist {
+		return found
+	}
+	return append(found, c.leftOver(ctx)...)
+}
+
+// RunningBeside looks for Deployments of Pipelines-as-Code in all namespaces. An error means that
+// the API server did not say whether there is one: ask again. A missing right is a finding that is
+// not Fatal.
+func (c *Checker) RunningBeside(ctx context.Context) ([]Finding, error) {
+	if c.Coexist {
+		return nil, nil
+	}
+	var all []Finding
+	for _, pac := range pacDeployments() {
+		// RBAC takes the name of such a selector for the name of the resource, so a right on two
+		// names is enough.
+		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, pac.name).String()}
+		list, err := c.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, named)
+		switch {
+		case apierrors.IsForbidden(err):
+			all = append(
+				all,
+				unknown(
+					"Deployment "+pac.name,
+					err,
+					"let this account list it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
+				),
+			)
+			continue
+		case err != nil:
+			return all, fault.FromKube(fault.VerbRead, fmt.Errorf("looking for Deployment %s: %w", pac.name, err))
+		}
+		for _, deployment := range list.Items {
+			if deployment.Spec.Replicas == nil || *deployment.Spec.Replicas != 0 {
+				all = append(all, Finding{
+					Fatal: true, Object: fmt.Sprintf("Deployment %s/%s", deployment.Namespace, pac.name),
+					Problem: "runs in this cluster and " + pac.would, Remedy: stopping(deployment),
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// stopping says how to stop a Deployment of Pipelines-as-Code.
+func stopping(d appsv1.Deployment) string {
+	const read, override = `read "Move over from Pipelines-as-Code" in README.md`, "or start the controller with -coexist-with-pac"
+	operated := func(owner metav1.OwnerReference) bool { return owner.Kind == operatorKind }
+	if slices.ContainsFunc(d.OwnerReferences, operated) {
+		return "the Tekton operator scales it up again whatever is done to it: " + read + ", " + override
+	}
+	return fmt.Sprintf("%s, then kubectl -n %s scale deployment %s --replicas=0, %s", read, d.Namespace, d.Name, override)
+}
+
+func (c *Checker) leftOver(ctx context.Context) []Finding {
+	object := "ValidatingWebhookConfiguration " + leftOver
+	_, err := c.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, leftOver, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return []Finding{
+			unknown(
+				object,
+				err,
+				"let this account get it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
+			),
+		}
+	}
+	return []Finding{
+		{
+			Object:  object,
+			Problem: "is left over from Pipelines-as-Code: while its webhook is not served, no Repository can be created or changed",
+			Remedy:  "kubectl delete validatingwebhookconfiguration " + leftOver,
+		},
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// narrowed ends the names of roles that an operator may bind in chosen namespaces only
+// (config/210-clusterroles.yaml): that they are not bound everywhere is nothing wrong. Where the
+// served namespaces are listed, each of them needs its binding.
+const narrowed = "-secrets"
+
+// rights asks the API server for each right of the component's roles whether this account has it.
+// Every account may ask that (ClusterRole system:basic-user).
+func (c *Checker) rights(ctx context.Context) []Finding {
+	var all []Finding
+	listed := c.listed(ctx)
+	for _, role := range c.want.roles[c.Component] {
+		if role.kind == "ClusterRole" && strings.HasSuffix(role.name, narrowed) && len(listed) == 0 {
+			continue
+		}
+		for _, rule := range role.rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					all = append(all, c.right(ctx, asked{role, rule, listed}, group, resource)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// asked is a rule of a role, and the namespaces in which it is enough to have it if the role is a
+// ClusterRole.
+type asked struct {
+	role   role
+	rule   rbacv1.PolicyRule
+	listed []string
+}
+
+// right looks at the verbs of one resource.
+func (c *Checker) right(ctx context.Context, of asked, group, resource string) []Finding {
+	role, rule := of.role, of.rule
+	object, namespace := role.kind+" "+role.name, ""
+	remedy := "kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"
+	if len(of.listed) > 0 {
+		remedy += ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does"
+	}
+	if role.kind == "Role" {
+		object, namespace = role.kind+" "+c.Namespace+"/"+role.name, c.Namespace
+		remedy = "kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml"
+	}
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	base, sub, _ := strings.Cut(resource, "/")
+	var missing, where []string
+	for _, verb := range rule.Verbs {
+		for _, name := range names {
+			right := authorizationv1.ResourceAttributes{
+				Verb:        verb,
+				Namespace:   namespace,
+				Group:       group,
+				Resource:    base,
+				Subresource: sub,
+				Name:        name,
+			}
+			lacking, err := c.lacking(ctx, of, right)
+			if err != nil {
+				return []Finding{
+					unknown(
+						object,
+						err,
+						"let this account create selfsubjectaccessreviews.authorization.k8s.io, as ClusterRole system:basic-user does for every account",
+					),
+				}
+			}
+			if len(lacking) > 0 {
+				missing, where = append(missing, verb), append(where, lacking...)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(where)
+	return []Finding{
+		{
+			Object: object,
+			Problem: fmt.Sprintf(
+				"does not let %s %s %s in %s",
+				c.Component,
+				strings.Join(slices.Compact(missing), ", "),
+				qualified(group, resource),
+				some(slices.Compact(where), ", "),
+			),
+			Remedy: remedy,
+		},
+	}
+}
+
+func qualified(group, resource string) string {
+	base, sub, divided := strings.Cut(resource, "/")
+	if group != "" {
+		base += "." + group
+	}
+	if divided {
+		base += "/" + sub
+	}
+	return base
+}
+
+func (c *Checker) allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	review, err := c.kube.AuthorizationV1().
+		SelfSubjectAccessReviews().
+		Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 keeps the status of a GitEvent small enough to be written, whatever texts it
+// holds. etcd takes objects of 1.5 MiB; the status has at most about one of them, and the rest is
+// for the spec and for what the API server notes of who wrote which field.
+package v1alpha1
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxRuns is the most PipelineRuns of one event. What is not text takes up to 1.5 KiB a run in a
+// status: its names, its check, what it waits for.
+const MaxRuns = 250
+
+// The bytes of JSON that texts may take. JSON is what is stored: a '<' takes six.
+const (
+	reasons    = 70 << 10  // of all decisions together
+	runs       = 320 << 10 // of all runs together
+	maxRun     = 128 << 10 // of one of them
+	maxMessage = 4 << 10   // of anything there is a handful of
+	maxWord    = 128
+	maxReply   = 1 << 10
+	maxStub    = 256 // of any text of a settled event
+)
+
+// mark ends a text that was cut.
+const mark = " … (cut)"
+
+// Fit cuts what is too long. A text that was cut is not cut again: the share of a run grows only,
+// so that a report which was made from it stays the same.
+func Fit(s *GitEventStatus) {
+	for i := range s.Conditions {
+		s.Conditions[i].Message = cut(s.Conditions[i].Message, maxMessage)
+	}
+	share := shareOf(s)
+	for i := range s.Waits {
+		limit := maxMessage
+		if strings.Contains(s.Waits[i].Step, "/") {
+			limit = min(limit, share/8)
+		}
+		s.Waits[i].Reason, s.Waits[i].Message = cut(s.Waits[i].Reason, maxWord), cut(s.Waits[i].Message, limit)
+	}
+	for i := range s.Runs {
+		fitRun(&s.Runs[i], share)
+	}
+	if s.Reply != nil {
+		s.Reply.Command = cut(s.Reply.Command, maxReply)
+	}
+	if s.Plan != nil {
+		s.Plan.Reason, s.Plan.Message = cut(s.Plan.Reason, maxWord), cut(s.Plan.Message, maxMessage)
+		fitDecisions(s.Plan.Decisions)
+	}
+}
+
+// Shrink cuts the texts of a settled event to what people need of them: what was reported is in the
+// checks.
+func Shrink(s *GitEventStatus) {
+	texts := []*string{}
+	for i := range s.Conditions {
+		texts = append(texts, &s.Conditions[i].Message)
+	}
+	if s.Plan != nil {
+		texts = append(texts, &s.Plan.Message)
+		for i := range s.Plan.Decisions {
+			texts = append(texts, &s.Plan.Decisions[i].Reason)
+		}
+	}
+	for i := range s.Runs {
+		texts = append(texts, &s.Runs[i].Note)
+		if refused := s.Runs[i].Refused; refused != nil {
+			texts = append(texts, &refused.Message)
+		}
+		if result := s.Runs[i].Result; result != nil {
+			texts = append(texts, &result.Message)
+		}
+	}
+	for _, text := range texts {
+		*text = cut(*text, maxStub)
+	}
+}
+
+// Text returns how long the report of a run may be, in bytes. Half of what it may take in JSON is
+// left to escapes.
+func Text(s *GitEventStatus) int { return textOf(shareOf(s)) / 2 }
+
+func textOf(share int) int { return share * 5 / 8 }
+
+// shareOf is what one run may take. What is not decided yet may become a run: then there is room
+// for it already.
+func shareOf(s *GitEventStatus) int {
+	n := len(s.Runs)
+	if s.Plan != nil {
+		for _, d := range s.Plan.Decisions {
+			if d.Open {
+				n++
+			}
+		}
+	}
+	return min(maxRun, runs/max(1, min(n, MaxRuns)))
+}
+
+func fitRun(run *Run, share int) {
+	run.Note = cut(run.Note, share/8)
+	if run.Refused != nil {
+		run.Refused.Reason, run.Refused.Message = cut(run.Refused.Reason, maxWord), cut(run.Refused.Message, share/2)
+	}
+	if result := run.Result; result != nil {
+		result.Reason, result.Message = cut(result.Reason, maxWord), cut(result.Message, share/8)
+		result.Text, result.Brief = cut(result.Text, textOf(share)), cut(result.Brief, share/8)
+	}
+}
+
+// fitDecisions cuts the longest reasons, all of them to one length: those that are told, and those
+// that are kept for later.
+func fitDecisions(decisions []Decision) {
+	texts, lengths := make([]*string, 0, 2*len(decisions)), make([]int, 0, 2*len(decisions))
+	for i := range decisions {
+		d := &decisions[i]
+		texts, lengths = append(texts, &d.Reason, &d.Selected), append(lengths, Length(d.Reason), Length(d.Selected))
+	}
+	limit := level(lengths, reasons)
+	for _, text := range texts {
+		*text = cut(*text, limit)
+	}
+}
+
+// level returns the largest length to which all can be cut so that they fit.
+func level(lengths []int, budget int) int {
+	low, high := 0, budget // low fits; so does high if it is more than any of them
+	for low < high {
+		middle := (low + high + 1) / 2
+		total := 0
+		for _, n := range lengths {
+			total += min(n, middle)
+		}
+		if total <= budget {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low
+}
+
+// cut shortens a text to at most limit bytes of JSON, the mark included, between two characters.
+func cut(text string, limit int) string {
+	if len(text) <= limit/6 || Length(text) <= limit {
+		return text
+	}
+	text = strings.TrimSuffix(text, mark)
+	left := limit - len(mark)
+	for i, r := range text {
+		if left -= length(r); left < 0 {
+			return text[:i] + mark
+		}
+	}
+	return text
+}
+
+// Length is how many bytes a text takes in JSON.
+func Length(text string) int {
+	n := 0
+	for _, r := range text {
+		n += length(r)
+	}
+	return n
+}
+
+func length(r rune) int {
+	switch {
+	case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
+		return 2
+	case r < ' ', r == '<', r == '>', r == '&', r == '\u2028', r == '\u2029', r == utf8.RuneError:
+		return 6
+	}
+	return utf8.RuneLen(r)
+}

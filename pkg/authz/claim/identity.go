@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"cmp"
+	"fmt"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// identify compares what an event is of with what the URL of its Repository stands for. It returns
+// the status that the claim is to have, and an Ignored fault if the event is of something else.
+//
+// The URL stands for what the Repository's annotation says; without one for what it is bound to;
+// and the first event binds it. A Repository that was made anew is not bound by what was there
+// before: whoever makes one decides what it serves.
+func identify(
+	repository *pacv1alpha1.Repository,
+	status v1alpha1.RepositoryClaimStatus,
+	seen v1alpha1.ProjectIdentity,
+) (v1alpha1.RepositoryClaimStatus, error) {
+	bound := boundBy(repository, status.Bound)
+	expected, invalid := Expected(repository, status)
+	entry := &v1alpha1.BoundProject{ProjectIdentity: seen, RepositoryUID: repository.UID}
+	if invalid != nil || expected != nil && !expected.Same(seen) {
+		status.Refused = entry
+		return status, fault.Ignoredf(v1alpha1.ReasonAnotherRepository, "%s", refusal(repository, status))
+	}
+	if bound != nil && bound.Same(seen) {
+		entry.OwnerID = cmp.Or(seen.OwnerID, bound.OwnerID)
+	}
+	status.Bound, status.Refused = entry, nil
+	return status, nil
+}
+
+// Expected is what the URL of a Repository stands for, nil while the next event decides that. The
+// error is why the Repository's annotation cannot be read.
+func Expected(
+	repository *pacv1alpha1.Repository,
+	status v1alpha1.RepositoryClaimStatus,
+) (*v1alpha1.ProjectIdentity, error) {
+	confirmed, invalid := confirmedBy(repository)
+	if confirmed != nil || invalid != nil {
+		return confirmed, invalid
+	}
+	return boundBy(repository, status.Bound), nil
+}
+
+// boundBy is what binds a Repository, nil when nothing does.
+func boundBy(repository *pacv1alpha1.Repository, entry *v1alpha1.BoundProject) *v1alpha1.ProjectIdentity {
+	if entry == nil || entry.RepositoryUID != repository.UID {
+		return nil
+	}
+	return &entry.ProjectIdentity
+}
+
+// confirmedBy is what the annotation of a Repository says, nil when it has none.
+func confirmedBy(repository *pacv1alpha1.Repository) (*v1alpha1.ProjectIdentity, error) {
+	text, found := repository.Annotations[plumbline.RepositoryIDAnnotation]
+	if !found {
+		return nil, nil
+	}
+	confirmed, err := v1alpha1.ParseIdentity(text)
+	if err != nil {
+		return nil, err
+	}
+	return &confirmed, nil
+}
+
+// Refusal says why the newest event of a Repository was not served, "" if it was or what was
+// refused is confirmed by now.
+func Refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) string {
+	refused := boundBy(repository, status.Refused)
+	if refused == nil {
+		return ""
+	}
+	if confirmed, invalid := confirmedBy(repository); invalid == nil && confirmed != nil && confirmed.Same(*refused) {
+		return "" // the next event binds it
+	}
+	return refusal(repository, status)
+}
+
+// refusal names both repositories, and how to confirm the one that was refused.
+func refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) string {
+	was := "nothing that can be read"
+	if confirmed, invalid := confirmedBy(repository); invalid != nil {
+		was = fmt.Sprintf("what its annotation %s says, which cannot be read: %s", plumbline.RepositoryIDAnnotation, invalid)
+	} else if confirmed != nil {
+		was = fmt.Sprintf("%s, as its annotation %s says", confirmed, plumbline.RepositoryIDAnnotation)
+	} else if bound := boundBy(repository, status.Bound); bound != nil {
+		was = bound.String()
+	}
+	return fmt.Sprintf(
+		"%s is the repository %s of the Git service now (account/repository), and Repository %s/%s stands for %s: it was deleted and made anew, "+
+			"or somebody else has taken its name. Its events start nothing. If it is the right one, confirm it and deliver the events again: "+
+			"kubectl annotate --overwrite -n %s repositories.pipelinesascode.tekton.dev %s %s=%s",
+		repository.Spec.URL,
+		status.Refused,
+		repository.Namespace,
+		repository.Name,
+		was,
+		repository.Namespace,
+		repository.Name,
+		plumbline.RepositoryIDAnnotation,
+		status.Refused,
+	)
+}

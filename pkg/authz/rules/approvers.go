@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxNamed is how many teams Approvers names.
+const maxNamed = 10
+
+// Approvers says who can approve the pull request with /ok-to-test, by the same settings that
+// Decide goes by: a sentence for people.
+func (in Input) Approvers() string {
+	in.Comment, in.Command, in.Own = true, OkToTest, false
+	switch {
+	case in.Restricted:
+		return "Nobody can approve it as long as the Repository has this policy."
+	case in.closed(Commenter):
+		return "Nobody can approve it, because settings.policy of the Repository lists no team in ok_to_test."
+	}
+	var who []string
+	for _, fact := range in.grants(Commenter) {
+		switch fact {
+		case Listed:
+			who = append(who, teams(in.Teams(Commenter)))
+		case Writer:
+			who = append(who, "has write access to the repository")
+		case Member:
+			who = append(who, "is a member of the organization or project")
+		case Owner:
+			who = append(who, "is in the OWNERS of the default branch")
+		}
+	}
+	return "Somebody other than its author can approve it who " + either(who) + "."
+}
+
+func teams(names []string) string {
+	if len(names) == 1 {
+		return "is in the team " + names[0]
+	}
+	more := ""
+	if len(names) > maxNamed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxNamed)
+		names = names[:maxNamed]
+	}
+	return "is in one of the teams " + strings.Join(names, ", ") + more
+}
+
+// either joins clauses with commas, and the last one with "or".
+func either(clauses []string) string {
+	last := len(clauses) - 1
+	if last == 0 {
+		return clauses[0]
+	}
+	return strings.Join(clauses[:last], ", ") + " or " + clauses[last]
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+type approved struct{}
+
+func (approved) decides(in Input) (Verdict, Question, bool) {
+	return says(Allowed, in.pull() && in.Approved)
+}
+
+func (approved) why() string { return "Somebody who may approve this commit has done so." }
+
+type pullClosed struct{}
+
+func (pullClosed) decides(in Input) (Verdict, Question, bool) {
+	return says(Unapproved, in.pull() && in.closed(Author))
+}
+
+func (pullClosed) why() string {
+	return "The Repository has a settings.policy that names no team for pull requests, so nobody's starts a run by itself."
+}
+
+// appsBranch is about dependency bots. It has nothing to say where a policy is: that lists who may.
+type appsBranch struct{}
+
+func (appsBranch) decides(in Input) (Verdict, Question, bool) {
+	return says(Allowed, in.pull() && in.ownBranch() && in.App)
+}
+
+func (appsBranch) why() string {
+	return "The branch of the pull request lives in this repository, and its author is an App."
+}
+
+type authorUnknown struct{}
+
+func (authorUnknown) decides(in Input) (Verdict, Question, bool) {
+	return in.unknown(Author, in.pull())
+}
+
+func (authorUnknown) why() string {
+	return "Whether the author of the pull request may start runs of this repository is not known yet."
+}
+
+type authorUnlisted struct{}
+
+func (authorUnlisted) decides(in Input) (Verdict, Question, bool) {
+	return in.without(Author, true, in.pull())
+}
+
+func (authorUnlisted) why() string {
+	return "The author of the pull request is in no team that the Repository's settings.policy lists, and not in OWNERS."
+}
+
+type authorStranger struct{}
+
+func (authorStranger) decides(in Input) (Verdict, Question, bool) {
+	return in.without(Author, false, in.pull())
+}
+
+func (authorStranger) why() string {
+	return "The author of the pull request has no write access to this repository and is not in OWNERS."
+}
+
+type actorUnknown struct{}
+
+func (actorUnknown) decides(in Input) (Verdict, Question, bool) {
+	return in.unknown(Actor, in.acted())
+}
+
+func (actorUnknown) why() string {
+	return "Whether who changed the pull request may start runs of this repository is not known yet."
+}
+
+type actorUnlisted struct{}
+
+func (actorUnlisted) decides(in Input) (Verdict, Question, bool) {
+	return in.without(Actor, true, in.acted())
+}
+
+func (actorUnlisted) why() string {
+	return "The author of the pull request may start runs by the Repository's settings.policy, but not who changed it."
+}
+
+type actorStranger struct{}
+
+func (actorStranger) decides(in Input) (Verdict, Question, bool) {
+	return in.without(Actor, false, in.acted())
+}
+
+func (actorStranger) why() string {
+	return "The author of the pull request may start runs of this repository, but not who changed it."
+}
+
+type actorConfirmed struct{}
+
+func (actorConfirmed) decides(in Input) (Verdict, Question, bool) { return in.confirmed(in.acted()) }
+
+func (actorConfirmed) why() string {
+	return "Whether the Git service confirms who changed the pull request is not known yet."
+}
+
+type actorUnconfirmed struct{}
+
+func (actorUnconfirmed) decides(in Input) (Verdict, Question, bool) {
+	return in.unconfirmed(in.acted())
+}
+
+func (actorUnconfirmed) why() string {
+	return "The Git service does not confirm who changed the pull request: it shows no such activity of its branch."
+}
+
+type listed struct{}
+
+func (listed) decides(in Input) (Verdict, Question, bool) {
+	return says(Allowed, in.pull() && in.policed(Author))
+}
+
+func (listed) why() string {
+	return "The Repository's settings.policy lists the author of the pull request, or trusts or OWNERS name it."
+}
+
+type mayRun struct{}
+
+func (mayRun) decides(in Input) (Verdict, Question, bool) { return says(Allowed, in.pull()) }
+
+func (mayRun) why() string {
+	return "The author of the pull request has write access to this repository or counts as somebody who has."
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package backoff decides when a key of a workqueue is reconciled again. Requeue turns the errors
+// of a reconcile into knative's answer. Timers remember which steps of a key have just failed: the
+// workqueue has one time for a key, and a step needs its own (docs/adr/0012).
+package backoff
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// MinWait and MaxWait are between what Next asks for after a failure. The second is the workqueue's
+// own; below the first the workqueue's backoff does what is needed.
+const (
+	MinWait = time.Second
+	MaxWait = 1000 * time.Second
+)
+
+// Step is one thing that a reconcile tries.
+type Step struct {
+	// Name is the kind of step, e.g. "report".
+	Name string
+	// Of is what it is done for, e.g. the name of a PipelineRun.
+	Of string
+	// Version tells what is tried, e.g. the digest of the report. Another version is tried at once:
+	// it is news.
+	Version string
+}
+
+// Timers are the times of the steps that fail. A step is tried again after as long as it has failed
+// at the latest, at most MaxWait, and not before that time or the workqueue's backoff for as many
+// failures is over, whichever is shorter. They are advice: a process that knows nothing tries every
+// step once. Safe for concurrent use.
+type Timers struct {
+	mu   sync.Mutex
+	keys map[string]map[id]timer
+}
+
+type id struct{ name, of string }
+
+type timer struct {
+	version string
+	tries   int
+	since   time.Time
+	due     time.Time // not tried before
+	latest  time.Time // asked for
+}
+
+// New returns Timers that know of no failure.
+func New() *Timers { return &Timers{keys: map[string]map[id]timer{}} }
+
+// Left returns for how long a step is not to be tried; 0 if it may be now.
+func (t *Timers) Left(key string, step Step, now time.Time) time.Duration {
+	known, found := t.of(key, step)
+	if !found {
+		return 0
+	}
+	return max(0, known.due.Sub(now))
+}
+
+// of returns the timer of a step that has failed in this version.
+func (t *Timers) of(key string, step Step) (known timer, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, found = t.keys[key][id{step.Name, step.Of}]
+	return known, found && known.version == step.Version
+}
+
+// Failing returns for how long a step has failed; 0 if it has not, or is tried for the first time.
+func (t *Timers) Failing(key string, step Step, now time.Time) time.Duration {
+	known, found := t.of(key, step)
+	if !found {
+		return 0
+	}
+	return now.Sub(known.since)
+}
+
+// Rest keeps a step from being tried for a time, after an outcome that would be the same.
+func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.keys[key] == nil {
+		t.keys[key] = map[id]timer{}
+	}
+	t.keys[key][id{step.Name, step.Of}] = timer{
+		version: step.Version,
+		since:   now,
+		due:     now.Add(wait),
+		latest:  now.Add(wait),
+	}
+}
+
+// Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure;
+// what ended well, and an outcome with a time of its own, does not. One that found no turn
+// (fault.ReasonBusy) was no attempt.
+func (t *Timers) Note(key string, step Step, err error, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := id{step.Name, step.Of}
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonBusy {
+		return
+	}
+	if !Retried(err) {
+		delete(t.keys[key], at)
+		t.tidy(key)
+		return
+	}
+	known, found := t.keys[key][at]
+	if !found || known.version != step.Version {
+		known = timer{version: step.Version, since: now}
+	}
+	known.tries++
+	wait := min(now.Sub(known.since), MaxWait)
+	if after, beside := KnownWait(Requeue(err)); beside { // a part of the step has a time of its own
+		wait = min(wait, after)
+	}
+	known.due, known.latest = now.Add(min(wait, backoff(known.tries))), now.Add(max(wait, MinWait))
+	if t.keys[key] == nil {
+		t.keys[key] = map[id]timer{}
+	}
+	t.keys[key][at] = known
+}
+
+// backoff is what the workqueue waits after so many failures in a row (client-go's default: 5 ms,
+// doubled each time). A step never waits longer than that, however long its attempts take.
+func backoff(tries int) time.Duration {
+	const first, doublings = 5 * time.Millisecond, 18 // more than MaxWait
+	return first << min(tries-1, doublings)
+}
+
+// Next returns how long it is until the first step of a key is to be tried; false if none waits. A
+// time that has passed does not count: its step was not among what there was to do.
+func (t *Timers) Next(key string, now time.Time) (time.Duration, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var next time.Duration
+	for _, known := range t.keys[key] {
+		if left := known.latest.Sub(now); left > 0 && (next == 0 || left < next) {
+			next = left
+		}
+	}
+	return next, next > 0
+}
+
+// Forget forgets a key.
+func (t *Timers) Forget(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.keys, key)
+}
+
+func (t *Timers) tidy(key string) {
+	if len(t.keys[key]) == 0 {
+		delete(t.keys, key)
+	}
+}
+
+// Len returns the number of keys that have a failing step.
+func (t *Timers) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.keys)
+}

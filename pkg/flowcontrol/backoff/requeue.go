@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backoff
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"knative.dev/pkg/controller"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Requeue turns the outcomes of a reconcile's steps into what knative does next, and is the only
+// caller of its requeue constructors.
+//
+// Any Transient or Conflict outcome is returned, so that it is logged and the workqueue's own
+// backoff decides; all of them are joined with a text that does not depend on their order. The
+// earliest timer of the Throttled and Operator outcomes, which neither counts nor resets failures,
+// is all that is returned if there is no such outcome; beside one, KnownWait tells it. Nil needs
+// nothing more; if there is nothing else the result is nil. A Throttled outcome without a known
+// wait counts as Transient.
+//
+// Invalid and Ignored are for whoever turns them into an answer to the author or an end of the
+// event. One that gets here was turned into nothing, which is a defect: it counts as Transient, so
+// that it shows and nothing ends silently.
+//
+// An outcome may itself be several errors joined; each of them counts.
+func Requeue(errs ...error) error { return RequeueAfter(fault.OperatorRetry, errs...) }
+
+// RequeueAfter is Requeue with another wait for Operator outcomes.
+func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
+	var failed []failure
+	var earliest time.Duration
+	for _, err := range errs {
+		n := needs{operatorRetry: operatorRetry}
+		n.add(err)
+		if n.retry {
+			failed = append(failed, failure{err: err, conflict: n.conflictOnly})
+		}
+		if n.after > 0 && (earliest == 0 || n.after < earliest) {
+			earliest = n.after
+		}
+	}
+	switch {
+	case len(failed) > 0 && earliest > 0:
+		return beside{join(failed), earliest}
+	case len(failed) > 0:
+		return join(failed)
+	case earliest > 0:
+		return controller.NewRequeueAfter(earliest)
+	}
+	return nil
+}
+
+// beside is an error for the workqueue's backoff, and the known time of something else.
+type beside struct {
+	error
+	after time.Duration
+}
+
+// Unwrap returns the error.
+func (b beside) Unwrap() error { return b.error }
+
+// KnownWait returns the earliest known time in what Requeue returned, false if it has none. The
+// workqueue knows the time of a timer alone; whoever returns an error has to enqueue the key for
+// the time beside it.
+func KnownWait(err error) (after time.Duration, known bool) {
+	var both beside
+	if errors.As(err, &both) {
+		return both.after, true
+	}
+	known, after = controller.IsRequeueKey(err)
+	return after, known
+}
+
+// Retried reports whether the workqueue's backoff decides when what ended with err is tried again.
+func Retried(err error) bool {
+	if timer, _ := controller.IsRequeueKey(err); timer || controller.IsSkipKey(err) {
+		return false
+	}
+	n := needs{}
+	n.add(err)
+	return n.retry
+}
+
+// needs is what one outcome asks for.
+type needs struct {
+	operatorRetry       time.Duration
+	retry, conflictOnly bool
+	after               time.Duration
+}
+
+func (n *needs) add(err error) {
+	if err == nil {
+		return
+	}
+	if several := branches(err); several != nil {
+		for _, e := range several {
+			n.add(e)
+		}
+		return
+	}
+	f := fault.Of(err)
+	switch {
+	case f.Class == fault.Operator:
+		n.timer(n.operatorRetry)
+	case f.Class == fault.Throttled && f.RetryAfter > 0:
+		n.timer(f.RetryAfter)
+	default:
+		n.conflictOnly = f.Class == fault.Conflict && (n.conflictOnly || !n.retry)
+		n.retry = true
+	}
+}
+
+func (n *needs) timer(after time.Duration) {
+	if n.after == 0 || after < n.after {
+		n.after = after
+	}
+}
+
+// branches returns the errors joined somewhere below err, unless a fault above them classified them
+// as a whole.
+func branches(err error) []error {
+	for err != nil {
+		if _, classified := err.(*fault.Error); classified { //nolint:errorlint // the walk itself looks at each link
+			return nil
+		}
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			return several.Unwrap()
+		}
+		err = errors.Unwrap(err)
+	}
+	return nil
+}
+
+type failure struct {
+	err      error
+	conflict bool
+}
+
+// join puts conflicts last and out of errors.As's sight: knative keeps an error in whose chain it
+// finds a conflict out of the error log.
+func join(failed []failure) error {
+	slices.SortStableFunc(failed, func(a, b failure) int {
+		if a.conflict != b.conflict {
+			if a.conflict {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.err.Error(), b.err.Error())
+	})
+	if len(failed) == 1 {
+		return failed[0].err
+	}
+	return newJoined(failed)
+}
+
+// joined is several errors in one line of text.
+type joined struct {
+	text   string
+	errors []error
+}
+
+func newJoined(failed []failure) joined {
+	texts := make([]string, 0, len(failed))
+	var j joined
+	for _, f := range failed {
+		texts = append(texts, f.err.Error())
+		if !f.conflict || failed[0].conflict {
+			j.errors = append(j.errors, f.err)
+		}
+	}
+	j.text = strings.Join(slices.Compact(texts), "; ")
+	return j
+}
+
+// Error lists the distinct texts.
+func (j joined) Error() string { return j.text }
+
+// Unwrap returns the errors, without the conflicts if there are others.
+func (j joined) Unwrap() []error { return j.errors }

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fairqueue
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// world is Turns over a clock that the test sets, and who was woken.
+type world struct {
+	*Turns
+	t       *testing.T
+	now     time.Time
+	woken   []string
+	late    []string // who is woken later
+	refused []string
+	alarms  []alarm
+	events  int
+}
+
+type alarm struct {
+	at time.Time
+	do func()
+}
+
+// newWorld has Git services that bear as many visits as the shares allow.
+func newWorld(t *testing.T, workers int) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Unix(1_800_000_000, 0)}
+	w.Turns = New(Options{
+		Workers: workers, Now: func() time.Time { return w.now },
+		Wake: func(event string, after time.Duration) {
+			if after > 0 {
+				w.late = append(w.late, fmt.Sprint(event, " after ", after))
+				return
+			}
+			w.woken = append(w.woken, event)
+		},
+		Refused: func(share string) { w.refused = append(w.refused, share) },
+		After:   func(d time.Duration, do func()) { w.alarms = append(w.alarms, alarm{w.now.Add(d), do}) },
+	})
+	return w
+}
+
+// pass lets time pass, with the alarms that fall due.
+func (w *world) pass(d time.Duration) {
+	end := w.now.Add(d)
+	for {
+		due := -1
+		for i, a := range w.alarms {
+			if !a.at.After(end) && (due < 0 || a.at.Before(w.alarms[due].at)) {
+				due = i
+			}
+		}
+		if due < 0 {
+			break
+		}
+		a := w.alarms[due]
+		w.alarms = append(w.alarms[:due], w.alarms[due+1:]...)
+		if a.at.After(w.now) {
+			w.now = a.at
+		}
+		a.do()
+	}
+	w.now = end
+}
+
+// bears makes the service of a visit known as one that bears all of its share.
+func (w *world) bears(v Visit) Visit {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.window(measured(v)).size = 1000
+	return v
+}
+
+// visit is an event that nobody else is, at a service that bears everything.
+func (w *world) visit(namespace, host string, installation int64) Visit {
+	w.events++
+	return w.bears(Visit{Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation})
+}
+
+// begin begins an event that needs a visit; nil is what stands in a line.
+func (w *world) begin(v Visit) func() {
+	w.t.Helper()
+	release, err := w.Begin(v, true)
+	if f := fault.Of(err); f != nil && (f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != Retry) {
+		w.t.Fatalf("%s is told %+v, want to wait in a line", v.Event, f)
+	}
+	return release
+}
+
+// visits is how many turns at a Git service there are for visits that come one after the other.
+func (w *world) visits(of func(n int) Visit) (n int) {
+	for {
+		if _, err := w.Visit(of(n)); err != nil {
+			return n
+		}
+		n++
+	}
+}
+
+// S6: of 16 workers a tenant holds four however many of its hosts hang, three if it is one, and
+// each of the others has its own share.
+func TestATenantsHostsThatHangHoldAQuarter(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		of      func(w *world, n int) Visit
+		want    int
+		refused string
+	}{
+		"one tenant, many hosts":                    {func(w *world, n int) Visit { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace},
+		"one tenant, one host":                      {func(w *world, _ int) Visit { return w.visit("team", "git.example", 0) }, 3, NamespaceHost},
+		"many tenants, one host":                    {func(w *world, n int) Visit { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation},
+		"many tenants, one installation of the App": {func(w *world, n int) Visit { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation},
+		"many installations, one host":              {func(w *world, n int) Visit { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 16)
+			if got := w.visits(func(n int) Visit { return c.of(w, n) }); got != c.want || len(w.refused) != 1 || w.refused[0] != c.refused {
+				t.Errorf("%d turns, refused %v, want %d and %s", got, w.refused, c.want, c.refused)
+			}
+			if got := w.visits(func(n int) Visit { return w.visit("other", fmt.Sprintf("other-%d.example", n), 0) }); got != 4 {
+				t.Errorf("a tenant at other hosts has %d turns, want its quarter", got)
+			}
+		})
+	}
+}
+
+// One tenant leaves turns of a host, and of an installation, that it shares with others.
+func TestOneTenantDoesNotTakeASharedHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 16)
+	w.visits(func(int) Visit { return w.visit("team", "git.example", 0) })
+	if got := w.visits(func(int) Visit { return w.visit("other", "git.example", 0) }); got != 3 {
+		t.Errorf("the other tenant of the host has %d turns, want 3", got)
+	}
+}
+
+// Whatever is done for a namespace takes half of the workers at most, however few they are.
+func TestANamespacesWorkTakesHalf(t *testing.T) {
+	t.Parallel()
+	for workers, want := range map[int]int{64: 32, 16: 8, 4: 2, 1: 1} {
+		w := newWorld(t, workers)
+		n := 0
+		for ; n < 100; n++ {
+			if _, err := w.Begin(Visit{Event: fmt.Sprint(n), Namespace: "team"}, false); err != nil {
+				break
+			}
+		}
+		if n != want || w.refused[0] != Work {
+			t.Errorf("of %d workers %d are for one namespace, want %d", workers, n, want)
+		}
+		if _, err := w.Begin(Visit{Event: "other", Namespace: "other"}, false); err != nil {
+			t.Errorf("another namespace: %v", err)
+		}
+	}
+}
+
+// A visit that finds one of its places taken takes none of the others, and what nobody has any more
+// is forgotten: hosts come and go as long as the process lives. A release counts once.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4)
+	release := w.begin(w.visit("team", "a.example", 0))
+	before := w.Taken()
+	if diff := cmp.Diff(map[string]int{"work team": 1, "namespace team": 1, "namespace_host team at a.example": 1, "installation a.example/0": 1, "host a.example": 1}, before); diff != "" {
+		t.Error(diff)
+	}
+	v := w.visit("team", "b.example", 0)
+	if w.begin(v) != nil {
+		t.Fatal("a namespace has more turns than its quarter")
+	}
+	if diff := cmp.Diff(before, w.Taken()); diff != "" {
+		t.Error(diff)
+	}
+	w.Leave(v.Event)
+	release()
+	release()
+	w.nothingLeft()
+}
+
+// nothingLeft fails unless everything is forgotten but what services bear.
+func (w *world) nothingLeft() {
+	w.t.Helper()
+	if len(w.Taken()) != 0 || len(w.Waiting()) != 0 || len(w.shares) != 0 || len(w.lines) != 0 || len(w.Turns.events) != 0 || w.total != 0 || len(w.places) != 0 {
+		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.Taken(), w.Waiting(), len(w.shares), len(w.lines), len(w.Turns.events), w.total)
+	}
+}
+
+// Many workers at once never have more turns than there are, and everybody who waits is woken in
+// the end.
+func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
+	t.Parallel()
+	const limit, events = 3, 2000
+	queue := make(chan string, 2*events)
+	s := New(Options{Workers: 16, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { queue <- event }})
+	var there, done atomic.Int64
+	var all sync.WaitGroup
+	for n := range events {
+		queue <- fmt.Sprint(n)
+	}
+	for range 16 {
+		all.Go(func() {
+			for event := range queue {
+				v := Visit{Event: event, Namespace: "team", Host: "git.example"}
+				release, err := s.Begin(v, true)
+				if err != nil {
+					continue
+				}
+				leave, err := s.Visit(v)
+				if err != nil {
+					t.Errorf("%s has begun and has no visit", event)
+				}
+				if now := there.Add(1); now > limit {
+					t.Errorf("%d have a turn at once, want at most %d", now, limit)
+				}
+				there.Add(-1)
+				leave()
+				release()
+				if done.Add(1) == events {
+					close(queue)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if len(s.Taken()) != 0 || len(s.Waiting()) != 0 {
+		t.Errorf("left: %v, waiting %v", s.Taken(), s.Waiting())
+	}
+}
+
+// Of 64 workers the pull requests of one Repository that nothing is done for yet have one, and
+// those that have begun two, whoever pushes to 80 of them at once. Its pushes and the pull requests
+// of another one are worked on beside them; the others come one after the other.
+func TestFreshPullRequestsOfARepositoryHaveAShareOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 64)
+	pull := func(repository string) Visit {
+		v := w.visit("team", "github.com", 42)
+		v.PullsOf = repository
+		return v
+	}
+	var begun []func()
+	for range 80 {
+		if release := w.begin(pull("app")); release != nil {
+			begun = append(begun, release)
+		}
+	}
+	if len(begun) != 1 || w.Waiting()[PullRequests] != 79 {
+		t.Fatalf("%d pull requests are worked on at once, and %v wait", len(begun), w.Waiting())
+	}
+	if w.begin(pull("other")) == nil || w.begin(w.visit("team", "github.com", 42)) == nil {
+		t.Error("others of the namespace wait for them")
+	}
+	for n := range 3 {
+		v := pull("app")
+		if _, err := w.Begin(v, false); (err == nil) != (n < 2) {
+			t.Errorf("of those that have begun, beside them: %d: %v", n+1, err)
+		} else if _, visits := w.Visit(v); err == nil && visits != nil {
+			t.Errorf("it waits at the Git service: %v", visits)
+		}
+	}
+	begun[0]()
+	if len(w.woken) != 1 || w.Waiting()[PullRequests] != 79 {
+		t.Errorf("%v are woken when one has ended", w.woken)
+	}
+}

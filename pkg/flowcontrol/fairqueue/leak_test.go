@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fairqueue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// What is woken and does not come loses its turn to the next one, and no turn is lost: whether it
+// was settled, is another process's now, or nobody knows.
+func TestNoTurnLeaks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		gone func(w *world, event string)
+		took time.Duration
+	}{
+		"it is settled, or led elsewhere": {func(w *world, event string) { w.Leave(event) }, 0},
+		"it does not come":                {func(w *world, _ string) { w.pass(Reserved) }, Reserved},
+		"it comes, and its work fails": {func(w *world, event string) {
+			release := w.begin(Visit{Event: event, Namespace: "team", Host: "git.example"})
+			leave, err := w.Visit(Visit{Event: event, Namespace: "team", Host: "git.example"})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			leave()
+			release()
+			release()
+			leave()
+		}, 0},
+		"it comes, and needs nothing": {func(w *world, event string) { w.begin(Visit{Event: event, Namespace: "team"})() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 4)
+			first := w.begin(w.visit("team", "git.example", 0))
+			for range 20 {
+				if w.begin(w.visit("team", "git.example", 0)) != nil {
+					t.Fatal("there are more turns than the share")
+				}
+			}
+			began := w.now
+			first()
+			for n := range 20 {
+				if len(w.woken) != n+1 {
+					t.Fatalf("%d were woken after %d were gone", len(w.woken), n)
+				}
+				c.gone(w, w.woken[n])
+			}
+			w.nothingLeft()
+			if took := w.now.Sub(began); took != 20*c.took {
+				t.Errorf("it took %v, want %v", took, 20*c.took)
+			}
+		})
+	}
+}
+
+// Lines are bounded: who finds no room comes back by itself, and nothing of it is remembered.
+func TestALineThatIsFull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4)
+	w.begin(w.visit("team", "git.example", 0))
+	for range maxWaiting {
+		w.begin(w.visit("team", "git.example", 0))
+	}
+	known := len(w.Turns.events)
+	_, err := w.Begin(w.visit("team", "git.example", 0), true)
+	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != Unlisted || len(w.Turns.events) != known {
+		t.Errorf("told %+v, %d events are known", f, len(w.Turns.events))
+	}
+}

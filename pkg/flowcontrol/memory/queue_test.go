@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// waiting is a room, the events that it has woken, and the time.
+type waiting struct {
+	*Room
+
+	t     *testing.T
+	woken []string
+	now   time.Time
+}
+
+func newWaiting(t *testing.T) *waiting {
+	w := &waiting{t: t, now: time.Unix(0, 0)}
+	w.Room = NewRoom(func() time.Time { return w.now }, func() {}, func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
+	return w
+}
+
+// want takes more for an event that holds nothing, or wants that it stands in line.
+func (w *waiting) want(taken bool, event, owner string, more int) {
+	w.t.Helper()
+	if got := w.Take(event, owner, more, 0); got != taken {
+		w.t.Fatalf("%s of %s finds room for %d MiB: %t, want %t", event, owner, more>>20, got, taken)
+	}
+}
+
+func (w *waiting) wantWoken(want string) {
+	w.t.Helper()
+	if got := strings.Join(w.woken, " "); got != want {
+		w.t.Fatalf("%q are woken, want %q", got, want)
+	}
+	w.woken = nil
+}
+
+// Who found no room is woken when there is as much as it needs, the longest first, and no more of
+// them than there is room for.
+func TestWhoFoundNoRoomIsWoken(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	const large = MaxHeld
+	for _, owner := range []string{"one", "two", "three"} {
+		w.want(true, "first-of-"+owner, owner, large)
+	}
+	for _, event := range []string{"a", "b", "a"} { // however often it comes, it keeps its place
+		w.want(false, event, "four", large)
+	}
+	if !w.Waits("a") || !w.Waits("b") || w.Waits("first-of-one") {
+		t.Error("who found no room is not known to wait, or another one is")
+	}
+	w.Give("first-of-one", "one", large/2)
+	w.Give("first-of-one", "one", 0)
+	w.wantWoken("") // there is half of what they need
+	w.Give("first-of-one", "one", large/2)
+	w.Give("first-of-two", "two", large)
+	w.wantWoken("a b")
+	if w.Waits("b") || w.Waits("a") {
+		t.Error("they were woken, and are not let in")
+	}
+	w.want(true, "b", "four", large)
+	w.want(true, "a", "four", large)
+	if len(w.line) != 0 || len(w.kept) != 0 || w.left != forSmall {
+		t.Errorf("%d stand in line, for %d room is kept, and %d MiB are left", len(w.line), len(w.kept), w.left>>20)
+	}
+}
+
+// S6: whatever two owners ask for, a third one's large plan has its turn. Nobody takes the room
+// that is kept for it, nor what comes together for it.
+func TestNobodyTakesTheRoomOfWhoWaits(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "loud-0", "loud", 80<<20)
+	w.want(true, "shrill-0", "shrill", 80<<20)
+	for n := 1; n < 10; n++ {
+		w.want(false, fmt.Sprint("loud-", n), "loud", 80<<20)
+	}
+	w.want(false, "quiet", "quiet", 80<<20)
+	for n := 1; n < 10; n++ {
+		w.want(false, fmt.Sprint("shrill-", n), "shrill", 80<<20)
+	}
+	w.Give("loud-0", "loud", 80<<20)
+	w.wantWoken("loud-1") // it was first
+	w.want(false, "loud-10", "loud", 9<<20)
+	w.want(false, "other", "other", 9<<20) // there is as much, and the next one waits for more
+	w.Give("shrill-0", "shrill", 80<<20)
+	w.wantWoken("quiet") // before all others of both
+	w.want(false, "shrill-10", "shrill", 80<<20)
+	w.want(true, "loud-1", "loud", 80<<20)
+	if !w.Take("quiet", "quiet", 5<<20, 0) || !w.Take("quiet", "quiet", 64<<20, 5<<20) {
+		t.Fatal("the room that was kept for it is taken")
+	}
+	w.Give("quiet", "quiet", 69<<20)
+	w.wantWoken("shrill-1 other") // loud has another one at work, and there is room beside both
+}
+
+// Those who need much get it although those who need little come all the time; 64 MiB are for these
+// nevertheless.
+func TestLittleOnesLeaveWhatComesTogether(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	for n := range Shared / small {
+		w.want(true, fmt.Sprint("little-", n), fmt.Sprint("team-", n%4), small)
+	}
+	w.want(false, "large", "quiet", 80<<20)
+	w.want(false, "little", "team-0", small)
+	for n := range Shared/small - 1 {
+		w.Give(fmt.Sprint("little-", n), fmt.Sprint("team-", n%4), small)
+		if strings.Contains(strings.Join(w.woken, " "), "large") {
+			if held := Shared/small - 1 - n; held < forSmall/small {
+				t.Errorf("it is woken when %d little ones are left", held)
+			}
+			return
+		}
+		w.Take(fmt.Sprint("next-", n), fmt.Sprint("team-", n%4), small, 0)
+		for _, event := range w.woken {
+			w.Take(event, "team-0", small, 0)
+		}
+		w.woken = nil
+	}
+	t.Error("it is never woken")
+}
+
+// Who was woken and does not come gives way, and who needs nothing any more at once.
+func TestRoomIsNotKeptForEver(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", MaxEvent)
+	for _, event := range []string{"gone", "late", "next", "last"} {
+		w.want(false, event, event, MaxEvent)
+	}
+	w.Leave("gone")
+	w.Give("first", "one", MaxEvent)
+	w.wantWoken("late")
+	w.now = w.now.Add(patience)
+	if !w.Waits("next") {
+		t.Error("room is kept for less than it takes to come")
+	}
+	w.now = w.now.Add(1)
+	w.Waits("next")
+	w.wantWoken("next")
+	w.want(false, "late", "late", MaxEvent)
+	w.Leave("next")
+	w.wantWoken("last")
+	w.Leave("last")
+	w.wantWoken("late")
+}
+
+// An attempt that ends without having come to what it waits for does not lose its place; one that
+// does gives back what it did not need.
+func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", MaxEvent)
+	if !w.Take("second", "two", 5<<20, 0) || w.Take("second", "two", MaxHeld+1<<20, 5<<20) {
+		t.Fatal("there is room for two")
+	}
+	w.Give("first", "one", MaxEvent)
+	w.wantWoken("second")
+	w.Give("second", "two", 5<<20) // of the attempt that found no room
+	w.want(false, "third", "three", MaxEvent)
+	w.want(true, "second", "two", 5<<20)
+	w.wantWoken("")
+	w.Give("second", "two", 5<<20)
+	w.wantWoken("third")
+}
+
+// Whoever waits for much keeps its place when it finds no room for a little more in the same
+// attempt: some calls are made at once.
+func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", MaxEvent)
+	for n := range forSmall / small {
+		w.want(true, fmt.Sprint("little-", n), "two", small)
+	}
+	w.want(false, "large", "three", MaxEvent)
+	w.want(false, "large", "three", 1<<20)
+	w.want(false, "next", "four", MaxEvent)
+	w.Give("little-0", "two", small)
+	w.wantWoken("") // there is no room for all that it needs
+	w.Give("first", "one", MaxEvent)
+	w.wantWoken("large")
+	w.want(true, "large", "three", MaxEvent)
+}
+
+// Little ones that are let in do not send a large one of their owner behind those of others: it
+// would wait as long as they come.
+func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", MaxEvent)
+	for n := range forSmall / small {
+		w.want(true, fmt.Sprint("little-", n), "two", small)
+	}
+	w.want(false, "large", "busy", 112<<20)
+	w.want(false, "other", "loud", 112<<20)
+	w.want(false, "push", "busy", small)
+	w.Give("little-0", "two", small)
+	w.wantWoken("push")
+	w.Give("first", "one", MaxEvent)
+	w.wantWoken("large")
+}
+
+// The part for little ones has room again when one of them was woken and does not come, also if
+// somebody takes more than that of the rest at the same moment.
+func TestALittleOneThatGivesWayIsNotHiddenByALargeOneThatGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t)
+	w.want(true, "first", "one", 96<<20)
+	for n := range forSmall / small {
+		w.want(true, fmt.Sprint("little-", n), "two", small)
+	}
+	w.want(false, "large", "four", 112<<20) // nobody who comes later takes what comes together for it
+	w.want(false, "late", "five", small)
+	w.Give("little-0", "two", small)
+	w.wantWoken("late")
+	w.want(false, "waits", "six", small)
+	w.now = w.now.Add(patience + 1)
+	if !w.Take("first", "one", small+1, 96<<20) {
+		t.Fatal("one that was let in does not go on")
+	}
+	w.wantWoken("waits")
+}

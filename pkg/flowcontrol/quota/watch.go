@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+)
+
+// Use is what one open event uses, as its annotations say.
+type Use struct {
+	// Repository is whose the event is; empty if the version before recorded it.
+	Repository types.NamespacedName
+	// Subject is the event's label of that name: its pull request, for instance.
+	Subject string
+	// Bytes are what its payload and its plan take in etcd, Plan how many of them are the plan's.
+	Bytes, Plan int64
+}
+
+// Annotations are those that say so.
+func (u Use) Annotations() map[string]string {
+	annotations := map[string]string{
+		plumbline.RepositoryAnnotation:  u.Repository.String(),
+		plumbline.StoredBytesAnnotation: strconv.FormatInt(u.Bytes, 10),
+	}
+	if u.Plan > 0 {
+		annotations[plumbline.PlanBytesAnnotation] = strconv.FormatInt(u.Plan, 10)
+	}
+	return annotations
+}
+
+// Annotate writes into an event's annotations what its metadata alone has to tell: whose it is and
+// what its payload takes.
+func Annotate(event metav1.Object, repository types.NamespacedName, bytes int64) {
+	annotations := event.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, Use{Repository: repository, Bytes: bytes}.Annotations())
+	event.SetAnnotations(annotations)
+}
+
+// Trim keeps of an object's metadata what Handler reads. It is a transform for an informer.
+func Trim(obj any) (any, error) {
+	event, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return obj, nil
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: event.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace:       event.Namespace,
+		Name:            event.Name,
+		UID:             event.UID,
+		ResourceVersion: event.ResourceVersion,
+		Annotations:     Kept(event),
+		Labels:          map[string]string{plumbline.SubjectLabel: event.Labels[plumbline.SubjectLabel]},
+	}}, nil
+}
+
+// Kept are the annotations that tell what an event uses; nil if there are none.
+func Kept(event metav1.Object) map[string]string {
+	kept := map[string]string{}
+	for _, name := range []string{plumbline.RepositoryAnnotation, plumbline.StoredBytesAnnotation, plumbline.PlanBytesAnnotation, plumbline.PlanDigestAnnotation} {
+		if value, ok := event.GetAnnotations()[name]; ok {
+			kept[name] = value
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// Handler keeps the ledger up to date with an informer of open events, whole or metadata alone.
+func (l *Ledger) Handler() cache.ResourceEventHandler {
+	seen := func(obj any) {
+		if event, ok := obj.(metav1.Object); ok {
+			l.Seen(event.GetName(), Read(event))
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    seen,
+		UpdateFunc: func(_, changed any) { seen(changed) },
+		DeleteFunc: func(obj any) {
+			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = missed.Obj
+			}
+			if event, ok := obj.(metav1.Object); ok {
+				l.Gone(event.GetName())
+			}
+		},
+	}
+}
+
+// Read returns what an event uses, nothing of one that the version before recorded.
+func Read(event metav1.Object) Use {
+	annotations := event.GetAnnotations()
+	namespace, name, ok := strings.Cut(annotations[plumbline.RepositoryAnnotation], string(types.Separator))
+	bytes, err := strconv.ParseInt(annotations[plumbline.StoredBytesAnnotation], 10, 64)
+	if !ok || err != nil || bytes < 0 {
+		return Use{}
+	}
+	plan, err := strconv.ParseInt(annotations[plumbline.PlanBytesAnnotation], 10, 64)
+	if err != nil || plan < 0 || plan > bytes {
+		plan = 0
+	}
+	return Use{
+		Repository: types.NamespacedName{Namespace: namespace, Name: name},
+		Subject:    event.GetLabels()[plumbline.SubjectLabel],
+		Bytes:      bytes,
+		Plan:       plan,
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cel evaluates the CEL expressions of authors. It is the one place where their variables,
+// functions and limits are declared. It is pure: what an expression sees is given to it, and what
+// is not known yet is asked for.
+package cel
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Variables that both kinds of environments have.
+const (
+	// Body is the payload as the service sent it.
+	Body = "body"
+	// Headers are the delivery's headers.
+	Headers = "headers"
+	// Files are the changed files: lists under the keys all, added, deleted, modified and renamed.
+	Files = "files"
+)
+
+// Variables of on-cel-expression, all strings.
+const (
+	Event        = "event"
+	EventType    = "event_type"
+	EventTitle   = "event_title"
+	TargetBranch = "target_branch"
+	SourceBranch = "source_branch"
+	TargetURL    = "target_url"
+	SourceURL    = "source_url"
+)
+
+// PAC is the map of the standard variables that templates and filters read.
+const PAC = "pac"
+
+const (
+	// maxSource bounds an expression in code points; one that people can read is a tenth of it.
+	maxSource = 16 << 10
+	// maxDepth bounds how deep the parser descends.
+	maxDepth = 100
+	// maxRepairs bounds how often the parser tries to go on after an error: the first is the one
+	// that is told.
+	maxRepairs = 4
+)
+
+// Environment is a set of variables and functions that expressions are compiled against. It is
+// immutable and may be shared; making one takes about as long as compiling an expression.
+type Environment struct {
+	env *cel.Env
+	// names are the declared variables, sorted.
+	names []string
+	// private are those whose values no message may repeat: they may be secret.
+	private []string
+	// budget is what compiling and evaluating is taken off; nil is no limit.
+	budget *Budget
+}
+
+// Within returns the environment with a budget that everything compiled in it is taken off, then
+// and when it is evaluated.
+func (e *Environment) Within(budget *Budget) *Environment {
+	limited := *e
+	limited.budget = budget
+	return &limited
+}
+
+// ForMatching returns the environment of on-cel-expression: PaC's variables, "glob".pathChanged(),
+// CEL's standard functions and macros, and a string for each custom param. A param with the name of
+// a variable is left out, as PaC does; so is one whose name no expression can hold.
+func ForMatching(params []string) (*Environment, error) {
+	return newEnvironment([]string{Event, EventType, EventTitle, TargetBranch, SourceBranch, TargetURL, SourceURL}, params)
+}
+
+// ForTemplates returns the environment of cel: placeholders, of body, headers and files
+// placeholders, and of the filters of params: body, headers, files, pac, and a string for each of
+// the variables, with CEL's extensions for strings and lists.
+func ForTemplates(variables []string) (*Environment, error) {
+	return newEnvironment(nil, variables, ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)))
+}
+
+func newEnvironment(standard, more []string, options ...cel.EnvOption) (*Environment, error) {
+	anything := cel.MapType(cel.StringType, cel.DynType) // PaC's types: what compiles there compiles here
+	declared := map[string]*cel.Type{Body: anything, Headers: anything, Files: anything}
+	if len(options) > 0 {
+		declared[PAC] = anything
+	}
+	for _, name := range append(slices.Clone(standard), more...) {
+		if declared[name] == nil && identifier(name) {
+			declared[name] = cel.StringType
+		}
+	}
+	e := &Environment{names: slices.Sorted(maps.Keys(declared))}
+	e.private = slices.DeleteFunc(slices.Clone(e.names), func(name string) bool {
+		return slices.Contains(append(standard, Body, Headers, Files), name)
+	})
+	for _, name := range e.names {
+		options = append(options, cel.Variable(name, declared[name]))
+	}
+	options = append(
+		options,
+		pathChanged(),
+		cel.ParserExpressionSizeLimit(
+			maxSource,
+		),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxRepairs),
+		cel.EnableMacroCallTracking(),
+	)
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		return nil, fault.Operatorf("CELEnvironment", "making the environment of CEL expressions: %w", err)
+	}
+	e.env = env
+	return e, nil
+}
+
+// identifier reports whether a name can be written in an expression.
+func identifier(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || (r|0x20 >= 'a' && r|0x20 <= 'z')
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != "" && !strings.HasPrefix(name, "__")
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// ReasonBad is the reason of all faults of this package that are the author's.
+const ReasonBad = "BadExpression"
+
+// maxMessage is how many bytes of cel-go's words an error repeats.
+const maxMessage = 512
+
+var errNoFiles = errors.New("the changed files are not a map with a list of paths under the key all")
+
+// Values are what variables stand for, by name: strings, and maps for body, headers, files and pac.
+// The list under files' key all is a []string. A declared variable that has no value is not known
+// yet.
+type Values map[string]any
+
+// ChangedFiles is the value of Files. Nil lists are empty ones; all is everything, sorted.
+func ChangedFiles(added, deleted, modified, renamed []string) map[string]any {
+	all := slices.Concat(added, deleted, modified, renamed)
+	slices.Sort(all)
+	m := map[string]any{allFiles: slices.Compact(all)}
+	for key, paths := range map[string][]string{"added": added, "deleted": deleted, "modified": modified, "renamed": renamed} {
+		m[key] = append([]string{}, paths...)
+	}
+	return m
+}
+
+// Program is a compiled expression. It is immutable.
+type Program struct {
+	environment *Environment
+	ast         *cel.Ast
+	program     cel.Program
+	// mentioned are the names that it reads, as variables, fields or keys.
+	mentioned map[string]bool
+}
+
+// Compile checks an expression. The error is a fault.Invalid that begins with line and column
+// ("1:12: …").
+func (e *Environment) Compile(text string) (*Program, error) {
+	if err := e.budget.Spend(compileSteps + compileStepsPerByte*len(text)); err != nil {
+		return nil, err
+	}
+	checked, issues := e.env.Compile(text)
+	if issues.Err() != nil {
+		first := slices.MinFunc(issues.Errors(), func(a, b *cel.Error) int {
+			if a.Location.Line() != b.Location.Line() {
+				return a.Location.Line() - b.Location.Line()
+			}
+			return a.Location.Column() - b.Location.Column()
+		})
+		return nil, invalid(max(1, first.Location.Line()), max(0, first.Location.Column()), first.Message)
+	}
+	// Not with cel.OptTrackState: beside it cel-go counts no cost, and says nothing of it.
+	program, err := e.env.Program(
+		checked,
+		cel.EvalOptions(cel.OptPartialEval),
+		cel.CostTracking(costs{}),
+		cel.CostLimit(maxCost),
+		cel.CustomDecoratorV2(bounded),
+		cel.CostTrackerOptions(interpreter.OverloadCostTracker("list_flatten", flattened),
+			interpreter.OverloadCostTracker("list_flatten_int", flattened)),
+	)
+	if err != nil {
+		return nil, invalid(1, 0, err.Error())
+	}
+	p := &Program{environment: e, ast: checked, program: program, mentioned: map[string]bool{}}
+	p.walk(p.mention)
+	return p, nil
+}
+
+// Boolean reports whether the expression may be true or false, as far as that is known before it is
+// evaluated.
+func (p *Program) Boolean() bool {
+	t := p.ast.OutputType()
+	return t.IsExactType(types.BoolType) || t.IsExactType(types.DynType)
+}
+
+// Outcome is what an expression is.
+type Outcome struct {
+	// Missing names the variables that must be known before anything else can be said. The other
+	// fields are then empty.
+	Missing []string
+	program *Program
+	value   ref.Val
+	values  Values
+	// cost is what it took.
+	cost int
+}
+
+// Evaluate evaluates the expression. Variables without a value make the outcome Missing only if it
+// depends on them. The error is a fault.Invalid that begins with line and column.
+func (p *Program) Evaluate(values Values) (Outcome, error) {
+	var unknown []*cel.AttributePatternType
+	for _, name := range p.environment.names {
+		if _, known := values[name]; !known {
+			unknown = append(unknown, cel.AttributePattern(name))
+		}
+	}
+	activation, err := cel.PartialVars(map[string]any(values), unknown...)
+	if err != nil {
+		return Outcome{}, fault.Operatorf("CELValues", "binding the variables of a CEL expression: %w", err)
+	}
+	if err := p.environment.budget.Spend(evaluateSteps); err != nil {
+		return Outcome{}, err
+	}
+	value, details, err := p.program.Eval(activation)
+	cost := p.charge(details)
+	if err != nil {
+		return Outcome{}, p.failed(err, values)
+	}
+	if unknown, is := value.(*types.Unknown); is {
+		return Outcome{Missing: missing(unknown)}, nil
+	}
+	return Outcome{program: p, value: value, values: values, cost: cost}, nil
+}
+
+// charge takes what an evaluation has cost off the budget, and returns it; the next one is told if
+// that was too much.
+func (p *Program) charge(details *cel.EvalDetails) int {
+	cost := uint64(maxCost) // it was stopped at the limit
+	if counted := details.ActualCost(); counted != nil {
+		cost = min(cost, *counted)
+	}
+	_ = p.environment.budget.Spend(int(cost))
+	return int(cost)
+}
+
+// missing names the variables that made a value unknown.
+func missing(unknown *types.Unknown) []string {
+	var names []string
+	for _, id := range unknown.IDs() {
+		trails, _ := unknown.GetAttributeTrails(id)
+		for _, trail := range trails {
+			names = append(names, strings.TrimPrefix(trail.Variable(), "."))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Bool returns the outcome of a condition; one that is neither true nor false is a fault.Invalid.
+func (o Outcome) Bool() (bool, error) {
+	value, ok := o.value.(types.Bool)
+	if !ok {
+		return false, invalid(1, 0, "the expression is a "+typeName(o.value)+", it must be true or false")
+	}
+	return bool(value), nil
+}
+
+// Value returns the outcome as encoding/json would decode it: nil, bool, float64, string, []any or
+// map[string]any. What JSON has no word for is a fault.Invalid.
+func (o Outcome) Value() (any, error) {
+	converted, err := o.value.ConvertToNative(types.JSONValueType)
+	if err != nil {
+		return nil, invalid(1, 0, err.Error())
+	}
+	json, ok := converted.(interface{ AsInterface() any })
+	if !ok {
+		return nil, invalid(1, 0, "a "+typeName(o.value)+" cannot be written as JSON")
+	}
+	return json.AsInterface(), nil
+}
+
+func typeName(v ref.Val) string {
+	if v == nil {
+		return "null"
+	}
+	return v.Type().TypeName()
+}
+
+// failed places an error of the evaluation.
+func (p *Program) failed(err error, values Values) error {
+	var canceled interpreter.EvalCancelledError
+	if errors.As(err, &canceled) {
+		return fault.Invalidf(ReasonSteps, "1:1: the expression takes too many steps: make it shorter, or its lists")
+	}
+	message := p.environment.withoutPrivate(err.Error(), values)
+	var node *types.Err
+	if errors.As(err, &node) {
+		if at := p.ast.NativeRep().SourceInfo().GetStartLocation(node.NodeID()); at.Line() > 0 {
+			return invalid(at.Line(), at.Column(), message)
+		}
+	}
+	return invalid(1, 0, message)
+}
+
+// minPrivate is the shortest value that is taken out of messages: shorter ones are no secrets and
+// parts of many words.
+const minPrivate = 4
+
+// withoutPrivate takes the values of private variables out of cel-go's words, which repeat keys and
+// texts.
+func (e *Environment) withoutPrivate(message string, values Values) string {
+	hide := func(value any) {
+		text, ok := value.(string)
+		if !ok || len(text) < minPrivate {
+			return
+		}
+		quoted := strconv.Quote(text)
+		message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], "***")
+		message = strings.ReplaceAll(message, text, "***")
+	}
+	for _, name := range e.private {
+		hide(values[name])
+		if members, ok := values[name].(map[string]any); ok {
+			for _, value := range members {
+				hide(value)
+			}
+		}
+	}
+	return message
+}
+
+// invalid says what is wrong at a line, from 1, and a column, from 0.
+func invalid(line, column int, message string) error {
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\ufffd")), " ")
+	message = strings.ReplaceAll(message, pathFunction, pathMethod)
+	return fault.Invalidf(ReasonBad, "%d:%d: %s", line, column+1, shorten(message, maxMessage))
+}
+
+// shorten cuts a text between two characters.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
+}
+
+// walk visits every node of the expression, with macros expanded.
+func (p *Program) walk(visit func(ast.Expr)) {
+	ast.PostOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(visit))
+}
+
+// Mentions reports whether the expression reads one of the names, as a variable, a field or a key.
+func (p *Program) Mentions(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return p.mentioned[name] })
+}
+
+// Reads reports whether the expression reads a variable; fields and keys of the same name are
+// others.
+func (p *Program) Reads(variable string) bool {
+	found := false
+	p.walk(func(e ast.Expr) { found = found || e.Kind() == ast.IdentKind && e.AsIdent() == variable })
+	return found
+}
+
+// mention notes what a node reads.
+func (p *Program) mention(e ast.Expr) {
+	switch e.Kind() {
+	case ast.IdentKind:
+		p.mentioned[e.AsIdent()] = true
+	case ast.SelectKind:
+		p.mentioned[e.AsSelect().FieldName()] = true
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.FunctionName() != "_[_]" || len(call.Args()) != 2 || call.Args()[1].Kind() != ast.LiteralKind {
+			return
+		}
+		if key, ok := call.Args()[1].AsLiteral().Value().(string); ok {
+			p.mentioned[key] = true
+		}
+	}
+}
+
+// Undeclared is the fault.Invalid of an expression that depends on a variable that does not exist
+// for the event, at the place where it is read first.
+func (p *Program) Undeclared(name string) error {
+	line, column := 1, 0
+	found := false
+	p.walk(func(e ast.Expr) {
+		if found || e.Kind() != ast.IdentKind || e.AsIdent() != name {
+			return
+		}
+		found = true
+		if at := p.ast.NativeRep().SourceInfo().GetStartLocation(e.ID()); at.Line() > 0 {
+			line, column = at.Line(), at.Column()
+		}
+	})
+	return invalid(line, column, "undeclared reference to '"+name+"': the param does not apply to this event")
+}
+
+// Quotes reports whether one of the expression's strings contains the text.
+func (p *Program) Quotes(text string) bool {
+	found := false
+	p.walk(func(e ast.Expr) {
+		if e.Kind() != ast.LiteralKind {
+			return
+		}
+		literal, _ := e.AsLiteral().Value().(string)
+		found = found || strings.Contains(literal, text)
+	})
+	return found
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// maxExpression bounds the bytes of a regular expression, as those of a glob are.
+	maxExpression = 512
+	// maxParts bounds what it stands for with its repetitions spelt out: ([a-z]{100}){10} is small
+	// to write only.
+	maxParts = 1000
+	// maxCommentSteps bounds what one pipeline may cost: RE2 takes at most one step for each part
+	// and each byte of the comment, which may have 65536 characters.
+	maxCommentSteps = 5_000_000
+)
+
+// onComment decides about a comment, for which no other annotation of the pipeline counts.
+func onComment(ev Event, annotations map[string]string) (Decision, error) {
+	text, found := annotations[pipelinesascode.OnComment]
+	if !found {
+		return declined("the event is a comment, and there is no annotation %s", pipelinesascode.OnComment), nil
+	}
+	expression, parts, err := compileExpression(text)
+	if err != nil {
+		return Decision{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnComment, err)
+	}
+	comment := strings.TrimSpace(ev.Comment)
+	if parts*len(comment) > maxCommentSteps {
+		return declined(
+			"on-comment %q has %d parts, too many for a comment of %d bytes",
+			shorten(text),
+			parts,
+			len(comment),
+		), nil
+	}
+	line, _, more := strings.Cut(comment, "\n")
+	if line = shorten(strings.TrimSpace(line)); more {
+		line += " …"
+	}
+	if expression.MatchString(comment) {
+		return Decision{
+			Selected: true,
+			Reason:   selected(fmt.Sprintf("on-comment %q matches the comment %q", shorten(text), line)),
+		}, nil
+	}
+	return declined("on-comment %q does not match the comment %q", shorten(text), line), nil
+}
+
+// OfComments returns the annotations that decide about comments: what is wrong with the others, or
+// what they wait for, is no comment's.
+func OfComments(annotations map[string]string) map[string]string {
+	return only(annotations, pipelinesascode.OnComment, pipelinesascode.TargetNamespace)
+}
+
+func only(annotations map[string]string, names ...string) map[string]string {
+	kept := map[string]string{}
+	for _, name := range names {
+		if value, found := annotations[name]; found {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// compileExpression reads a regular expression and counts its parts, before it spells any
+// repetition out.
+func compileExpression(text string) (expression *regexp.Regexp, parts int, err error) {
+	if len(text) > maxExpression {
+		return nil, 0, badExpression(text, "has %d bytes, at most %d are read", len(text), maxExpression)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, 0, badExpression(text, "is none: %w", err)
+	}
+	if parts = size(parsed); parts > maxParts {
+		return nil, 0, badExpression(
+			text,
+			"has %d parts with its repetitions spelt out, at most %d are read: repeat less",
+			parts,
+			maxParts,
+		)
+	}
+	if expression, err = regexp.Compile(text); err != nil {
+		return nil, 0, badExpression(text, "is none: %w", err)
+	}
+	return expression, parts, nil
+}
+
+func badExpression(text, format string, args ...any) error {
+	return fault.Invalidf("BadExpression", "the regular expression %q "+format, append([]any{shorten(text)}, args...)...)
+}
+
+// size is how many parts an expression has with its repetitions spelt out.
+func size(expression *syntax.Regexp) int {
+	n := 1
+	if expression.Op == syntax.OpLiteral {
+		n = len(expression.Rune)
+	}
+	for _, part := range expression.Sub {
+		n += size(part)
+	}
+	if expression.Op == syntax.OpRepeat {
+		n *= max(expression.Min, expression.Max, 1)
+	}
+	return n
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"slices"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+)
+
+// labelled keeps pipelines that do not read labels from running again for each label that is added.
+func labelled(ev Event, annotations map[string]string) (Decision, error) {
+	if _, found := annotations[pipelinesascode.OnLabel]; found || ev.EventType != LabelEvent {
+		return Decision{}, nil
+	}
+	return declined("a label was added, and there is no annotation %s", pipelinesascode.OnLabel), nil
+}
+
+func onLabel(ev Event, annotations map[string]string) (Decision, error) {
+	wanted, found, err := lookup(annotations, pipelinesascode.OnLabel)
+	if err != nil || !found {
+		return Decision{}, err
+	}
+	for _, label := range ev.Labels {
+		if slices.Contains(wanted, label) {
+			return agrees("on-label includes %s", label), nil
+		}
+	}
+	return declined(
+		"on-label %s includes none of the labels %s%s",
+		show(wanted),
+		show(ev.Labels),
+		hint(annotations, pipelinesascode.OnLabel),
+	), nil
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package match selects the pipelines an event starts, by the annotations their authors wrote, and
+// says of every other one which clause said no. It is pure: no client, no clock, no logger.
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
+)
+
+// Selected begins the reason given for a pipeline that is selected. The clauses that agreed follow
+// it.
+const Selected = "selected"
+
+// Event is the part of an event that pipelines are matched against. Matching never changes it, so
+// that no pipeline can change what another one sees.
+type Event struct {
+	// Trigger is what on-event lists.
+	Trigger v1alpha1.Trigger
+	// EventType is the service's own name of the event ("Merge Request"), LabelEvent, or
+	// CommentEvent.
+	EventType string
+	// BaseRef is the ref pushed to ("refs/heads/main", "refs/tags/v1"), or a pull request's target
+	// branch ("main").
+	BaseRef string
+	// HeadRef is BaseRef for a push, the source branch of a pull request.
+	HeadRef string
+	// Namespace is the Repository's.
+	Namespace string
+	// Title is the pull request's, or the first line of the pushed commit's message.
+	Title string
+	// TargetURL and SourceURL are web URLs of the repositories that BaseRef and HeadRef are in.
+	TargetURL, SourceURL string
+	// Labels are the pull request's.
+	Labels []string
+	// Comment is what was written, of a CommentEvent.
+	Comment string
+	// Headers are the delivery's, in any case.
+	Headers map[string]string
+	// Params are the Repository's custom params.
+	Params template.Params
+	// Changed are the changed files; nil as long as they are not known.
+	Changed *Changes
+	// Body is the payload as the service sent it, decoded; nil as long as it is not known.
+	Body map[string]any
+}
+
+// Of returns what is known of an event without asking anyone; title is the first line of the
+// commit's message.
+func Of(spec *v1alpha1.GitEventSpec, title string) Event {
+	event := Event{
+		Trigger:   spec.Trigger,
+		EventType: spec.EventType,
+		BaseRef:   spec.BaseRef,
+		HeadRef:   spec.HeadRef,
+		Namespace: spec.Repository.Namespace,
+		Title:     title,
+		TargetURL: spec.Project.URL,
+		SourceURL: spec.HeadURL,
+		Headers:   spec.Headers,
+	}
+	if spec.PullRequest != nil {
+		event.Title, event.Labels = spec.PullRequest.Title, spec.PullRequest.Labels
+	}
+	if spec.Comment != nil {
+		event.Comment = spec.Comment.Body
+	}
+	return event
+}
+
+// LabelEvent is the EventType of a label that was added to a pull request. Only pipelines that read
+// labels react to it.
+const LabelEvent = "pull_request_labeled"
+
+// CommentEvent is the EventType of a comment on a pull request. Only on-comment reacts to it.
+const CommentEvent = "on-comment"
+
+// Changes are the files that an event changed.
+type Changes struct {
+	Added, Modified, Deleted, Renamed []string
+	// Truncated is true when the service did not list all of them.
+	Truncated bool
+
+	// all is what All returns, if it is known.
+	all []string
+}
+
+// ChangesOf returns the files of a Git service's answer.
+func ChangesOf(c git.Changes) *Changes {
+	changes := &Changes{
+		Added:     c.Added,
+		Modified:  c.Modified,
+		Deleted:   c.Deleted,
+		Renamed:   c.Renamed,
+		Truncated: c.Truncated,
+	}
+	changes.all = changes.All() // every pipeline asks for it
+	return changes
+}
+
+// Files is what expressions and placeholders see of them.
+func (c *Changes) Files() map[string]any {
+	return cel.ChangedFiles(c.Added, c.Deleted, c.Modified, c.Renamed)
+}
+
+// Pipeline is the part of a definition that says when it runs.
+type Pipeline struct {
+	// Name is the author's name of it.
+	Name string
+	// Annotations are those of the PipelineRun, with the template variables replaced.
+	Annotations map[string]string
+}
+
+// Decision is what a pipeline's annotations say of an event.
+type Decision struct {
+	// Selected is true when the event starts the pipeline.
+	Selected bool
+	// Reason says why, or why not, in one clause that shows the values it saw.
+	Reason string
+	// Incomplete is true when the decision was made from a list of changed files that the service
+	// had cut.
+	Incomplete bool
+	// Needs is what must be known before it can be decided. The other fields are then empty.
+	Needs template.Needs
+}
+
+// Select reports whether the event starts the pipeline, and why. What is not known yet is asked for
+// only if everything that is known leaves the decision open. The error is always a fault.Invalid:
+// an annotation that is not written as docs/language.md says. Neither the decision nor the error
+// holds a secret.
+func Select(ev Event, p Pipeline) (Decision, error) {
+	d, err := decide(ev, p.Annotations)
+	if needs, unknown := template.NeedsOf(err); unknown {
+		return Decision{Needs: needs}, nil
+	}
+	if err != nil {
+		return Decision{}, ev.Params.Conceal(fmt.Errorf("pipeline %s: %w", p.Name, err))
+	}
+	d.Reason = ev.Params.Mask(d.Reason)
+	return d, nil
+}
+
+func decide(ev Event, annotations map[string]string) (Decision, error) {
+	if d := elsewhere(ev, annotations); d.Reason != "" {
+		return d, nil
+	}
+	if ev.EventType == CommentEvent {
+		return onComment(ev, annotations)
+	}
+	if text, found := annotations[pipelinesascode.OnCELExpression]; found {
+		return onExpression(ev, text, annotations)
+	}
+	var agreed []string
+	for _, clause := range []clause{labelled, onEvent, onTargetBranch, onLabel, onPathChange, onPathChangeIgnore} {
+		d, err := clause(ev, annotations)
+		switch {
+		case err != nil:
+			return Decision{}, err
+		case d.Selected:
+			agreed = append(agreed, d.Reason)
+		case d.Reason != "" || d.Needs.Any():
+			return d, nil
+		}
+	}
+	return Decision{
+		Selected:   true,
+		Reason:     selected(agreed...) + hint(annotations, pipelinesascode.OnPathChangeIgnore),
+		Incomplete: incomplete(ev, annotations),
+	}, nil
+}
+
+// elsewhere declines a pipeline of another namespace.
+func elsewhere(ev Event, annotations map[string]string) Decision {
+	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && namespace != ev.Namespace {
+		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace)
+	}
+	return Decision{}
+}
+
+// clause returns why the event matches or does not, what must be known first, or an empty Decision
+// when the pipeline does not ask.
+type clause func(Event, map[string]string) (Decision, error)
+
+// agrees is what one clause says of an event that matches.
+func agrees(format string, args ...any) Decision {
+	return Decision{Selected: true, Reason: fmt.Sprintf(format, args...)}
+}
+
+// selected is the reason of a pipeline by the clauses that agreed: a settled event keeps it, so it
+// has one bound for all.
+func selected(clauses ...string) string {
+	return Selected + ": " + shorten(strings.Join(clauses, "; "))
+}
+
+func declined(format string, args ...any) Decision {
+	return Decision{Reason: fmt.Sprintf(format, args...)}
+}
+
+func onEvent(ev Event, annotations map[string]string) (Decision, error) {
+	events, found, err := lookup(annotations, pipelinesascode.OnEvent)
+	if err != nil {
+		return Decision{}, err
+	}
+	if !found {
+		return declined("no annotation %s", pipelinesascode.OnEvent), nil
+	}
+	if slices.Contains(events, string(ev.Trigger)) {
+		return agrees("on-event includes %s", ev.Trigger), nil
+	}
+	return declined(
+		"on-event %s does not include %s%s",
+		show(events),
+		ev.Trigger,
+		hint(annotations, pipelinesascode.OnEvent),
+	), nil
+}
+
+func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
+	patterns, found, err := lookup(annotations, pipelinesascode.OnTargetBranch)
+	if err != nil {
+		return Decision{}, err
+	}
+	if !found {
+		return declined("no annotation %s", pipelinesascode.OnTargetBranch), nil
+	}
+	ref := strings.TrimPrefix(ev.BaseRef, branchPrefix)
+	for _, pattern := range patterns {
+		matches, err := matchRef(pattern, ev.BaseRef)
+		if err != nil {
+			return Decision{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnTargetBranch, err)
+		}
+		if matches {
+			return agrees("on-target-branch %s matches %s", show([]string{pattern}), ref), nil
+		}
+	}
+	return declined(
+		"on-target-branch %s does not match %s%s",
+		show(patterns),
+		ref,
+		hint(annotations, pipelinesascode.OnTargetBranch),
+	), nil
+}
+
+// lookup reads the list an annotation holds.
+func lookup(annotations map[string]string, name string) (items []string, found bool, err error) {
+	value, found := annotations[name]
+	if !found {
+		return nil, false, nil
+	}
+	items, err = list(name, value)
+	return items, true, err
+}

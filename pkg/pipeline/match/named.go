@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"slices"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+)
+
+// OfNamed returns the annotations that decide about a pipeline that somebody who may asks for by
+// its name.
+func OfNamed(annotations map[string]string) map[string]string {
+	return only(annotations, pipelinesascode.TargetNamespace)
+}
+
+// SelectNamed reports whether the event starts a pipeline that somebody asks for by its name. It
+// does for pipelines that are made for the event: on-event lists its trigger, the expression is
+// true, or there is neither and they are started by hand only. Given OfNamed it does whenever the
+// namespace is the pipeline's. The contract is that of Select.
+func SelectNamed(ev Event, p Pipeline) (Decision, error) {
+	if d := elsewhere(ev, p.Annotations); d.Reason != "" {
+		return d, nil
+	}
+	events, found, err := lookup(p.Annotations, pipelinesascode.OnEvent)
+	_, expression := p.Annotations[pipelinesascode.OnCELExpression]
+	switch {
+	case err == nil && slices.Contains(events, string(ev.Trigger)), !found && !expression:
+		return Decision{Selected: true, Reason: selected("a comment asks for it by its name")}, nil
+	case err == nil && !expression:
+		return declined(
+			"a comment asks for it by its name, and on-event %s does not include %s: with definitions of the default branch that starts it only if the Repository has "+
+				"settings.test_any: true%s",
+			show(events),
+			ev.Trigger,
+			hint(p.Annotations, pipelinesascode.OnEvent),
+		), nil
+	}
+	return Select(ev, p)
+}

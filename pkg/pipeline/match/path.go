@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
+)
+
+// maxSteps bounds what one annotation may cost, as one expression: every file is held against every
+// pattern.
+const maxSteps = 1_000_000
+
+// onPathChange wants one changed file that one pattern matches.
+func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
+	patterns, found, err := paths(annotations, pipelinesascode.OnPathChange)
+	if err != nil || !found {
+		return Decision{}, err
+	}
+	if ev.Changed == nil {
+		return Decision{Needs: template.Needs{Changed: true}}, nil
+	}
+	file, by, err := first(ev, patterns, pipelinesascode.OnPathChange)
+	if err != nil {
+		return Decision{}, err
+	}
+	if file != "" {
+		return agrees("on-path-change %s matches the changed file %s", show([]string{by}), shorten(file)), nil
+	}
+	return Decision{
+		Incomplete: ev.Changed.Truncated,
+		Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)%s",
+			show(texts(patterns)), count(ev.Changed), hint(annotations, pipelinesascode.OnPathChange)),
+	}, nil
+}
+
+// onPathChangeIgnore wants no changed file that a pattern matches, whatever on-path-change says.
+func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, error) {
+	patterns, found, err := paths(annotations, pipelinesascode.OnPathChangeIgnore)
+	if err != nil || !found {
+		return Decision{}, err
+	}
+	if ev.Changed == nil {
+		return Decision{Needs: template.Needs{Changed: true}}, nil
+	}
+	file, by, err := first(ev, patterns, pipelinesascode.OnPathChangeIgnore)
+	if err != nil {
+		return Decision{}, err
+	}
+	if file == "" {
+		return agrees("on-path-change-ignore %s matches no changed file", show(texts(patterns))), nil
+	}
+	return Decision{
+		Incomplete: ev.Changed.Truncated,
+		Reason:     fmt.Sprintf("on-path-change-ignore %s matches the changed file %s", show([]string{by}), shorten(file)),
+	}, nil
+}
+
+// incomplete reports whether a pipeline that was selected reads paths from a list that was cut.
+func incomplete(ev Event, annotations map[string]string) bool {
+	_, change := annotations[pipelinesascode.OnPathChange]
+	_, ignore := annotations[pipelinesascode.OnPathChangeIgnore]
+	return (change || ignore) && ev.Changed != nil && ev.Changed.Truncated
+}
+
+// All returns every changed file once, sorted. Nobody may change the list.
+func (c *Changes) All() []string {
+	if c.all != nil {
+		return c.all
+	}
+	all := slices.Concat(c.Added, c.Modified, c.Deleted, c.Renamed)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func count(c *Changes) string {
+	n := len(c.All())
+	switch n {
+	case 0:
+		return "none changed"
+	case 1:
+		return "changed: " + shorten(c.All()[0])
+	}
+	return fmt.Sprintf("changed: %s and %d more", shorten(c.All()[0]), n-1)
+}
+
+func paths(annotations map[string]string, name string) ([]pattern, bool, error) {
+	items, found, err := lookup(annotations, name)
+	if err != nil || !found {
+		return nil, found, err
+	}
+	patterns := make([]pattern, len(items))
+	for i, item := range items {
+		if patterns[i], err = compile(item); err != nil {
+			return nil, true, fmt.Errorf("annotation %s: %w", name, err)
+		}
+	}
+	return patterns, true, nil
+}
+
+// first returns the first changed file that a pattern matches, and that pattern, or "".
+func first(ev Event, patterns []pattern, annotation string) (file, by string, err error) {
+	files, steps := ev.Changed.All(), 0
+	for _, p := range patterns {
+		steps += p.glob.Steps(files)
+	}
+	if steps > maxSteps {
+		return "", "", fault.Invalidf(
+			"BadPattern",
+			"annotation %s has patterns that take too many steps for %d changed files: write fewer",
+			annotation,
+			len(files),
+		)
+	}
+	if err := ev.Params.Spend(steps); err != nil {
+		return "", "", fmt.Errorf("annotation %s: %w", annotation, err)
+	}
+	for _, file := range files {
+		for _, p := range patterns {
+			if p.match(file) {
+				return file, p.text, nil
+			}
+		}
+	}
+	return "", "", nil
+}
+
+func texts(patterns []pattern) []string {
+	all := make([]string, len(patterns))
+	for i, p := range patterns {
+		all[i] = p.text
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package match
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// maxItems bounds the entries of one list, so that one pipeline cannot keep a worker busy.
+	maxItems = 256
+	// maxShown is how many bytes of an author's value a reason repeats: reasons are kept in
+	// GitEvent.status.
+	maxShown = 256
+)
+
+// valueSyntax is a list in brackets, or one word without brackets.
+var valueSyntax = regexp.MustCompile(`^\[(.*)\]$|^[^[\]\s]*$`)
+
+// list reads an annotation's value. In brackets a comma separates entries, and &#44; stands for a
+// comma within one.
+func list(annotation, value string) ([]string, error) {
+	value = strings.TrimSpace(value)
+	groups := valueSyntax.FindStringSubmatch(value)
+	if groups == nil {
+		return nil, fault.Invalidf("BadAnnotation",
+			"annotation %s has the value %q, which is in the wrong format: write one word, or a list like [main, release-*]",
+			annotation, shorten(value))
+	}
+	items := []string{value}
+	if strings.HasPrefix(value, "[") {
+		items = strings.Split(groups[1], ",")
+	}
+	for i, item := range items {
+		items[i] = strings.ReplaceAll(strings.TrimSpace(item), "&#44;", ",")
+	}
+	if items[0] == "" {
+		return nil, fault.Invalidf(
+			"BadAnnotation",
+			"annotation %s has an empty value: name at least one entry, or remove it",
+			annotation,
+		)
+	}
+	if len(items) > maxItems {
+		return nil, fault.Invalidf(
+			"BadAnnotation",
+			"annotation %s lists %d entries, at most %d are read",
+			annotation,
+			len(items),
+			maxItems,
+		)
+	}
+	return items, nil
+}
+
+// quotes are those that authors put around entries. They do not belong to the syntax.
+const quotes = "'\"`‘’“”"
+
+// hint tells the author of quoted entries that the quotes count, and the author of one word with
+// commas how a list is written. It is added to a reason that names what the value lacks.
+func hint(annotations map[string]string, name string) string {
+	value, short := strings.TrimSpace(annotations[name]), strings.TrimPrefix(name, pipelinesascode.GroupName+"/")
+	inner, isList := strings.CutPrefix(value, "[")
+	entries := outsideBraces(value)
+	if isList {
+		entries = strings.Split(strings.TrimSuffix(inner, "]"), ",")
+	}
+	quoted := false
+	for i, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		bare := strings.TrimSpace(strings.Trim(entry, quotes))
+		quoted = quoted || bare != entry
+		entries[i] = strings.ReplaceAll(bare, ",", "&#44;")
+	}
+	switch {
+	case quoted:
+		return fmt.Sprintf("; the quotes within %s are part of its entries: write %s", short, show(entries))
+	case isList || len(entries) < 2:
+		return ""
+	}
+	return fmt.Sprintf("; %s looks like a list without brackets: write %s", short, show(entries))
+}
+
+// outsideBraces cuts a word at its commas, except those between braces.
+func outsideBraces(word string) []string {
+	var entries []string
+	depth, start := 0, 0
+	for i, c := range word {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth <= 0:
+			entries, start = append(entries, word[start:i]), i+1
+		}
+	}
+	return append(entries, word[start:])
+}
+
+// show writes a list the way an author would.
+func show(items []string) string {
+	return "[" + shorten(strings.Join(items, ", ")) + "]"
+}
+
+// shorten cuts a text to maxShown bytes on a UTF-8 boundary.
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	end := maxShown
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// The budgets of what authors write, met before a tree of it is built. A value in memory takes up
+// to some 500 bytes while a document is read, and up to some 180 for as long as the event is
+// planned.
+const (
+	// maxCounted bounds the values of one document, as count sees them: some 20 MiB while it is
+	// read. A document of 600 lines, which is a long one, has 3,000.
+	maxCounted = 60_000
+	// maxEventNodes bounds the values of .tekton and of what one PipelineRun refers to, together:
+	// some 20 MiB. The largest public repositories have some 200 PipelineRuns of some 500 values
+	// each.
+	maxEventNodes = 160_000
+	// maxEventText bounds their bytes of text, once aliases are followed.
+	maxEventText = 8 << 20
+	// maxTagPrefix bounds what a %TAG directive lets each tag stand for.
+	maxTagPrefix = 256
+)
+
+// reasonTooMuch is the reason of a fault that is about all definitions of an event.
+const reasonTooMuch = "TooMuchYAML"
+
+// budget is what has been read for one event.
+type budget struct{ nodes, text, searched int }
+
+// over reports whether there is more than is read for one event.
+func (b budget) over() bool { return b.nodes > maxEventNodes || b.text > maxEventText }
+
+// tooMuch is the fault of the document at which a budget ends.
+func tooMuch(place string) error {
+	return fault.Invalidf(
+		reasonTooMuch,
+		"%s: up to here the YAML of .tekton and of what its annotations refer to holds more than the %d values or %d MiB of text "+
+			"that are read for one event: remove what is not used, move long scripts and lists into an image, or refer to Tasks with a resolver",
+		place,
+		maxEventNodes,
+		maxEventText>>20,
+	)
+}
+
+// count returns at least as many values as the parser makes of a text. It looks at one byte after
+// the other and builds nothing. What it takes for a value may be a part of a script: it never
+// counts less than there is.
+//
+// Each value follows a mark: "- ", "? " or ": " in a block, and "[", "{" or "," in a flow
+// collection. A mark brings at most its collection, a key and a value: "a: b" is a mapping and two
+// values. In a flow collection a comma brings what is between it and the next: a mapping of one
+// pair, its key and its value. "#" is a comment, which the parser keeps as well.
+func count(text string) int {
+	n := 2 // the document and its value
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case ',', '{':
+			n += 3
+		case '[':
+			n += 4
+		case '#':
+			n += 2
+		case ':', '?', '-':
+			if i+1 == len(text) || text[i+1] <= ' ' || text[i+1] > '~' { // a blank or a line end, of which Unicode has more
+				n += 3
+			}
+		}
+	}
+	return n
+}
+
+// countable refuses a document of which the parser would make too much.
+func (d *document) countable(text string) error {
+	if count(text) > maxCounted {
+		return fault.Invalidf(
+			"BadYAML",
+			"%s: the document holds too many values: at most some %d are read of one. Split it, or move long scripts and lists into an image",
+			d.place(),
+			maxCounted,
+		)
+	}
+	if strings.HasPrefix(text, "\xfe\xff") ||
+		strings.HasPrefix(text, "\xff\xfe") { // UTF-16, which the parser reads as well
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "%TAG")
+		if !found {
+			return nil
+		}
+		if end := strings.IndexAny(after, "\r\n"); end > maxTagPrefix || end < 0 && len(after) > maxTagPrefix {
+			return fault.Invalidf("BadYAML", "%s: a %%TAG directive is longer than %d bytes", d.place(), maxTagPrefix)
+		}
+		rest = after
+	}
+}

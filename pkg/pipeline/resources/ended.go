@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+)
+
+// PipelineRuns returns the label selector of the PipelineRuns of one pipeline of a Repository, by
+// labels that they are created with. The labels are those of PaC; the end of a long name alone fits
+// them, so RunOf has the last word.
+func PipelineRuns(installation, repository, pipeline string) string {
+	return labels.SelectorFromSet(labels.Set{
+		plumbline.InstallationLabel:    labelValue(installation),
+		pipelinesascode.Repository:     labelValue(repository),
+		pipelinesascode.OriginalPRName: labelValue(pipeline),
+	}).String()
+}
+
+// RunOf reports whether a PipelineRun says that it is of a pipeline of a Repository. That is its
+// word alone.
+func RunOf(run *metav1.ObjectMeta, repository, pipeline string) bool {
+	return run.Annotations[pipelinesascode.Repository] == repository &&
+		SamePipeline(run.Annotations[pipelinesascode.OriginalPRName], pipeline)
+}
+
+// SamePipeline reports whether two names are of one pipeline.
+func SamePipeline(a, b string) bool { return undashed(a) == undashed(b) }
+
+// undashed is a name as RunName takes it.
+func undashed(name string) string { return strings.TrimSuffix(name, "-") }
+
+// Named reports whether a PipelineRun has the name that an event gives the run that its annotations
+// tell of. Nobody can label or annotate another one so that it has: the name ends with a digest of
+// the event, the file and the definition. It takes somebody who may create PipelineRuns, and means
+// to. Where the definition's name has placeholders, the pipeline's may be any that it can become.
+func Named(run *metav1.ObjectMeta, installation string) bool {
+	event := run.Labels[plumbline.EventLabel]
+	place, ours := strings.CutPrefix(run.Annotations[plumbline.RunKeyAnnotation], installation+"/"+event+"/")
+	at := strings.LastIndexByte(place, '#')
+	if event == "" || !ours || at < 0 {
+		return false
+	}
+	document, err := strconv.Atoi(place[at+1:])
+	pipeline := run.Annotations[pipelinesascode.OriginalPRName]
+	definition := cmp.Or(run.Annotations[plumbline.DefinitionAnnotation], pipeline)
+	return err == nil && run.Name == RunName(event, place[:at], document, undashed(definition)) &&
+		becomes(undashed(definition), undashed(pipeline))
+}
+
+// becomes reports whether a name may be what a definition's is with its placeholders replaced.
+func becomes(definition, name string) bool {
+	first, last := strings.Index(definition, "{{"), strings.LastIndex(definition, "}}")
+	if first < 0 || last < first {
+		return definition == name
+	}
+	return strings.HasPrefix(name, definition[:first]) && strings.HasSuffix(name, definition[last+len("}}"):])
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Tekton and the kubelet read $(name) as a variable, wherever in a manifest it stands and whoever
+// wrote it; Tekton has no way to write it so that it stays as it is
+// (https://github.com/tektoncd/pipeline/issues/4931). A commit's title or a branch's name must not
+// become one: values get a blank between the two characters.
+const (
+	opening  = "$("
+	harmless = "$ ("
+)
+
+// apart keeps a value from holding the beginning of a variable.
+func apart(text string) string { return strings.ReplaceAll(text, opening, harmless) }
+
+// allApart is apart for all strings of a value, keys included.
+func allApart(value any) any {
+	switch value := value.(type) {
+	case string:
+		return apart(value)
+	case []any:
+		list := make([]any, len(value))
+		for i, item := range value {
+			list[i] = allApart(item)
+		}
+		return list
+	case map[string]any:
+		mapping := make(map[string]any, len(value))
+		for key, item := range value {
+			mapping[apart(key)] = allApart(item)
+		}
+		return mapping
+	}
+	return value
+}
+
+// joiner puts a text together from an author's text and values. What the author wrote in one piece
+// stays as it is; no variable begins where two pieces meet.
+type joiner struct {
+	b      strings.Builder
+	apart  bool // false for texts that are no part of a manifest
+	dollar bool // it ends with one
+}
+
+func (j *joiner) add(piece string) {
+	if piece == "" {
+		return
+	}
+	if j.apart && j.dollar && piece[0] == '(' {
+		j.b.WriteByte(' ')
+	}
+	j.b.WriteString(piece)
+	j.dollar = piece[len(piece)-1] == '$'
+}
+
+// wholeVariable is $(name).
+var wholeVariable = regexp.MustCompile(`\$\([^()\s]+\)`)
+
+// placeable refuses a secret that would be read as a variable: a password with a blank in it is
+// another password.
+func placeable(name, value string) error {
+	if !wholeVariable.MatchString(value) {
+		return nil
+	}
+	return fault.Invalidf(
+		"SecretHoldsVariable",
+		"{{ %s }}: the value of the secret holds $(…), which Tekton and Kubernetes replace: "+
+			"let the step read it from its Secret (env with secretKeyRef, or a workspace)",
+		shorten(name),
+	)
+}

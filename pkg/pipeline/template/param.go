@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
+)
+
+// pullNumber is the one variable that a push may have or not.
+const pullNumber = "pull_request_number"
+
+// entry is a Param with its filter.
+type entry struct {
+	Param
+	filter *cel.Program
+	// applies is whether the filter is true, once that is known.
+	applies *bool
+}
+
+// declare reads the params. Those without a name, and those that are called like a part of the
+// payload, can never be meant.
+func (s *Scope) declare() error {
+	var filters *cel.Environment
+	for _, p := range s.facts.Params {
+		if p.Name == "" || slices.Contains(parts(), p.Name) {
+			continue
+		}
+		if p.Value == "" && p.Secret != nil && (p.Secret.Name == "" || p.Secret.Key == "") {
+			return fault.Operatorf("BadParam", "%s (%s): secret_ref needs a name and a key", p.Field, p.Name)
+		}
+		e := &entry{Param: p}
+		if p.Filter != "" {
+			var err error
+			if filters == nil {
+				filters, err = cel.ForTemplates(s.standardNames())
+			}
+			if err != nil {
+				return err
+			}
+			if e.filter, err = filters.Within(s.facts.Budget).Compile(p.Filter); err != nil {
+				return fault.Operatorf("BadParam", "%s (%s): the filter is not an expression: %w", p.Field, p.Name, err)
+			}
+		}
+		s.params[p.Name] = append(s.params[p.Name], e)
+	}
+	return nil
+}
+
+// standardNames are the variables that every expression of a template may read.
+func (s *Scope) standardNames() []string {
+	names := always()
+	for name := range s.facts.Variables {
+		names = append(names, name)
+	}
+	return names
+}
+
+// variable is what a name stands for.
+type variable struct {
+	text string
+	// found is false when there is no such variable for this event; secret when the text is one.
+	found, secret bool
+}
+
+// variable looks a name up. A param goes before a standard variable of its name.
+func (s *Scope) variable(name string) (variable, error) {
+	v, err := s.param(name)
+	if err != nil || v.found {
+		return v, err
+	}
+	if text, found := s.standard(name); found {
+		return variable{text: text, found: true}, nil
+	}
+	if name != pullNumber {
+		return variable{}, nil
+	}
+	return s.mergedPull()
+}
+
+// param looks a custom param up: an entry without a filter replaces the ones before it, and of
+// those with a filter only the first that applies counts.
+func (s *Scope) param(name string) (variable, error) {
+	entries := s.params[name]
+	if n := len(entries); n > 0 && entries[n-1].filter == nil {
+		return s.value(entries[n-1])
+	}
+	var chosen *entry
+	matched := false
+	for _, e := range entries {
+		if e.filter == nil {
+			chosen = e
+			continue
+		}
+		if matched {
+			continue
+		}
+		applies, err := s.applies(e)
+		if err != nil {
+			return variable{}, err
+		}
+		if applies {
+			chosen, matched = e, true
+		}
+	}
+	if chosen == nil {
+		return variable{}, nil
+	}
+	return s.value(chosen)
+}
+
+func (s *Scope) value(e *entry) (variable, error) {
+	if e.Value != "" || e.Secret == nil {
+		return variable{text: strings.ToValidUTF8(e.Value, "\ufffd"), found: true}, nil
+	}
+	value, known := s.facts.Secrets[*e.Secret]
+	if !known {
+		return variable{}, &Unknown{Needs{Secrets: []SecretRef{*e.Secret}}}
+	}
+	return variable{text: strings.ToValidUTF8(value, "\ufffd"), found: true, secret: true}, nil
+}
+
+// applies evaluates a filter. One that fails, for a field that this payload does not have, does not
+// apply.
+func (s *Scope) applies(e *entry) (bool, error) {
+	s.usedFiles = s.usedFiles || e.filter.Mentions(cel.Files)
+	if e.applies != nil {
+		return *e.applies, nil
+	}
+	b := binding{values: cel.Values{cel.Headers: map[string]any{}}, pac: map[string]any{}, pending: map[string]Needs{}}
+	b.payload(&s.facts)
+	s.bindStandard(e.filter, &b)
+	outcome, err := b.evaluate(e.filter)
+	if _, unknown := NeedsOf(err); unknown || overspent(err) {
+		return false, err
+	}
+	applies := false
+	if err == nil {
+		applies, err = outcome.Bool()
+	}
+	applies = applies && err == nil
+	e.applies = &applies
+	return applies, nil
+}
+
+// overspent tells that an expression was not evaluated because the event's budget is used up: then
+// nothing was learnt.
+func overspent(err error) bool {
+	return fault.Is(err, fault.Invalid) && fault.Of(err).Reason == cel.ReasonSteps
+}
+
+// Reserved reports whether a name is that of something that every event has, so that a comment may
+// not give it another value: a standard variable, of which resolve.Variables are known, or a part
+// of the payload.
+func Reserved(name string, variables map[string]string) bool {
+	_, standard := variables[name]
+	return standard || slices.Contains(always(), name) || slices.Contains(parts(), name)
+}
+
+// always are the standard variables that resolve.Variables do not have for every event.
+func always() []string {
+	return []string{pullNumber, "git_auth_secret", cel.TargetURL, cel.EventTitle}
+}
+
+// parts are what expressions know the payload and the delivery by.
+func parts() []string {
+	return []string{cel.Body, cel.Headers, cel.Files, cel.PAC}
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rerun decides which pipelines of a commit run again, by what was recorded of that commit:
+// what a press of a re-run button is about, and what a command that names no pipelines leaves
+// alone.
+package rerun
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
+)
+
+// Sources answer what is asked. An error is never taken for an answer.
+type Sources struct {
+	// Records returns the records of a subject (GitEventSpec.Subjects), the event itself left out,
+	// oldest first.
+	Records func(ctx context.Context, subject string) ([]history.Record, error)
+	Pulls   Pulls
+}
+
+// Pulls says which pull requests have a commit.
+type Pulls interface {
+	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
+}
+
+// Find looks in the records of what GitHub names for the commit, then in those of the commit
+// itself, and only then asks which other pull requests have it: of a fork's GitHub names none.
+// Application is what the names of all checks begin with.
+func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, application string) (*Found, error) {
+	numbers := append(slices.Clone(spec.Rerun.Pulls), 0)
+	found, err := s.findIn(ctx, spec, numbers)
+	if found != nil || err != nil {
+		return found, err
+	}
+	pulls, err := s.Pulls.Pulls(ctx, spec.SHA)
+	if err != nil {
+		return nil, fmt.Errorf("asking which pull requests have commit %s: %w", spec.SHA, err)
+	}
+	var others []int64
+	for _, pull := range pulls {
+		if pull.Open && !slices.Contains(numbers, pull.Number) {
+			others = append(others, pull.Number)
+		}
+	}
+	others = others[:min(len(others), v1alpha1.MaxRerunPulls)]
+	found, err = s.findIn(ctx, spec, others)
+	if found != nil || err != nil {
+		return found, err
+	}
+	return unrecorded(spec.Rerun.Check, application, append(slices.Clone(spec.Rerun.Pulls), others...)), nil
+}
+
+// findIn looks in the records of pull requests, of which 0 is the commit. Of all checks those are
+// taken first that did not succeed.
+func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Found, error) {
+	var green *Found
+	for _, number := range numbers {
+		list, err := s.Records(ctx, subjectsOf(spec, number))
+		if err != nil {
+			return nil, fmt.Errorf("reading what ran on commit %s: %w", spec.SHA, err)
+		}
+		list = of(list, spec.SHA)
+		found, wanted := findIn(list, spec.Rerun)
+		if found == nil {
+			continue
+		}
+		found.pull = number
+		if wanted {
+			return found, nil
+		}
+		if green == nil {
+			green = found
+		}
+	}
+	return green, nil
+}
+
+// subjectsOf are those of a pull request of the event's repository, or for 0 of the event's commit.
+func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
+	about := spec.DeepCopy()
+	about.PullRequest = nil
+	if number != 0 {
+		about.PullRequest = &v1alpha1.PullRequest{Number: number}
+	}
+	return about.Subjects()
+}
+
+// unrecorded is what is known of a check whose record is gone: its name, and where the commit is
+// now.
+func unrecorded(check, application string, pulls []int64) *Found {
+	found := &Found{Unrecorded: true}
+	if name, is := strings.CutPrefix(check, application+" / "); is {
+		found.Pipelines = []string{name}
+	}
+	if len(pulls) > 0 {
+		found.pull = pulls[0]
+	}
+	return found
+}
+
+// Again is what was found, by what is on record of its subject now.
+func (r *Found) Again(asked *v1alpha1.GitEventSpec, list []history.Record) *Found {
+	again := r
+	list = of(list, asked.SHA)
+	if now, _ := findIn(list, asked.Rerun); now != nil {
+		now.pull = r.pull
+		again = now
+	}
+	again.run(list)
+	return again
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// refusal classifies an answer by its status; nil is a 2xx. Its text is of the status alone: the
+// answer is a stranger's.
+func refusal(response *http.Response) error {
+	code, host := response.StatusCode, response.Request.URL.Host
+	status := http.StatusText(code)
+	switch {
+	case code >= http.StatusOK && code < http.StatusMultipleChoices:
+		return nil
+	case code == http.StatusNotFound, code == http.StatusGone:
+		return fault.Invalidf("ReferenceNotFound", "%s answers %d %s: there is nothing at this address", host, code, status)
+	}
+	// Limits and outages are told apart as those of a Git service: by status and headers.
+	f := fault.FromHTTP(response, nil, nil)
+	switch {
+	case f != nil && f.Class == fault.Throttled:
+		return fault.Throttledf(f.Reason, f.RetryAfter, "%s asks to come back later", host)
+	case f != nil && f.Class == fault.Transient && code != http.StatusConflict:
+		return fault.Transientf("ReferenceUnavailable", "%s answers %d %s", host, code, status)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return fault.Invalidf(
+			reasonNotPublic,
+			"%s answers %d %s: only what everybody may read is fetched from there",
+			host,
+			code,
+			status,
+		)
+	}
+	return fault.Invalidf("ReferenceNotFound", "%s answers %d %s", host, code, status)
+}
+
+const reasonNotPublic = "ReferenceNotPublic"
+
+// unanswered classifies a fetch that got no answer, or not all of it. Its text names no port of
+// ours, so that it is the same each time.
+func unanswered(host string, err error) error {
+	var own *fault.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	var timeout net.Error
+	var op *net.OpError
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fault.Transientf(fault.ReasonCanceled, "fetching from %s was interrupted", host)
+	case errors.As(err, &dns):
+		return fault.Transientf("ReferenceUnavailable", "%s cannot be found in the DNS: is its name right?", host)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fault.Transientf("ReferenceUnavailable", "%s did not answer in time", host)
+	case errors.As(err, &certificate):
+		return fault.Transientf("ReferenceUnavailable", "the certificate of %s is not trusted: %v", host, certificate.Err)
+	case errors.As(err, &op):
+		return fault.Transientf("ReferenceUnavailable", "%s: %s: %v", host, op.Op, op.Err)
+	}
+	return fault.Transientf("ReferenceUnavailable", "%s did not answer in HTTP", host)
+}

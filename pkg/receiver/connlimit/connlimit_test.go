@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connlimit
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// none counts nothing.
+type none struct{}
+
+func (none) Connected(int64) {}
+func (none) Bounded(string)  {}
+
+// from is a connection of an address.
+type from struct {
+	net.Conn
+	address string
+	closed  bool
+}
+
+func (f *from) Close() error                    { f.closed = true; return nil }
+func (f *from) SetReadDeadline(time.Time) error { return nil }
+func (f *from) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.address))
+}
+
+const total = 64
+
+// flood makes a Set full of connections, each of another source, which have been there for long,
+// and of three of one proxy.
+func flood() (all *Set, strangers, proxied []*from) {
+	all = New(Limits{Total: total, Unverified: total, Bytes: 1 << 20, Patience: time.Hour}, none{})
+	for n := range total - 3 {
+		f := &from{address: fmt.Sprintf("[2001:db8:0:%x::1]:1000", n)}
+		all.admit(f).since = time.Now().Add(-2 * time.Hour)
+		strangers = append(strangers, f)
+	}
+	for n := range 3 {
+		f := &from{address: fmt.Sprintf("192.0.2.1:%d", n+1)}
+		all.admit(f)
+		proxied = append(proxied, f)
+	}
+	return all, strangers, proxied
+}
+
+func closed(connections []*from) (n int) {
+	for _, f := range connections {
+		if f.closed {
+			n++
+		}
+	}
+	return n
+}
+
+// Many sources with one silent connection each, e.g. one network of IPv6, do not close what a proxy
+// with several true deliveries has just begun, but those that have had their time.
+func TestManySourcesEndNothingThatHasJustBegun(t *testing.T) {
+	all, strangers, proxied := flood()
+	for n := range total / 2 {
+		all.admit(&from{address: fmt.Sprintf("[2001:db8:1:%x::1]:1000", n)})
+	}
+	if n, old := closed(proxied), closed(strangers); n != 0 || old != total/2 {
+		t.Errorf("%d of the proxy's and %d of the old ones were closed, want 0 and %d", n, old, total/2)
+	}
+	if open, _, _ := all.Open(); open != total {
+		t.Errorf("%d connections, want %d", open, total)
+	}
+}
+
+// One source that floods takes room from itself, however new its connections are.
+func TestOneSourceThatFloodsEndsItsOwn(t *testing.T) {
+	all, strangers, proxied := flood()
+	for n := range 2 * total {
+		all.admit(&from{address: fmt.Sprintf("198.51.100.1:%d", n+1)})
+	}
+	if n, old := closed(proxied), closed(strangers); n != 0 || old > total/fewOf+1 {
+		t.Errorf("%d of the proxy's and %d of the others were closed, want 0 and at most %d", n, old, total/fewOf+1)
+	}
+}

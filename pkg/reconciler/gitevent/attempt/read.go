@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+)
+
+// Version is an event as a reconcile begins with it.
+type Version struct {
+	Event     *v1alpha1.GitEvent
+	began     time.Time // when it was asked for
+	confirmed time.Time // as known.confirmed
+}
+
+// Read returns a listed event as this process knows it, or as the API server has it; nil if it is
+// settled or gone. It is tried whenever something wakes the event.
+func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, error) {
+	now := d.Clock.Now()
+	event, known := d.Known.get(listed)
+	switch {
+	case known.settled == listed.UID && known.settled != "":
+		return nil, nil
+	case event != nil:
+		return &Version{event, now, known.confirmed}, nil
+	}
+	event, err := d.live(ctx, listed.Name)
+	d.Timers.Note(listed.Name, backoff.Step{Name: StepRead}, err, d.Clock.Now())
+	if event == nil || err != nil || !event.DeletionTimestamp.IsZero() {
+		return nil, err
+	}
+	d.Known.Note(event, now)
+	if event.Settled() {
+		return nil, nil
+	}
+	return &Version{event, now, now}, nil
+}
+
+// live reads an event from the API server; nil if it is gone.
+func (d *Desk) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
+	event, err := d.Events.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		d.Known.Forget(name)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
+	}
+	return event, nil
+}
+
+// Confirm is called before anything is sent to the Git service, made, changed or deleted because of
+// what the event says. It asks the API server whether the event is the newest version, unless that
+// was confirmed within the Fence: by a write of its status, or by a read. A process that was
+// paused, or lost its lease, must not do what another one has taken over (H6).
+//
+// It refuses as soon as this process has given the event's lease back, whatever was confirmed
+// before: another one may have made the PipelineRun meanwhile, and somebody may have deleted it.
+func (r *Record) Confirm(ctx context.Context) error {
+	if r.desk.Holds != nil && !r.desk.Holds(r.event.Name) {
+		r.desk.Known.Forget(r.event.Name)
+		return &fault.Error{
+			Class:   fault.Conflict,
+			Reason:  ReasonPaused,
+			Message: "this process does not lead any more; nothing is sent",
+		}
+	}
+	if r.desk.Clock.Since(r.confirmed) <= Fence {
+		return nil
+	}
+	asked := r.desk.Clock.Now()
+	live, err := r.desk.live(ctx, r.event.Name)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.UID != r.event.UID || live.ResourceVersion != r.event.ResourceVersion {
+		r.desk.Known.Forget(r.event.Name)
+		return &fault.Error{
+			Class:   fault.Conflict,
+			Reason:  ReasonPaused,
+			Message: "another process has written the event; reading again before anything is sent",
+		}
+	}
+	r.confirmed = asked
+	return nil
+}
+
+// Fence is the longest time between a confirmation and what is done because of it. It is below the
+// lease duration of config/ (15 s), after which another replica may act.
+const Fence = 10 * time.Second
+
+// ReasonPaused is that of the conflict of a process that has gone on with an event that another one
+// has written.
+const ReasonPaused = "Paused"

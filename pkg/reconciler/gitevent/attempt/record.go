@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+)
+
+// Record writes the status of one event: only if it changed, and only over the version that is
+// known.
+type Record struct {
+	// Announce adds to a plan that is about to be written what will be sent because of it, so that
+	// one write records both. What it returns is called once that is written.
+	Announce func() (written func())
+
+	desk       *Desk
+	event      *v1alpha1.GitEvent
+	waits      *Waits
+	received   *v1alpha1.GitEventSpec   // as the API server has it; the event's own is completed by the plan
+	stored     *v1alpha1.GitEventStatus // as the API server has it
+	confirmed  time.Time                // the API server confirmed later than this that we write the newest version
+	unrecorded time.Time                // since when a PipelineRun is there that the stored status does not know; zero if there is none
+}
+
+// repository is what Kubernetes Events about this event are attached to: the object its tenants can
+// see.
+func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
+	ref := event.Spec.Repository
+	return &pacv1alpha1.Repository{
+		TypeMeta:   metav1.TypeMeta{APIVersion: pacv1alpha1.SchemeGroupVersion.String(), Kind: "Repository"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID},
+	}
+}
+
+// WritePlan is Write for a plan that is new.
+func (r *Record) WritePlan(ctx context.Context) error {
+	written := r.Announce()
+	err := r.Write(ctx)
+	if err == nil {
+		written()
+	}
+	return err
+}
+
+// Write writes the status if it changed. A conflict ends the reconcile: somebody wrote the event
+// meanwhile, so what was computed here may be stale; the next reconcile reads it and computes anew.
+func (r *Record) Write(ctx context.Context) error {
+	Summarize(r.event)
+	v1alpha1.Fit(&r.event.Status)
+	if !r.changed() {
+		r.desk.Timers.Note(r.event.Name, r.recording(), nil, r.desk.Clock.Now()) // a write that failed may have landed
+		return nil
+	}
+	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
+}
+
+// changed reports whether there is something to write. What a PipelineRun was patched with, and
+// that it owns its secret, is written beside something else: a process that does not know it
+// patches once more, which changes nothing.
+func (r *Record) changed() bool {
+	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
+		return false
+	}
+	stored := r.stored.DeepCopy()
+	for i := range min(len(stored.Runs), len(r.event.Status.Runs)) {
+		stored.Runs[i].Patched, stored.Runs[i].SecretOwned = r.event.Status.Runs[i].Patched, r.event.Status.Runs[i].SecretOwned
+	}
+	if !equality.Semantic.DeepEqual(*stored, r.event.Status) {
+		return true
+	}
+	event := *r.event
+	event.Spec = *r.received
+	r.desk.Known.Note(&event, r.confirmed)
+	return false
+}
+
+func (r *Record) write(ctx context.Context) error {
+	asked := r.desk.Clock.Now()
+	event := *r.event
+	event.Spec, event.Payload = *r.received, nil // a write of the status changes neither
+	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
+	if err != nil {
+		r.desk.Known.Forget(r.event.Name) // it may have landed, or another one's
+		refused := fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
+		if refused.Class == fault.Operator { // it waits, and its status cannot say so; the API server's words may repeat the event
+			r.waits.log.Errorw("The status of an event is refused", "event", r.event.Name, "reason", refused.Reason)
+		}
+		return refused
+	}
+	r.event.ResourceVersion = written.ResourceVersion
+	r.desk.Metrics.Recorded(ctx, r.stored, r.event, r.desk.Clock.Now())
+	r.stored = r.event.Status.DeepCopy()
+	r.confirmed, r.unrecorded = asked, time.Time{}
+	r.desk.Known.Note(written, asked)
+	r.desk.Recorded(r.event)
+	for _, n := range r.waits.news {
+		if n.normal {
+			r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeNormal, n.wait.Reason, n.message)
+			continue
+		}
+		r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
+		r.desk.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+	}
+	r.waits.news = nil
+	return nil
+}
+
+// recording is the step of writing the status. That a run has ended is news.
+func (r *Record) recording() backoff.Step {
+	ended := 0
+	for i := range r.event.Status.Runs {
+		if r.event.Status.Runs[i].Result != nil {
+			ended++
+		}
+	}
+	return backoff.Step{Name: stepRecord, Version: fmt.Sprint(r.event.Status.Plan != nil, ended)}
+}
+
+// Stored returns the stored record of a check, nil if there is none.
+func (r *Record) Stored(key string) *v1alpha1.Check { return checkOf(r.stored, key) }
+
+// Unchanged reports whether a plan and the runs are what is stored.
+func (r *Record) Unchanged(plan *v1alpha1.Plan, runs []v1alpha1.Run) bool {
+	return equality.Semantic.DeepEqual(plan, r.stored.Plan) && equality.Semantic.DeepEqual(runs, r.stored.Runs)
+}
+
+// AfterCreate is how long a PipelineRun may be there before it is recorded, unless its first report
+// takes longer. An event with few runs pays nothing for it: it is recorded with what that report
+// was answered.
+const AfterCreate = time.Second
+
+// Made notes that a PipelineRun is there that the stored status does not know; the first of them
+// starts the time.
+func (r *Record) Made() {
+	if r.unrecorded.IsZero() {
+		r.unrecorded = r.desk.Clock.Now()
+	}
+}
+
+// WriteMade writes what was created if the first of it is there for longer than so long.
+func (r *Record) WriteMade(ctx context.Context, after time.Duration) error {
+	if r.unrecorded.IsZero() || r.desk.Clock.Since(r.unrecorded) < after {
+		return nil
+	}
+	return r.Write(ctx)
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not
+// run".
+const maxDecisions = 20
+
+// Shrink leaves the stub that redeliveries are compared with and that tells people what became of
+// the event. late is true while a secret of the event may still be made.
+func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
+	Summarize(event)
+	settled := metav1.NewTime(now)
+	st := &event.Status
+	st.Phase, st.SettledAt, st.Checks, st.Waits = v1alpha1.PhaseSettled, &settled, nil, nil
+	st.LateSecrets = late
+	if st.Reply != nil {
+		st.Reply.Release()
+	}
+	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
+	if len(st.Plan.Decisions) > maxDecisions {
+		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
+	}
+	for i := range st.Runs {
+		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns = "", nil
+		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
+		if st.Runs[i].Result != nil {
+			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
+		}
+	}
+	v1alpha1.Shrink(st)
+}

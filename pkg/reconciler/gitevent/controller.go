@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gitevent connects the reconciler of GitEvents with knative's clients, informers and
+// workqueue.
+package gitevent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
+)
+
+// queueName names the workqueue, its metrics and its leases.
+const queueName = "gitevents"
+
+// NewController returns the constructor that sharedmain calls. The watches of open events, of
+// claims and of PipelineRuns are shared with the other reconcilers.
+func NewController(
+	o clients.Options,
+	events *gitevents.Watch,
+	claims *claim.Claims,
+	pipelineRuns *pipelineruns.Runs,
+) injection.ControllerConstructor {
+	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+		logger := logging.FromContext(ctx)
+		runs := pipelineRuns.Informer(ctx)
+		settings := config.NewStore(logger.Named("config"))
+		o.Budget = quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
+		c := clients.Cluster{
+			Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
+			PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
+			Tekton: clients.Tekton{
+				TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
+				Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
+					Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+			},
+			Kube:         kubeclient.Get(ctx).CoreV1(),
+			Open:         clients.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From},
+			Repositories: repositoryinformer.Get(ctx).Lister(),
+			Claims:       claims.Informer(ctx).Lister(),
+			Runs:         runs.GetIndexer(),
+			Recorder:     kubeevents.Recorder(ctx),
+			Clock:        clock.RealClock{},
+		}
+		r := New(c, o)
+		if err := errors.Join(
+			metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock),
+			metrics.ObserveLines(r.Waiting),
+			leaderelection.Count(&r.LeaderAwareFuncs, queueName),
+		); err != nil {
+			logger.Errorw("Making metrics; some will be missing", "error", err)
+		}
+		settings.WatchConfigs(cmw)
+		r.Settings = settings
+		queue := leaderelection.NewQueue(ctx, r, queueName)
+		impl := controller.NewContext(
+			ctx,
+			queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers},
+		)
+		queue.Enqueue = impl.MaybeEnqueueBucketKey
+		r.UnderLeases(
+			func(event string) bool { return queue.Holds(types.NamespacedName{Namespace: o.Namespace, Name: event}) },
+		)
+		r.Wake = func(event string, after time.Duration) {
+			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
+		}
+		events.BeforeTrim(r.Appeared)
+		watch(ctx, events.Informer(ctx).Informer(), r.RunWatch().OnEvent(impl))
+		watch(ctx, events.Informer(ctx).Informer(), r.OnGone())
+		watch(ctx, runs, r.RunWatch().OnRun(impl))
+		watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
+		used, err := events.Informer(ctx).Informer().AddEventHandler(o.Budget.Handler())
+		if err != nil {
+			logger.Fatalw("Adding up GitEvents", "error", err)
+		}
+		if err := controller.StartInformers(ctx.Done(), runs); err != nil {
+			logger.Fatalw("Listing PipelineRuns", "error", err)
+		}
+		if err := events.Start(ctx); err != nil {
+			logger.Fatalw("Listing GitEvents", "error", err)
+		}
+		cache.WaitForCacheSync(ctx.Done(), used.HasSynced)
+		go r.LookAround(ctx)
+		return impl
+	}
+}
+
+// watch connects an informer, which has not started, to a handler.
+func watch(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		logging.FromContext(ctx).Fatalw("Adding a handler to an informer that has not started", "error", err)
+	}
+}

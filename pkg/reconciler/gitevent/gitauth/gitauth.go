@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gitauth makes and renews the git-auth secrets that runs clone with, and revokes what is
+// in them. Each has a token of its own where the Git service mints them.
+package gitauth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+)
+
+const (
+	// unknownLife stands for the life of a token whose service names no end: it may be replaced all
+	// the same.
+	unknownLife = time.Hour
+	// minRenewal keeps a clock that runs ahead of the service's from renewing without a pause.
+	minRenewal = 5 * time.Second
+	// leaveFor is how long after the run's end an event tries to leave a secret to it although it
+	// may not: no event is to wait for that for ever.
+	leaveFor = 10 * time.Minute
+	// revokeTimeout bounds the calls that revoke one run's tokens.
+	revokeTimeout = 5 * time.Second
+)
+
+// Secrets writes the secrets.
+type Secrets struct {
+	client   corev1client.SecretsGetter
+	unplaced *unplaced
+	made     *made
+}
+
+// New returns a Secrets that has minted nothing yet.
+func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &unplaced{}, &made{}} }
+
+// Clear forgets which secrets this process has made: another one leads now, and may write them.
+func (s Secrets) Clear() { s.made.clear() }
+
+// Ensure makes a run's secret before the run is created. One that an earlier attempt has made is
+// left alone while its token is fresh.
+func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	if run.SecretRenewAt != nil && a.Clock.Now().Before(run.SecretRenewAt.Time) {
+		if there, err := s.there(ctx, a, run); err != nil || there {
+			return err
+		}
+	}
+	fresh, err := s.Mint(ctx, a, run)
+	if err != nil {
+		return err
+	}
+	secret := fresh.secret(a, run)
+	at := holder{a.Event.UID, run.Secret}
+	s.made.forget(at)
+	_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if err == nil {
+		s.made.created(at, fresh.own())
+	} else if apierrors.IsAlreadyExists(err) {
+		err = s.patch(ctx, secret)
+	}
+	if err != nil {
+		return fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
+	}
+	s.hold(a, run, fresh)
+	return nil
+}
+
+// there reports whether a run's secret exists and belongs to the Repository as it is now: one that
+// was deleted and made again has another UID, and the secret goes with the first.
+func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (bool, error) {
+	repository, err := owner(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	secret, err := s.read(ctx, a, run)
+	if secret == nil || err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(
+		secret.OwnerReferences,
+		func(o metav1.OwnerReference) bool { return o.UID == repository.UID },
+	), nil
+}
+
+// ask returns a secret. It is asked for with a patch that changes nothing, which the API server
+// answers without a write: the right to patch them is there wherever runs are, the right to get
+// Secrets may be left out where Repositories name none.
+func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+}
+
+// read returns a run's secret. It returns nil if there is none, or if another installation made it.
+func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*corev1.Secret, error) {
+	secret, err := s.ask(ctx, run.Namespace, run.Secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
+	}
+	if resources.Foreign(secret, a.Event.Namespace) {
+		return nil, nil
+	}
+	return secret, nil
+}
+
+// Renew gives a run's secret the fresh token.
+func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) error {
+	secret := fresh.secret(a, run)
+	err := s.patch(ctx, secret)
+	if apierrors.IsNotFound(err) { // somebody deleted what the run still needs
+		_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	}
+	if err != nil {
+		s.made.forget(holder{a.Event.UID, run.Secret}) // it may have landed
+		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
+	}
+	s.made.renewed(holder{a.Event.UID, run.Secret}, fresh.own())
+	run.SecretOwned = true
+	s.hold(a, run, fresh)
+	return nil
+}
+
+// Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the
+// Repository is deleted meanwhile. The Repository stays one until the event settles: a run that is
+// deleted must not take tokens with it that are to be revoked. It reports whether the secret is
+// there.
+func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
+	_, err = s.client.Secrets(run.Namespace).
+		Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fault.FromKube(fault.VerbPatch, fmt.Errorf("giving secret %s/%s its run as an owner: %w", run.Namespace, run.Secret, err)).
+			AsOwn()
+	}
+	run.SecretOwned = true
+	return true, nil
+}
+
+// hold notes that a run's secret has the fresh token.
+func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
+	s.unplaced.placed(a.Event.UID, run.Secret)
+	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
+}
+
+// patch gives a secret that exists a fresh token, and the Repository as it is now for an owner: one
+// that was deleted and made again has another UID. The token before may be in use: it stays in the
+// secret, to be revoked with the others.
+func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
+	before, err := s.ask(ctx, secret.Namespace, secret.Name)
+	if err != nil {
+		return err
+	}
+	if resources.Foreign(before, secret.Labels[plumbline.InstallationLabel]) {
+		return fault.Operatorf(
+			"ForeignSecret",
+			"secret %s/%s is of the installation in namespace %s, which has run the same delivery: nothing is to be done, unless it is to run again. "+
+				"Then delete that installation's PipelineRun and the secret",
+			secret.Namespace,
+			secret.Name,
+			before.Labels[plumbline.InstallationLabel],
+		)
+	}
+	resources.KeepTokens(secret, before)
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"ownerReferences": secret.OwnerReferences,
+			"annotations":     secret.Annotations,
+		},
+		"data": secret.Data,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked, as far
+// as this process or the secret knows them.
+func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) ([]string, error) {
+	if tokens, known := s.made.of(holder{a.Event.UID, run.Secret}); known {
+		return tokens, nil
+	}
+	secret, err := s.read(ctx, a, run)
+	if secret == nil || err != nil {
+		return nil, err
+	}
+	return resources.OwnTokens(secret), nil
+}
+
+// Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun
+// does, so that people can start the same again with a console, and goes with it (compat 2.7, G4);
+// without a PipelineRun it is deleted, and so is one that may still not be changed when the run has
+// been over for leaveFor. What was revoked is taken out. It may be repeated.
+func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
+	s.made.forget(holder{a.Event.UID, run.Secret})
+	if run.UID == "" {
+		if secret, err := s.read(ctx, a, run); secret == nil || err != nil {
+			return err
+		}
+	}
+	if run.UID == "" || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
+		return s.Delete(ctx, run.Namespace, run.Secret)
+	}
+	_, err := s.client.Secrets(run.Namespace).
+		Patch(ctx, run.Secret, types.MergePatchType, resources.LeaveToRun(run, revoked), metav1.PatchOptions{})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	left := fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, run.Secret, err)).
+		AsOwn()
+	if ended := run.Result.CompletedAt; left.Class == fault.Operator &&
+		(ended == nil || a.Clock.Since(ended.Time) >= leaveFor) {
+		return s.Delete(ctx, run.Namespace, run.Secret)
+	}
+	return left
+}
+
+// Delete deletes a secret that may be gone already. It does nothing for an empty name.
+func (s Secrets) Delete(ctx context.Context, namespace, name string) error {
+	if name == "" {
+		return nil
+	}
+	err := s.client.Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting secret %s/%s: %w", namespace, name, err))
+	}
+	return nil
+}
+
+// Revoke ends tokens of a run at the Git service. It may be repeated.
+func Revoke(ctx context.Context, a *attempt.Attempt, tokens []string) error {
+	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
+	defer cancel()
+	for _, token := range tokens {
+		client, err := a.Git.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		if err := client.RevokeToken(ctx, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitauth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+)
+
+// ReasonGlobalToken is the reason of a fault that says that a run would need the global
+// Repository's token, which no tenant gets.
+const ReasonGlobalToken = "GlobalTokenNotShared"
+
+// Grant is what a git-auth secret is made of: its owner and a token.
+type Grant struct {
+	repository *pacv1alpha1.Repository
+	token      provider.Token
+}
+
+// Mint asks the Git service for a token for one run of the event. One that was minted for the same
+// run and could not be written into its secret is returned again: a cluster that takes no writes
+// must not cost a token at each attempt.
+func (s Secrets) Mint(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (Grant, error) {
+	repository, err := owner(ctx, a)
+	if err != nil {
+		return Grant{}, err
+	}
+	client, err := a.Git.Connect(ctx)
+	if err != nil {
+		return Grant{}, err
+	}
+	if a.Git.Shared() && !a.Config.ShareGlobalToken {
+		return Grant{}, fault.Operatorf(
+			ReasonGlobalToken,
+			"the token of Repository %s/%s is that of the global Repository, which is not written into this namespace: "+
+				"name a Secret in git_provider.secret, or set share-global-token",
+			repository.Namespace,
+			repository.Name,
+		)
+	}
+	permissions, err := permissionsOf(ctx, a, repository)
+	if err != nil {
+		return Grant{}, err
+	}
+	key := place{a.Event.UID, run.Secret, fmt.Sprint(permissions)}
+	if token, found := s.unplaced.get(key, a.Clock.Now()); found {
+		return Grant{repository, token}, nil
+	}
+	token, err := client.CloneToken(ctx, permissions)
+	if err != nil {
+		return Grant{}, fmt.Errorf("minting a token for the run: %w", err)
+	}
+	s.unplaced.put(key, token, Grant{token: token}.renewAt(a.Clock.Now()).Time)
+	return Grant{repository, token}, nil
+}
+
+// owner returns the Repository that a run's secret belongs to.
+func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, error) {
+	repository, err := a.Git.Repository(ctx)
+	if err == nil && repository == nil {
+		ref := a.Event.Spec.Repository
+		err = fault.Operatorf(
+			credentials.ReasonRepositoryGone,
+			"Repository %s/%s is gone: its run cannot be given credentials",
+			ref.Namespace,
+			ref.Name,
+		)
+	}
+	return repository, err
+}
+
+// permissionsOf returns what the tokens of the event's runs may do. What the Repository asks for
+// beyond reading is for the repository's own code, whether the Git service, a command or a button
+// has started the run. A fork's code and a commit that needed an approval only read.
+func permissionsOf(
+	ctx context.Context,
+	a *attempt.Attempt,
+	repository *pacv1alpha1.Repository,
+) (config.Permissions, error) {
+	reading, _ := a.Config.RunToken(nil)
+	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
+		return reading, nil
+	}
+	merged, err := a.Git.WithGlobal(ctx, repository)
+	if err != nil || merged.Spec.Settings == nil {
+		return reading, err
+	}
+	granted, _ := a.Config.RunToken(merged.Spec.Settings.RunTokenPermissions)
+	return granted, nil
+}
+
+// ownCode reports whether an event runs a commit of the repository itself that needed no approval.
+// The record of a comment or a re-run does not say where the head of its pull request is, so the
+// plan does.
+func ownCode(event *v1alpha1.GitEvent) bool {
+	spec, plan := &event.Spec, event.Status.Plan
+	switch {
+	case plan == nil || plan.Approval != nil:
+		return false
+	case spec.Comment != nil || spec.Rerun != nil:
+		return plan.OwnHead || event.GitRef() != ""
+	}
+	return spec.PullRequest == nil || spec.PullRequest.HeadProjectID == spec.Project.ID
+}
+
+// own is the token if it was minted for the run, else "".
+func (g Grant) own() string {
+	if !g.token.Own {
+		return ""
+	}
+	return g.token.Value
+}
+
+func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
+	return resources.MakeGitAuthSecret(resources.SecretInput{
+		Event:      a.Event,
+		Repository: g.repository,
+		Run:        run,
+		Name:       run.Secret,
+		Namespace:  run.Namespace,
+		Token:      g.token.Value,
+		Own:        g.token.Own,
+		User:       g.token.User,
+	})
+}
+
+// renewAt is when half of the token's remaining life is over: the other half is for outages and for
+// clocks that differ.
+func (g Grant) renewAt(now time.Time) *metav1.Time {
+	left := unknownLife
+	if !g.token.ExpiresAt.IsZero() {
+		left = g.token.ExpiresAt.Sub(now)
+	}
+	at := metav1.NewTime(now.Add(max(minRenewal, left/2)).Truncate(time.Second))
+	return &at
+}
+
+// maxUnplaced bounds the tokens that wait for their secret to be written; what is forgotten is
+// minted again.
+const maxUnplaced = 10_000
+
+// place is where a token is to be written, and what it may do.
+type place struct {
+	event       types.UID
+	secret      string
+	permissions string
+}
+
+// unplaced are tokens that no secret holds yet, as far as this process knows.
+type unplaced struct {
+	mu     sync.Mutex
+	tokens map[place]waiting
+}
+
+type waiting struct {
+	token provider.Token
+	until time.Time
+}
+
+func (u *unplaced) get(at place, now time.Time) (provider.Token, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known, found := u.tokens[at]
+	return known.token, found && now.Before(known.until)
+}
+
+func (u *unplaced) put(at place, token provider.Token, until time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.tokens == nil || len(u.tokens) >= maxUnplaced {
+		u.tokens = map[place]waiting{}
+	}
+	u.tokens[at] = waiting{token, until}
+}
+
+// placed forgets the tokens of a secret: it holds one of them now.
+func (u *unplaced) placed(event types.UID, secret string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for at := range u.tokens {
+		if at.event == event && at.secret == secret {
+			delete(u.tokens, at)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/authz/owners"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// ReasonBadOwners is that of what is told about an OWNERS file that cannot be read. It grants
+// nobody anything.
+const ReasonBadOwners = "BadOwners"
+
+// nobody is who stands for all accounts of a repository in which OWNERS name nobody.
+const nobody = ""
+
+// Owner reports whether OWNERS or OWNERS_ALIASES name the user, as they are on the default branch
+// (S25). It costs a call, and one for each of the files that was not read before; that a repository
+// has no such file, or a broken one, is remembered for all of its strangers.
+func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
+	if held, _ := a.denied("owner", nobody); held {
+		return false, nil
+	}
+	return a.unlessDenied("owner", user, func() (bool, error) {
+		if a.owners == nil {
+			people, err := a.readOwners(ctx)
+			if err != nil {
+				return false, fmt.Errorf("reading who is in %s: %w", owners.File, err)
+			}
+			a.owners = &people
+		}
+		return a.owners.Has(user), nil
+	})
+}
+
+// readOwners reads both files at one commit. Broken ones, and a file that is too large, name
+// nobody.
+func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
+	files, err := a.RootFiles(ctx, owners.File, owners.AliasesFile)
+	people := owners.People{}
+	if err == nil {
+		people, err = owners.Parse(files[owners.File], files[owners.AliasesFile])
+		if err != nil {
+			err = fault.Invalidf(ReasonBadOwners, "%w", err)
+		}
+	}
+	if fault.Is(err, fault.Invalid) {
+		a.Tell(
+			ReasonBadOwners,
+			fault.Of(err).Message+", on the default branch: whom it names may start nothing by that until it is mended",
+		)
+		people, err = owners.People{}, nil
+	}
+	if err == nil && !people.Any() {
+		a.deny("owner", nobody, nil)
+	}
+	return people, err
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prune
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxKnown bounds what is remembered, some 150 bytes each. What is forgotten is read again.
+const maxKnown = 50_000
+
+// known are the final verdicts of this process, so that each run is looked at once and not each
+// time that its pipeline is pruned. The zero value knows none. Safe for concurrent use.
+type known struct {
+	mu   sync.Mutex
+	runs map[types.UID]verdict
+}
+
+func (k *known) of(run types.UID) (verdict, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, found := k.runs[run]
+	return v, found
+}
+
+func (k *known) put(run types.UID, v verdict) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.runs == nil || len(k.runs) >= maxKnown {
+		k.runs = map[types.UID]verdict{}
+	}
+	k.runs[run] = v
+}
+
+func (k *known) forget(run types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.runs, run)
+}

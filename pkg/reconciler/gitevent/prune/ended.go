@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+)
+
+// ended is a run of which it is certain that it is over, reported and ours.
+type ended struct {
+	*metav1.ObjectMeta
+	at time.Time // its completion
+}
+
+// certain returns those of the listed runs that are certain, the one that was completed first at
+// the beginning. It may return an error beside them: what it leaves out is neither counted nor
+// deleted, so that more is kept than without it and never less. One that is of another pipeline is
+// not certain either, whatever somebody has labelled it.
+func (s *Step) certain(
+	ctx context.Context,
+	a *attempt.Attempt,
+	pipeline string,
+	listed []metav1.ObjectMeta,
+	over func() error,
+) ([]ended, error) {
+	var all []ended
+	var faults []error
+	reads, open := &reads{over: over}, s.unsettled(a)
+	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
+	for i := range listed {
+		object := &listed[i]
+		if open[object.Labels[plumbline.EventLabel]] {
+			continue
+		}
+		verdict, found := s.known.of(object.UID)
+		if !found {
+			var err error
+			verdict, err = s.learn(ctx, a, object, reads)
+			faults = append(faults, err)
+		}
+		if verdict.ended && resources.SamePipeline(verdict.pipeline, pipeline) {
+			all = append(all, ended{object, verdict.at})
+		}
+	}
+	slices.SortFunc(all, func(x, y ended) int {
+		return cmp.Or(x.at.Compare(y.at), x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
+	})
+	if err := attempt.First(faults); err != nil {
+		return all, err
+	}
+	if reads.left && reads.learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
+		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
+	}
+	return all, nil
+}
+
+// unsettled are the names of the other open events of the Repository, as far as the cache knows:
+// none of their runs is certain.
+func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
+	names := map[string]bool{}
+	for _, event := range s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name) {
+		names[event.Name] = event.Name != a.Event.Name && !event.Settled()
+	}
+	return names
+}
+
+// reads is what one attempt reads to learn that runs are over.
+type reads struct {
+	all, learnt int
+	// left is true if there was more to read.
+	left bool
+	over func() error
+}
+
+// may reports whether one more may be read.
+func (r *reads) may() bool {
+	if r.all < maxReads && r.all-r.learnt < maxVain && r.over() == nil {
+		return true
+	}
+	r.left = true
+	return false
+}
+
+// learn finds out about a run, and remembers what does not change any more. One that is not read is
+// not certain. The event's own runs are over when nothing is left to do but to settle, and cost no
+// read.
+func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta, r *reads) (verdict, error) {
+	if object.Labels[plumbline.EventLabel] == a.Event.Name {
+		return recorded(a.Event, a.Event, object), nil
+	}
+	if !r.may() {
+		return verdict{}, nil
+	}
+	learnt, err := s.read(ctx, a, object)
+	r.all++
+	if learnt.final && err == nil {
+		s.known.put(object.UID, learnt)
+		r.learnt++
+	}
+	return learnt, err
+}
+
+// verdict is what is known of a run.
+type verdict struct {
+	// ended is true if it is certain that it is over, reported and ours; at is its completion then.
+	ended bool
+	at    time.Time
+	// pipeline is what its event calls it; of a forgotten event what its own name proves.
+	pipeline string
+	// final is true if that does not change any more.
+	final bool
+}
+
+// read finds out about a run of another event. It is certain that it is over if a settled event of
+// the same Repository has recorded this object and its end, and has nothing left to report.
+func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
+	name := object.Labels[plumbline.EventLabel]
+	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
+		return verdict{final: true}, nil
+	}
+	event, err := s.Events.GitEvents(a.Event.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case fault.Gone(err):
+		return s.forgotten(ctx, a, object)
+	case err != nil:
+		return verdict{}, notPruned(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
+	case !event.Settled() || event.Status.Unreported:
+		return verdict{}, nil
+	}
+	return recorded(event, a.Event, object), nil
+}
+
+// recorded is what an event has recorded of an object. Nothing counts that is of another
+// Repository; one that was deleted and made again for the same URL is the same.
+func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict {
+	of, is := event.Spec.Repository, now.Spec.Repository
+	if of.Namespace != is.Namespace || of.Name != is.Name || !v1alpha1.SameURL(of.URL, is.URL) {
+		return verdict{final: true}
+	}
+	for i := range event.Status.Runs {
+		run := &event.Status.Runs[i]
+		if run.UID != object.UID || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
+			continue
+		}
+		return verdict{ended: true, at: completion(run.Result.CompletedAt), pipeline: run.Pipeline, final: true}
+	}
+	return verdict{final: true}
+}
+
+// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it
+// was planned; it is of the same URL; it is as old as any event that may be forgotten, so that
+// nobody can pass off what has just been made; and its label says that its end was accepted. Where
+// that label is refused, it is twice as old: the sweep has had as long to close the check of a run
+// whose event was deleted.
+func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
+	of := object.Annotations[pipelinesascode.RepoURL]
+	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {
+		return verdict{final: true}, nil
+	}
+	least := a.Config.SettledRetention
+	if object.Labels[pipelinesascode.State] != pipelinesascode.StateCompleted {
+		least *= 2
+	}
+	if a.Clock.Since(object.CreationTimestamp.Time) < least {
+		return verdict{}, nil
+	}
+	run, err := s.Tekton.PipelineRuns(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	switch {
+	case fault.Gone(err):
+		return verdict{}, nil
+	case err != nil:
+		return verdict{}, notPruned(
+			fault.VerbRead,
+			fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err),
+		)
+	}
+	if run.UID != object.UID || !run.IsDone() {
+		return verdict{}, nil
+	}
+	return verdict{
+		ended:    true,
+		at:       completion(run.Status.CompletionTime),
+		pipeline: object.Annotations[pipelinesascode.OriginalPRName],
+		final:    true,
+	}, nil
+}
+
+// completion is a time to sort by. What has none counts as the last, as in PaC; Tekton sets one.
+func completion(at *metav1.Time) time.Time {
+	if at == nil {
+		return time.Unix(1<<40, 0)
+	}
+	return at.Time
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Commands of untrusted users are answered once a minute of a pull request, in the slots that
+// reports have.
+func TestRepliesToUntrustedUsersAreFew(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	one, two := report("comment-1", "c", "pull"), report("comment-2", "c", "pull")
+	if wait := d.Reply(one, d.now); wait != 0 {
+		t.Errorf("the first one waits %s", wait)
+	}
+	d.now = d.now.Add(10 * time.Second)
+	if wait := d.Reply(one, d.now); wait != 0 {
+		t.Errorf("an answer that was begun waits %s", wait)
+	}
+	if wait := d.Reply(two, d.now); wait != 50*time.Second {
+		t.Errorf("the next one of the pull request waits %s, want the rest of the minute", wait)
+	}
+	if d.now = d.now.Add(50 * time.Second); d.Reply(two, d.now) != 0 {
+		t.Error("the next one waits for longer than a minute")
+	}
+}
+
+// Answers and reports to many pull requests share what an installation takes: a burst, and then one
+// in six seconds.
+func TestRepliesToUntrustedUsersShareTheSlots(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for n := range Burst / 2 {
+		d.ask(report(fmt.Sprint("push-", n), fmt.Sprint("commit-", n), fmt.Sprint("pull-", n)))
+	}
+	answered := 0
+	for n := range Burst {
+		if d.Reply(report(fmt.Sprint("comment-", n), "c", fmt.Sprint("pull-", n)), d.now) == 0 {
+			answered++
+		}
+	}
+	if len(d.wrote) != Burst/2 || answered != Burst/2 {
+		t.Errorf("%d reports and %d answers at once, want %d together", len(d.wrote), answered, Burst)
+	}
+	waits := report("comment-19", "c", "pull-19")
+	if wait := d.Reply(waits, d.now); wait <= 0 || wait > Burst/2*Apart {
+		t.Errorf("the last one waits %s", wait)
+	}
+	if d.now = d.now.Add(Burst / 2 * Apart); d.Reply(waits, d.now) != 0 {
+		t.Error("the last one finds no slot")
+	}
+}

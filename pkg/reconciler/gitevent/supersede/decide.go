@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package supersede
+
+import (
+	"slices"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+)
+
+// questions are what a decision asks Git and the record, when it needs to.
+type questions struct {
+	// tip is the commit that the pull request or branch is at now, "" if there is none.
+	tip func() (string, error)
+	// had returns the events of the line that are on record of a commit, settled ones, too.
+	had func(sha string) ([]*v1alpha1.GitEvent, error)
+}
+
+// note is what the event takes note of: runs of it end because of a commit.
+type note struct {
+	from   string // the GitEvent that is newer
+	names  []string
+	newest string
+}
+
+// verdict is what comes of the look before the event creates anything.
+type verdict struct {
+	notes []note
+	// held are the pipelines of which it is not known yet whether a newer event has taken their
+	// place.
+	held []string
+}
+
+func (v *verdict) note(from string, names []string, newest string) {
+	v.notes = append(v.notes, note{from, names, newest})
+}
+
+// rival is another event that has runs of the same pipelines, and ends those of the event if it is
+// the newer one.
+type rival struct {
+	event *v1alpha1.GitEvent
+	names []string
+}
+
+func (l *line) rivals() (all []rival) {
+	for _, other := range l.others {
+		if names := goingOn(l.self, replaces(other)); len(names) > 0 {
+			all = append(all, rival{other, names})
+		}
+	}
+	return all
+}
+
+// contested are the pipelines whose runs a newer event may have taken the place of. Nobody is asked
+// for that.
+func (l *line) contested(rivals []rival) []string {
+	names := l.late()
+	for _, r := range rivals {
+		names = append(names, r.names...)
+	}
+	return names
+}
+
+// heed finds out what takes the place of runs of the event. It returns an error as long as
+// something is held: Git does not say what is newest, or may not have heard of all pushes yet (a
+// Throttled fault).
+func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, err error) {
+	over := map[string]bool{}
+	for _, r := range rivals {
+		names := slices.DeleteFunc(r.names, func(name string) bool { return over[name] })
+		if len(names) == 0 {
+			continue // one note is enough
+		}
+		order, newest, unasked := l.compare(ask, r.event, now)
+		switch {
+		case unasked != nil:
+			v.held, err = append(v.held, names...), unasked
+		case order == older:
+			v.note(r.event.Name, names, newest)
+			for _, name := range names {
+				over[name] = true
+			}
+		case order == unknown: // what Git calls the newest is not kept waiting
+			v.held = append(v.held, names...)
+		}
+	}
+	v.held = slices.DeleteFunc(v.held, func(name string) bool { return over[name] })
+	if names := l.late(); len(names) > 0 && len(v.notes) == 0 && len(v.held) == 0 {
+		err = l.heedPast(ask, &v, names, now)
+	}
+	if len(v.held) > 0 && err == nil {
+		err = fault.Throttledf(fault.ReasonBusy, again, "whether there is a newer run is not known yet")
+	}
+	return v, err
+}
+
+// late are the pipelines of an event that was planned long after it happened, whose runs nobody has
+// asked for yet: a newer event may have come, run and ended. What waits for a slot or a quota is
+// seen by each newer event, as what runs is. Whoever asks for a run in a comment, or by a re-run,
+// wants it now.
+func (l *line) late() (names []string) {
+	spec := &l.self.Spec
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(l.self.Happened()) < Late {
+		return nil
+	}
+	for i := range l.self.Status.Runs {
+		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && !starts(l.self, run) &&
+			l.self.Cancelled(run.Pipeline) == nil {
+			names = append(names, run.Pipeline)
+		}
+	}
+	return names
+}
+
+// heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's
+// events have not run the late event's is the newest run.
+func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time) error {
+	head, err := ask.tip()
+	if err == nil && (head == "" || head == l.sha) {
+		return nil
+	}
+	v.held = names
+	if err != nil || !l.sure(l.self, head, now) {
+		return err
+	}
+	had, err := ask.had(head)
+	if err != nil {
+		return err
+	}
+	v.held = nil
+	for _, event := range had {
+		if taken := intersection(replaces(event), names); len(taken) > 0 && l.has(event) && shaOf(event) == head {
+			v.note(event.Name, taken, head)
+		}
+	}
+	return nil
+}
+
+// olders returns the events that have to be told that their runs of these pipelines end, because
+// the event has one. The error is as of heed.
+func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
+	for _, other := range l.others {
+		if len(goingOn(other, names)) == 0 {
+			continue
+		}
+		order, _, unasked := l.compare(ask, other, now)
+		switch {
+		case unasked != nil:
+			err = unasked
+		case order == newer:
+			olders = append(olders, other)
+		case err == nil && (order == unknown || order == unconfirmed):
+			err = fault.Throttledf(fault.ReasonBusy, again, "whether GitEvent %s is older is not known yet", other.Name)
+		}
+	}
+	return olders, err
+}
+
+// compare is order with the head of this moment. Nobody is asked about two events of one commit.
+func (l *line) compare(
+	ask questions,
+	other *v1alpha1.GitEvent,
+	now time.Time,
+) (result order, newest string, err error) {
+	head := ""
+	if shaOf(other) != l.sha {
+		if head, err = ask.tip(); err != nil {
+			return unknown, "", err
+		}
+	}
+	result, newest = l.order(other, head, now)
+	return result, newest, nil
+}
+
+// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing
+// but what older ones may have. What is cancelled itself takes nobody's place.
+func replaces(event *v1alpha1.GitEvent) (names []string) {
+	for i := range event.Status.Runs {
+		run := &event.Status.Runs[i]
+		if run.CancelInProgress && starts(event, run) && event.Cancelled(run.Pipeline) == nil {
+			names = append(names, run.Pipeline)
+		}
+	}
+	return names
+}
+
+// starts reports whether a run was created, or will be when there is room: whoever refuses its text
+// has been asked by then.
+func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
+	if run.UID != "" || !run.Creatable() {
+		return run.UID != ""
+	}
+	return slices.ContainsFunc(event.Status.Waits, func(wait v1alpha1.Wait) bool {
+		return wait.Step == v1alpha1.StepCreate+run.Name &&
+			(wait.Reason == fault.ReasonConcurrencyLimit || wait.Reason == fault.ReasonQuota)
+	})
+}
+
+// goingOn are those of the pipelines that an event has a run of that is not over, or may get one,
+// and that nothing has cancelled. One that cannot take note of more is left alone.
+func goingOn(event *v1alpha1.GitEvent, names []string) (left []string) {
+	decided := event.Status.Plan.Decided()
+	for _, name := range names {
+		has := !decided || slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
+			return run.Pipeline == name && run.Refused == nil && run.Result == nil
+		})
+		if has && event.Cancelled(name) == nil {
+			left = append(left, name)
+		}
+	}
+	if len(left) > 0 && !event.Needs(&v1alpha1.Cancellation{Names: left}) {
+		return nil
+	}
+	return left
+}
+
+func intersection(some, others []string) (both []string) {
+	for _, name := range some {
+		if slices.Contains(others, name) {
+			both = append(both, name)
+		}
+	}
+	return both
+}

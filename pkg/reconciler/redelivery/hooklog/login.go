@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hooklog
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// loginWithin bounds the read of a Secret, which takes some milliseconds.
+	loginWithin = 2 * time.Second
+	// loginFor is how long a step may wait for its turn with the token that was read for it.
+	loginFor = 10 * time.Second
+)
+
+// login is what the next step of a Repository calls its service with.
+type login struct {
+	credentials provider.Credentials
+	read        time.Time // zero for none
+}
+
+// logIn reads the token of the next step unless it was just read, and returns how long the
+// Repository has to wait for that. No step takes its turn at a server before, and few reads are
+// made for a Secret and for a namespace at the same time: a Secret whose read hangs delays the
+// Repositories that need it, and no other ones.
+func (r *Reconciler) logIn(ctx context.Context, m *memory, t *target) (left time.Duration, err error) {
+	now := r.clock.Now()
+	if !m.login.read.IsZero() && now.Sub(m.login.read) < loginFor {
+		return 0, nil
+	}
+	left, leave := r.pace.enter(loginOf(t.owner), []lane{
+		{name: "secret " + t.service.Token.Namespace + "/" + t.service.Token.Name, atOnce: 1},
+		{name: "secrets for " + t.owner.Namespace, atOnce: atOnce},
+	}, now)
+	if left > 0 {
+		return left, nil
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, loginWithin)
+	defer cancel()
+	credentials, err := r.credentials.Read(ctx, t.repository, t.service, t.base, r.settings())
+	m.away = fault.Is(err, fault.Transient)
+	if err != nil {
+		return 0, err
+	}
+	m.login = login{credentials, now}
+	return 0, nil
+}
+
+// loginOf is the key by which a Repository waits for its Secret.
+func loginOf(owner types.NamespacedName) string { return "login " + owner.String() }

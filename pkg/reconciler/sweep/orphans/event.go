@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orphans
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// reason is that of the result of a run whose event was deleted.
+const reason = "GitEventDeleted"
+
+// recorded returns the event with that run alone and the result of it; nil if the event has
+// recorded none.
+func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
+	if event.Status.Plan == nil {
+		return nil
+	}
+	for _, known := range event.Status.Runs {
+		if known.Namespace == run.Namespace && known.Name == run.Name && known.UID == run.UID && known.Result != nil {
+			event = event.DeepCopy()
+			event.Status.Runs = []v1alpha1.Run{known}
+			return event
+		}
+	}
+	return nil
+}
+
+// eventOf is what an event would be that has only the end of a run left to report. It is not
+// stored. What the annotations of the run say may be anybody's words: where is reported is the
+// Repository's, and what its URL is bound to.
+func eventOf(
+	run *metav1.PartialObjectMetadata,
+	repository v1alpha1.RepositoryReference,
+	bound v1alpha1.ProjectIdentity,
+) *v1alpha1.GitEvent {
+	said := run.Annotations
+	event := &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost-" + string(run.UID)},
+		Spec: v1alpha1.GitEventSpec{
+			Provider:       said[pipelinesascode.GitProvider],
+			Repository:     repository,
+			InstallationID: number(said[pipelinesascode.InstallationID]),
+			SHA:            said[pipelinesascode.SHA],
+			HeadRef:        said[pipelinesascode.SourceBranch],
+		},
+		Status: v1alpha1.GitEventStatus{
+			Disposition: v1alpha1.DispositionRuns,
+			Runs: []v1alpha1.Run{{
+				Pipeline: said[pipelinesascode.OriginalPRName], Namespace: run.Namespace, Name: run.Name, UID: run.UID,
+				Result: &v1alpha1.Result{
+					Outcome: v1alpha1.OutcomeCancelled,
+					Reason:  reason,
+					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so nobody follows PipelineRun " + run.Name +
+						" any more. The PipelineRun itself was left as it is.",
+				},
+			}},
+		},
+	}
+	event.Spec.Host, event.Spec.Project = projectAt(repository.URL, bound)
+	if pr := number(said[pipelinesascode.PullRequest]); pr > 0 {
+		event.Spec.PullRequest = &v1alpha1.PullRequest{
+			Number: pr, HeadProjectID: cmp.Or(number(said[pipelinesascode.SourceProjectID]), bound.ID),
+		}
+	}
+	return event
+}
+
+// projectAt is what a Git service has at the URL of a Repository.
+func projectAt(at string, id v1alpha1.ProjectIdentity) (host string, project v1alpha1.Project) {
+	project = v1alpha1.Project{ID: id.ID, OwnerID: id.OwnerID, URL: strings.TrimSuffix(strings.TrimRight(at, "/"), ".git")}
+	u, err := url.Parse(project.URL)
+	if err != nil {
+		return "", project // no claim has such a URL
+	}
+	project.Owner, project.Name = strings.Trim(path.Dir(u.Path), "/"), path.Base(u.Path)
+	return strings.ToLower(u.Host), project
+}
+
+// number is 0 for what is none.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package orphans closes the checks of PipelineRuns whose GitEvent does not report any more how
+// they end: it was deleted, or it settled because nobody could be told. Nobody else would conclude
+// them ever. See docs/adr/0032.
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
+	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/credentials"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+)
+
+const (
+	// age is how old a run must be: by then whoever creates runs has recorded it, and a person who
+	// deletes an event by mistake has had its delivery sent again, which adopts the run.
+	age = time.Hour
+	// limit bounds the calls for one report. It is longer than a Git service takes that works.
+	limit = 20 * time.Second
+	// again is how long what failed is left alone. A run rests twice as long each time, atMost at
+	// last: otherwise the first one of a Repository that never can be closed would be tried each
+	// time instead of those after it.
+	again, atMost = time.Hour, 24 * time.Hour
+	// maxFailed bounds what is remembered of failures; forgetting costs attempts.
+	maxFailed = 10_000
+)
+
+// Closer closes checks. It is for one goroutine.
+type Closer struct {
+	// Events, Claims and Repositories are read live: nothing is closed on a cache's word.
+	Events       plumblineclient.GitEventInterface
+	Claims       plumblineclient.RepositoryClaimInterface
+	Repositories pacclient.RepositoriesGetter
+	// Runs patches PipelineRuns, and Secrets what they clone with.
+	Runs        metadata.Getter
+	Secrets     corev1client.SecretsGetter
+	Credentials *credentials.Keeper
+	Providers   map[string]provider.Provider
+	Clock       clock.PassiveClock
+
+	failed map[string]pause // runs, events, Repositories and namespaces
+}
+
+// NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and
+// needs one. What finds none is not waited for, the sweep comes again: it leaves the line when it
+// is called, so that nothing is kept for it. A nil after is time.AfterFunc.
+func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
+	var t *fairqueue.Turns
+	t = fairqueue.New(fairqueue.Options{
+		Workers: 1,
+		Now:     now,
+		After:   after,
+		Refused: func(string) {},
+		Wake:    func(event string, _ time.Duration) { t.Leave(event) },
+	})
+	return t
+}
+
+// pause is how long, and until when, something is left alone.
+type pause struct {
+	long  time.Duration
+	until time.Time
+}
+
+// Close closes the check of a run that no event reports any more, and reports whether it looked the
+// run's event up, which takes up to three live reads, and whether it asked a Git service. A run
+// whose check is closed is labelled as completed, so that nobody lists it any more. The error is
+// why the check may still be open; another attempt within the hour does nothing.
+func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error) {
+	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run.Namespace)) {
+		return false, false, nil
+	}
+	event, err := c.eventFor(ctx, run)
+	if event == nil || err != nil {
+		return true, false, err
+	}
+	service, known := c.Providers[event.Spec.Provider]
+	if !known || c.rests(ofRepository(event)) {
+		return true, false, nil
+	}
+	err = c.close(ctx, run, event, service)
+	return true, !notAsked(fault.Of(err)), err
+}
+
+// notAsked reports whether a fault is that the Git service may not be called now.
+func notAsked(f *fault.Error) bool {
+	return f != nil && (f.Reason == fault.ReasonBusy || f.Reason == provider.ReasonPaced)
+}
+
+func (c *Closer) close(
+	ctx context.Context,
+	run *metav1.PartialObjectMetadata,
+	event *v1alpha1.GitEvent,
+	service provider.Provider,
+) error {
+	c.rest(string(run.UID), atMost) // also when it is closed: the label may be refused
+	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
+	followed, wrong := c.correct(ctx, run) // also after a report that failed: it may have been taken nevertheless
+	if followed || wrong != nil {
+		return wrong // the event labels the run when it has reported its end
+	}
+	if err != nil {
+		c.failedFor(string(run.UID), event, fault.Of(err).Reason)
+		return fmt.Errorf("closing the check of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
+	}
+	return c.label(ctx, service, &event.Status.Runs[0], id)
+}
+
+// correct reports whether the run has an event again, which a redelivery made after eventFor had
+// found none. If that event has recorded a result, it may have reported its verdict between the
+// look and the write of the report here, which has then taken it back: no Git service compares
+// before it writes. So the verdict is reported once more. Without a result the event reports later
+// than that, and wins.
+func (c *Closer) correct(ctx context.Context, run *metav1.PartialObjectMetadata) (followed bool, err error) {
+	name := run.Labels[plumbline.EventLabel]
+	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, kube("reading GitEvent "+name, err)
+	}
+	if event = recorded(event, run); event == nil {
+		return true, nil
+	}
+	if _, err = c.report(ctx, event, "", false); err != nil { // the id that the run names may be anybody's word
+		return true, fmt.Errorf("putting the verdict of PipelineRun %s/%s back: %w", run.Namespace, run.Name, err)
+	}
+	return true, nil
+}
+
+// eventFor returns the event to report the run with, and no other run; nil if there is none.
+func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata) (*v1alpha1.GitEvent, error) {
+	name := run.Labels[plumbline.EventLabel]
+	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
+		return nil, nil
+	}
+	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
+	if err == nil { // it reports itself, or Report does when it has given up
+		return nil, c.patch(ctx, event, run)
+	}
+	if !fault.Gone(err) {
+		return nil, kube("reading GitEvent "+name, err)
+	}
+	repository, bound, err := c.servedBy(ctx, run)
+	if bound == nil || err != nil { // with the Repository went the right to report
+		return nil, err
+	}
+	return eventOf(run, repository, *bound), nil
+}
+
+// label marks the run as reported, when it has its git-auth secret. It is not needed for anything
+// else: without it both are looked at again.
+func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
+	if err := c.leave(ctx, run); err != nil {
+		return err
+	}
+	return c.mark(ctx, service, run, id)
+}
+
+// mark labels the run as reported, and annotates it with the id of its check.
+func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
+	labels, annotations := map[string]string{}, map[string]string{}
+	if id != "" {
+		labels, annotations = service.Metadata(id)
+	}
+	labels[pipelinesascode.State], annotations[pipelinesascode.State] = pipelinesascode.StateCompleted, pipelinesascode.StateCompleted
+	_, err := c.Runs.Namespace(run.Namespace).
+		Patch(ctx, run.Name, types.MergePatchType, resources.AnnotationPatch(labels, annotations), metav1.PatchOptions{})
+	if err == nil || fault.Gone(err) {
+		return nil
+	}
+	return fault.FromKube(fault.VerbPatch, fmt.Errorf("labelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
+}
+
+// leave gives the run its git-auth secret, as its event would have done: the Repository owns it,
+// and would keep it when the run is gone.
+func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
+	name := resources.SecretName(run.Name)
+	_, err := c.Secrets.Secrets(run.Namespace).
+		Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})
+	if err == nil || fault.Gone(err) {
+		return nil
+	}
+	return fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, name, err))
+}
+
+// servedBy returns the Repository that a run is of, and what its URL is bound to at the Git
+// service; nil if that is not certain. Whoever may create PipelineRuns in a namespace may give them
+// any label and annotation. So these do not say where the namespace may report to: the claim of the
+// Repository's URL does.
+func (c *Closer) servedBy(
+	ctx context.Context,
+	run *metav1.PartialObjectMetadata,
+) (v1alpha1.RepositoryReference, *v1alpha1.ProjectIdentity, error) {
+	none, name := v1alpha1.RepositoryReference{}, run.Annotations[pipelinesascode.Repository]
+	if len(validation.IsDNS1123Subdomain(name)) != 0 {
+		return none, nil, nil
+	}
+	repository, err := c.Repositories.Repositories(run.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return none, nil, unlessGone("reading Repository "+run.Namespace+"/"+name, err)
+	}
+	canonical, invalid := v1alpha1.CanonicalURL(repository.Spec.URL)
+	if invalid != nil || !v1alpha1.SameURL(canonical, run.Annotations[pipelinesascode.RepoURL]) {
+		return none, nil, nil //nolint:nilerr // a Repository with such a URL has no claim
+	}
+	claim, err := c.Claims.Get(ctx, v1alpha1.ClaimName(canonical), metav1.GetOptions{})
+	if err != nil {
+		return none, nil, unlessGone("reading the RepositoryClaim of "+canonical, err)
+	}
+	owner, bound := claim.Spec.Repository, claim.Status.Bound
+	if owner.Namespace != run.Namespace || owner.Name != name || bound == nil || bound.RepositoryUID != repository.UID {
+		return none, nil, nil
+	}
+	return v1alpha1.RepositoryReference{
+		Namespace: run.Namespace,
+		Name:      name,
+		UID:       repository.UID,
+		URL:       repository.Spec.URL,
+	}, &bound.ProjectIdentity, nil
+}
+
+func unlessGone(what string, err error) error {
+	if fault.Gone(err) {
+		return nil
+	}
+	return kube(what, err)
+}
+
+func kube(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s: %w", what, err))
+}
+
+// failedFor leaves alone what would fail like a run or an event. What a run makes a Git service
+// answer, and how slowly, is up to its namespace: it says nothing of others'.
+func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string) {
+	switch reason {
+	case fault.ReasonCommitUnknown: // other runs are of other commits
+	case fault.ReasonGitRejected: // what it has against one check says nothing of others
+	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked: the next pass asks
+		delete(c.failed, what)
+	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
+		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
+	default:
+		c.rest(ofRepository(event), again)
+	}
+}
+
+func ofNamespace(namespace string) string { return namespace + "/" }
+
+func ofRepository(event *v1alpha1.GitEvent) string {
+	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name
+}
+
+func (c *Closer) rests(what string) bool { return c.Clock.Now().Before(c.failed[what].until) }
+
+// rest leaves something alone, twice as long as the time before.
+func (c *Closer) rest(what string, most time.Duration) {
+	long := min(most, max(again, 2*c.failed[what].long))
+	if c.failed == nil || len(c.failed) >= maxFailed {
+		c.failed = map[string]pause{}
+	}
+	c.failed[what] = pause{long: long, until: c.Clock.Now().Add(long)}
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// patch goes on with what a settled event has not patched onto a run, because that was refused for
+// an hour: the id of its check, and that its end was accepted. A run rests after each attempt like
+// one whose check is not closed. See docs/adr/0003.
+func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) error {
+	service, known := c.Providers[event.Spec.Provider]
+	of := recorded(event, run)
+	if !event.Settled() || event.Status.Unreported || of == nil || !known {
+		return nil
+	}
+	c.rest(string(run.UID), atMost)
+	id, at := "", slices.IndexFunc(event.Status.Checks, func(c v1alpha1.Check) bool { return c.Key == run.Name })
+	if at >= 0 {
+		id = event.Status.Checks[at].ID
+	}
+	if err := c.mark(ctx, service, &of.Status.Runs[0], id); err != nil {
+		return fmt.Errorf("for settled GitEvent %s: %w", event.Name, err)
+	}
+	if at < 0 {
+		return nil
+	}
+	event.Status.Checks = slices.Delete(event.Status.Checks, at, at+1)
+	if len(event.Status.Checks) == 0 {
+		event.MarkTrue(v1alpha1.GitEventAnnotated, "", "")
+	}
+	_, err := c.Events.UpdateStatus(ctx, event, metav1.UpdateOptions{})
+	return unlessGone("recording the patch of PipelineRun "+run.Namespace+"/"+run.Name, err)
+}

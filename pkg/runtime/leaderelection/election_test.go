@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/leaderelection"
+	"knative.dev/pkg/reconciler"
+)
+
+const (
+	// late is when a test gives up; everything takes milliseconds.
+	late = 20 * time.Second
+	// lease is longer than that, as are the times between attempts: nobody gets a lease because it
+	// ran out or was asked for again.
+	lease = 10 * time.Minute
+)
+
+var event = types.NamespacedName{Namespace: "plumbline", Name: "event"}
+
+// worker works on a key until it is let go.
+type worker struct {
+	reconciler.LeaderAwareFuncs
+	begun, letGo chan struct{}
+}
+
+func (w *worker) Reconcile(_ context.Context, key string) error {
+	if !w.IsLeaderFor(event) {
+		return controller.NewSkipKey(key)
+	}
+	close(w.begun)
+	<-w.letGo
+	return nil
+}
+
+// process is one that takes part in an election with one lease.
+type process struct {
+	*worker
+	queue    *Queue
+	election *Election
+	promoted chan struct{}
+	stop     func()
+}
+
+func start(t *testing.T, client kubernetes.Interface, identity string, drain time.Duration) *process {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	election, err := New(ctx.Done(), client, "plumbline", leaderelection.ComponentConfig{
+		Component: "controller", Buckets: 1, Identity: identity, LeaseDuration: lease, RenewDeadline: lease / 2, RetryPeriod: lease / 4,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	election.drain = drain
+	p := &process{worker: &worker{begun: make(chan struct{}), letGo: make(chan struct{})}, election: election, promoted: make(chan struct{}), stop: stop}
+	p.PromoteFunc = func(reconciler.Bucket, func(reconciler.Bucket, types.NamespacedName)) error {
+		close(p.promoted)
+		return nil
+	}
+	p.queue = NewQueue(With(ctx, election), p.worker, "events")
+	p.queue.Enqueue = func(reconciler.Bucket, types.NamespacedName) {}
+	for range 2 { // as knative does
+		if err := p.queue.Promote(reconciler.UniversalBucket(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// pair is a process that leads and works on a key, and one that has found the lease taken.
+func pair(t *testing.T, drain time.Duration) (leader, other *process, client kubernetes.Interface) {
+	t.Helper()
+	client = fake.NewClientset()
+	leader = start(t, client, "leader", drain)
+	await(t, leader.promoted, "the first leads")
+	go func() { _ = leader.queue.Reconcile(t.Context(), event.String()) }()
+	await(t, leader.begun, "the first works")
+	other = start(t, client, "other", drain)
+	eventually(t, "the other one has found the lease taken", func() bool { return calls(client, "get") > 1 && calls(client, "watch") > 1 })
+	return leader, other, client
+}
+
+// Whoever is told to end begins nothing, keeps the lease until what it works on is over, and then
+// another process has it at once.
+func TestALeaseIsKeptUntilTheWorkIsOver(t *testing.T) {
+	leader, other, client := pair(t, lease)
+	leader.stop()
+	eventually(t, "the first begins nothing new", func() bool { return !leader.IsLeaderFor(event) })
+	if err := leader.queue.Reconcile(t.Context(), event.String()); !controller.IsSkipKey(err) {
+		t.Errorf("a key that comes while the process ends: %v, want that it is skipped", err)
+	}
+	if !leader.queue.Holds(event) || held(t, client) != "leader" {
+		t.Errorf("the lease is %q's although it is worked under, which holds it: %t", held(t, client), leader.queue.Holds(event))
+	}
+	close(leader.letGo)
+	leader.election.Wait()
+	if leader.queue.Holds(event) {
+		t.Error("the first still holds a lease that it has given back")
+	}
+	await(t, other.promoted, "the other one leads")
+}
+
+// Work that hangs keeps the lease for the time Drain only, and may send nothing after that.
+func TestALeaseIsGivenBackBesideWorkThatHangs(t *testing.T) {
+	leader, other, _ := pair(t, time.Millisecond)
+	leader.stop()
+	await(t, other.promoted, "the other one leads")
+	if leader.queue.Holds(event) {
+		t.Error("what hangs could go on beside the other process")
+	}
+	close(leader.letGo)
+}
+
+// A lease that somebody deleted is stood for at once, too: it is the operator's way to end a dead
+// process's.
+func TestADeletedLease(t *testing.T) {
+	client := fake.NewClientset()
+	if err := resourceLock(client).Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "dead", LeaseDurationSeconds: int(lease.Seconds())}); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, client, "living", lease)
+	eventually(t, "it has found the lease taken", func() bool { return calls(client, "get") > 0 && calls(client, "watch") > 0 })
+	if p.queue.Holds(event) {
+		t.Fatal("it holds the lease of another one")
+	}
+	if err := client.CoordinationV1().Leases("plumbline").Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p.promoted, "it leads")
+}
+
+// A renewal that is under way when the process is told to end is answered first: if it landed after
+// the lease was read, that could not be given back.
+func TestARenewalIsNotCancelled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), lease)
+	cancel()
+	term := &term{queue: &Queue{}}
+	l := &lock{term: term, limit: lease, lease: lease}
+	send := func(ctx context.Context, _ resourcelock.LeaderElectionRecord) error { return ctx.Err() }
+	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || !term.holds() {
+		t.Errorf("the renewal: %v, holds %t", err, term.holds())
+	}
+	ctx, cancel = context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a renewal after its deadline: %v", err)
+	}
+}
+
+// A process that was paused reads that another one has got the lease: it holds nothing, and does
+// not end the other one's lease.
+func TestTheLeaseOfAnotherProcessIsNotGivenBack(t *testing.T) {
+	client := fake.NewClientset()
+	p := start(t, client, "paused", lease)
+	await(t, p.promoted, "it leads")
+	record(t, client, "other")
+	p.stop()
+	p.election.Wait()
+	if got := held(t, client); got != "other" {
+		t.Errorf("the other one's lease is %q's", got)
+	}
+}
+
+// Whoever was paused for longer than a lease lasts holds it no more, before it has asked.
+func TestALeaseIsNotHeldForLongerThanItLasts(t *testing.T) {
+	term := &term{queue: &Queue{}}
+	l := &lock{term: term, limit: lease, lease: time.Millisecond}
+	send := func(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
+	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a lease that is over is not held", func() bool { return !term.holds() })
+}
+
+// A process that reads that its lease is another one's, or was, begins nothing more, and stands
+// again.
+func TestALeaseThatWasTakenIsLostAtOnce(t *testing.T) {
+	for _, holder := range []string{"other", ""} {
+		inner := &recorded{identity: "we", record: resourcelock.LeaderElectionRecord{HolderIdentity: holder}}
+		attempt, retry := context.WithCancel(t.Context())
+		term := &term{queue: &Queue{}, until: time.Now().Add(lease), retry: retry}
+		if _, _, err := (&lock{Interface: inner, term: term}).Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if term.holds() || attempt.Err() == nil {
+			t.Errorf("a lease of %q: it holds it %t, the attempt: %v", holder, term.holds(), attempt.Err())
+		}
+	}
+}
+
+// The watch tells that a lease was given back while this process gets it already: it keeps it.
+func TestALeaseThatIsBeingTakenIsNotGivenBack(t *testing.T) {
+	attempt, retry := context.WithCancel(t.Context())
+	term := &term{queue: &Queue{}, retry: retry}
+	l := &lock{term: term, limit: lease, lease: lease}
+	send := func(context.Context, resourcelock.LeaderElectionRecord) error { term.free(); return nil }
+	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || attempt.Err() != nil {
+		t.Errorf("the write: %v, the attempt: %v", err, attempt.Err())
+	}
+}
+
+// recorded is a lease that is only read.
+type recorded struct {
+	resourcelock.Interface
+	identity string
+	record   resourcelock.LeaderElectionRecord
+}
+
+func (r *recorded) Identity() string { return r.identity }
+
+func (r *recorded) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &r.record, nil, nil
+}
+
+// record makes somebody the holder, whoever was.
+func record(t *testing.T, client kubernetes.Interface, holder string) {
+	t.Helper()
+	l := resourceLock(client)
+	was, _, err := l.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	was.HolderIdentity = holder
+	if err := l.Update(t.Context(), *was); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const leaseName = "controller.events.00-of-01"
+
+func resourceLock(client kubernetes.Interface) resourcelock.Interface {
+	return &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaseName}, Client: client.CoordinationV1()}
+}
+
+func held(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	record, _, err := resourceLock(client).Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.HolderIdentity
+}
+
+func calls(client kubernetes.Interface, verb string) int {
+	n := 0
+	for _, action := range client.(*fake.Clientset).Actions() {
+		if action.GetVerb() == verb {
+			n++
+		}
+	}
+	return n
+}
+
+func await(t *testing.T, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(late):
+		t.Fatalf("not in time: %s", what)
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(late); !is(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blob
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
+)
+
+// getter is what Read needs of the generated EventPayloadInterface.
+type getter interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*v1alpha1.EventPayload, error)
+}
+
+// creator is what Write needs of the generated EventPayloadInterface.
+type creator interface {
+	getter
+	Create(ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions) (*v1alpha1.EventPayload, error)
+}
+
+// deleter is what Delete needs of the generated EventPayloadInterface.
+type deleter interface {
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+}
+
+// writers is how many chunks are written at once: 20 MB of JSON that does not compress are 58
+// chunks, which one after the other take most of the time a Git service waits for an answer, and
+// more than two leave others little of the API server.
+const writers = 2
+
+// Beyond the first easyChunks, which 20 MB of usual JSON need, there are pause between two calls: a
+// blob of 75 chunks that is read or written without a break takes a second of the API server from
+// everybody else. The pauses of the largest one are 0.9 s when it is written, well within the time
+// for a delivery.
+const (
+	easyChunks = 8
+	pause      = 20 * time.Millisecond
+)
+
+// breathe pauses before the call for a chunk, unless ctx ends.
+func breathe(ctx context.Context, chunk int) {
+	if chunk < easyChunks {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Write creates the payloads that Chunks returned; after an error some may be there and some not.
+// One that is there with the same data is success, so Write may be repeated; one with other data is
+// an Operator fault with reason "ForeignPayload". Errors of the API server are classified as for an
+// update, where a denial is the operator's: what is denied here is our object, not the author's.
+func Write(ctx context.Context, client creator, payloads []*v1alpha1.EventPayload) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	var caught panics.Catcher
+	for i, payload := range payloads {
+		group.Go(func() (err error) {
+			breathe(ctx, i)
+			caught.Run(func() { err = writeOne(ctx, client, payload) })
+			return err
+		})
+	}
+	err := group.Wait()
+	caught.Again()
+	return err
+}
+
+func writeOne(ctx context.Context, client creator, payload *v1alpha1.EventPayload) error {
+	_, err := client.Create(ctx, payload, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return compare(ctx, client, payload)
+	}
+	if err != nil {
+		return fmt.Errorf("creating EventPayload %s: %w", payload.Name, fault.FromKube(fault.VerbUpdate, err))
+	}
+	return nil
+}
+
+func compare(ctx context.Context, client getter, want *v1alpha1.EventPayload) error {
+	have, err := client.Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading EventPayload %s, which exists: %w", want.Name, fault.FromKube(fault.VerbRead, err))
+	}
+	if !bytes.Equal(have.Data, want.Data) {
+		return fault.Operatorf(
+			"ForeignPayload",
+			"EventPayload %s/%s exists with other data; delete it if no GitEvent refers to it",
+			want.Namespace,
+			want.Name,
+		)
+	}
+	return nil
+}
+
+// Read returns the bytes a reference stands for. A chunk that is missing is an error for which
+// apierrors.IsNotFound holds; bytes that are not those of the digest are an Operator fault with
+// reason "CorruptPayload".
+func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byte, error) {
+	if ref.Chunks < 1 || ref.Chunks > maxChunks || ref.Size > MaxBytes {
+		return nil, corrupt(ref, fmt.Errorf("%d chunks for %d bytes", ref.Chunks, ref.Size))
+	}
+	var stream []byte
+	for i := range int(ref.Chunks) {
+		breathe(ctx, i)
+		payload, err := client.Get(ctx, chunkName(ref.Name, i), metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("reading EventPayload %s: %w", chunkName(ref.Name, i), fault.FromKube(fault.VerbRead, err))
+		}
+		stream = append(stream, payload.Data...)
+	}
+	return Unpack(stream, ref)
+}
+
+// Unpack returns the bytes that a stream stands for. Bytes that are not those of the reference's
+// digest are an Operator fault with reason "CorruptPayload".
+func Unpack(stream []byte, ref v1alpha1.BlobReference) ([]byte, error) {
+	if ref.Size < 0 || ref.Size > MaxBytes {
+		return nil, corrupt(ref, fmt.Errorf("%d bytes", ref.Size))
+	}
+	data, err := expand(stream, ref.Size)
+	if err != nil {
+		return nil, corrupt(ref, err)
+	}
+	if got := Digest(data); got != ref.Digest || int64(len(data)) != ref.Size {
+		return nil, corrupt(ref, fmt.Errorf("its digest is %s, its size at least %d", got, len(data)))
+	}
+	return data, nil
+}
+
+// Expand returns what a stream stands for that no reference names. Its own checksum reports whether
+// it is whole: if not, the error is an Operator fault with reason "CorruptPayload".
+func Expand(stream []byte) ([]byte, error) {
+	data, err := expand(stream, int64(min(Size(stream), MaxBytes)))
+	if err != nil {
+		return nil, fault.Operatorf("CorruptPayload", "%d bytes are no gzip stream: %w", len(stream), err)
+	}
+	return data, nil
+}
+
+// StoredBytes is what payloads take in etcd, which holds custom resources as JSON.
+func StoredBytes(payloads []*v1alpha1.EventPayload) (n int64) {
+	for _, payload := range payloads {
+		n += InJSON(payload.Data)
+	}
+	return n
+}
+
+// Delete deletes the chunks; those that are gone count as deleted. It goes on after an error and
+// returns the first.
+func Delete(ctx context.Context, client deleter, ref v1alpha1.BlobReference) error {
+	var first error
+	for i := range int(min(ref.Chunks, maxChunks)) {
+		breathe(ctx, i)
+		err := client.Delete(ctx, chunkName(ref.Name, i), metav1.DeleteOptions{})
+		if err == nil || apierrors.IsNotFound(err) || first != nil {
+			continue
+		}
+		first = fmt.Errorf("deleting EventPayload %s: %w", chunkName(ref.Name, i), fault.FromKube(fault.VerbDelete, err))
+	}
+	return first
+}
+
+func corrupt(ref v1alpha1.BlobReference, why error) error {
+	return fault.Operatorf("CorruptPayload", "the blob %s is not the one with %s: %w", ref.Name, ref.Digest, why)
+}

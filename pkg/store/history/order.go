@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+const (
+	// Patience is how long after it was received an event lets older ones be planned first.
+	Patience = time.Minute
+	// An event that lets others go first looks again after as long as it has waited, within these
+	// bounds.
+	soonest = time.Second
+	latest  = 10 * time.Second
+)
+
+// Writer reads GitEvents live, and annotates them.
+type Writer interface {
+	Lister
+	Patch(
+		ctx context.Context,
+		name string,
+		pt types.PatchType,
+		data []byte,
+		o metav1.PatchOptions,
+		subresources ...string,
+	) (*v1alpha1.GitEvent, error)
+}
+
+// First is called before an event decides by what has run. Two that decide at the same moment must
+// not both start what has failed, so that one of them has to see what the other one has decided:
+//
+//   - While an older event of the subject is about to be planned it returns a Throttled fault. One that waits for something, or for too
+//     long (Patience), is not waited for.
+//   - Every other event of the subject that may decide so too, and has not, is annotated. That changes its version: what it has decided
+//     until now, perhaps without knowing of this event, cannot be recorded any more. It reads again, and finds this event.
+//
+// What is read of the subject after First has returned nil is therefore all there is to know, if
+// the event's own plan can be recorded over the version that it had before First was called.
+func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject string, now time.Time) error {
+	var rivals []*v1alpha1.GitEvent
+	var older string
+	waited := now.Sub(event.RecordedAt())
+	err := EachOpen(ctx, events, subject, func(other *v1alpha1.GitEvent) bool {
+		if other.Name == event.Name || other.Status.Plan.Decided() {
+			return true
+		}
+		if waited < Patience && comesFirst(other, event) {
+			older = other.Name
+		}
+		if other.Spec.Comment != nil || other.Spec.Rerun != nil {
+			rivals = append(rivals, Trimmed(other))
+		}
+		return older == ""
+	})
+	if err != nil {
+		return err
+	}
+	if older != "" {
+		wait := min(max(waited, soonest), latest)
+		return fault.Throttledf(fault.ReasonBusy, wait, "GitEvent %s is planned first", older)
+	}
+	for _, rival := range rivals {
+		if err := Outdate(ctx, events, rival, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Outdate annotates an event, if it is still there, with the version of it that was listed and with
+// notes, which may be nil. Its reconcile cannot record what it has decided until now: it reads
+// again. It may be repeated.
+func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent, notes map[string]string) error {
+	annotations := map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion}
+	maps.Copy(annotations, notes)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rival.UID, "annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encoding the patch of GitEvent %s: %w", rival.Name, err)
+	}
+	_, err = events.Patch(ctx, rival.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err == nil || fault.Gone(err) { // what is gone starts nothing
+		return nil
+	}
+	// Whatever refuses it, it is tried again by the workqueue's backoff (docs/adr/0003).
+	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("telling GitEvent %s to read again what has run: %w", rival.Name, err))
+	return fault.Transientf(f.Reason, "%s", f.Message)
+}
+
+// comesFirst reports whether an event that is not planned comes before another one in the order of
+// List, and is about to be planned.
+func comesFirst(event, other *v1alpha1.GitEvent) bool {
+	return compare(event, other) < 0 && len(event.Status.Waits) == 0 && !event.Spec.Closes()
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelineruns_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
+)
+
+// pages is an API server that has so many TaskRuns of whatever run is asked for, each with a lot in
+// it.
+type pages struct {
+	tektonv1.TaskRunInterface
+	all     int
+	largest int
+	asked   []string
+}
+
+func (p *pages) List(_ context.Context, o metav1.ListOptions) (*pipelinev1.TaskRunList, error) {
+	p.asked = append(p.asked, o.LabelSelector)
+	from := 0
+	_, _ = fmt.Sscan(o.Continue, &from)
+	to := p.all
+	if o.Limit > 0 {
+		to = min(p.all, from+int(o.Limit))
+	}
+	p.largest = max(p.largest, to-from)
+	list := &pipelinev1.TaskRunList{}
+	for i := from; i < to; i++ {
+		list.Items = append(list.Items, *stuffed(i))
+	}
+	if to < p.all {
+		list.Continue = fmt.Sprint(to)
+	}
+	return list, nil
+}
+
+// message is too long for a report.
+func message() string { return "it failed " + strings.Repeat("ü", 40<<10) }
+
+// stuffed is a failed TaskRun that somebody has made large.
+func stuffed(n int) *pipelinev1.TaskRun {
+	now := metav1.Now()
+	run := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "north", Name: fmt.Sprint("task-", n), Labels: map[string]string{"tekton.dev/pipelineTask": "build"}, Annotations: map[string]string{"large": strings.Repeat("x", 1<<10)},
+	}}
+	run.Spec.TaskRef = &pipelinev1.TaskRef{Name: "build", ResolverRef: pipelinev1.ResolverRef{Params: pipelinev1.Params{{Name: "large"}}}}
+	run.Spec.Params = pipelinev1.Params{{Name: "large", Value: *pipelinev1.NewStructuredValues(strings.Repeat("x", 1<<10))}}
+	run.Status.StartTime, run.Status.CompletionTime = &now, &now
+	run.Status.RetriesStatus = []pipelinev1.TaskRunStatus{{}, {}}
+	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed", Message: message()})
+	return run
+}
+
+// However many TaskRuns there are that seem to be a run's, and however large, few of them are
+// decoded at once, and little is kept.
+func TestTheTaskRunsOfARunHaveABound(t *testing.T) {
+	t.Parallel()
+	for all, want := range map[int]int{0: 0, 3: 3, 60: 60, 2000: 1000} {
+		server := &pages{all: all}
+		got, err := pipelineruns.TaskRunsOf(t.Context(), server, "hello")
+		if err != nil || len(got) != want || server.largest > 25 {
+			t.Errorf("of %d TaskRuns %d are read, %d at once, error %v; want %d", all, len(got), server.largest, err, want)
+		}
+		if server.asked[0] != "tekton.dev/pipelineRun=hello" {
+			t.Errorf("asked for %s", server.asked[0])
+		}
+		for _, run := range got[:min(3, len(got))] {
+			c := run.Status.GetCondition(apis.ConditionSucceeded)
+			if len(c.Message) > 32<<10 || !strings.HasPrefix(c.Message, "it failed ü") || run.Annotations != nil || run.Spec.Params != nil || run.Spec.TaskRef.Params != nil {
+				t.Errorf("too much is kept of %s", run.Name)
+			}
+			if !run.IsFailure() || run.Spec.TaskRef.Name != "build" || run.Labels["tekton.dev/pipelineTask"] != "build" || len(run.Status.RetriesStatus) != 2 ||
+				run.Status.StartTime == nil || run.Status.CompletionTime == nil {
+				t.Errorf("something that a report needs is missing: %+v", run)
+			}
+		}
+	}
+}
