@@ -159,7 +159,7 @@ func interleave(order uint, each func(n int), planners [2]func(turn func()) erro
 func TestOneOfAPairRunsInEveryOrderOfCalls(t *testing.T) {
 	t.Parallel()
 	const never = 99
-	closed := func(p *git.Pull) { p.Open = false }
+	closed, moved := func(p *git.Pull) { p.Open = false }, func(p *git.Pull) { p.SHA = laterSHA }
 	for name, c := range map[string]struct {
 		recorded []string   // before the planners begin
 		now      int        // 400: the push does not wait any more
@@ -168,7 +168,7 @@ func TestOneOfAPairRunsInEveryOrderOfCalls(t *testing.T) {
 		after    []git.Pull
 	}{
 		"it is open":                        {nil, 0, []git.Pull{ownPull(nil)}, never, nil},
-		"its head has moved":                {nil, 0, []git.Pull{ownPull(func(p *git.Pull) { p.SHA = laterSHA })}, never, nil},
+		"its head has moved":                {nil, 0, []git.Pull{ownPull(moved)}, never, nil},
 		"it was closed":                     {nil, 0, []git.Pull{ownPull(closed)}, never, nil},
 		"it is closed at the third call":    {nil, 0, []git.Pull{ownPull(nil)}, 3, []git.Pull{ownPull(closed)}},
 		"it is closed at the sixth call":    {nil, 0, []git.Pull{ownPull(nil)}, 6, []git.Pull{ownPull(closed)}},
