@@ -75,7 +75,7 @@ type Calls struct {
 
 // Keeper remembers which events wait for somebody to mend their credentials, and what the Git
 // services have just refused. Safe for concurrent use.
-type Keeper struct {
+type Pool struct {
 	options  Options
 	waiting  *waiting
 	refusals refusals
@@ -84,18 +84,18 @@ type Keeper struct {
 }
 
 // New returns a Keeper that remembers nothing yet.
-func New(o Options) *Keeper {
+func New(o Options) *Pool {
 	if o.Calls.Observe == nil {
 		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.Answered) {}
 	}
 	if o.Wake == nil {
 		o.Wake = func(string, time.Duration) {}
 	}
-	return &Keeper{options: o, waiting: newWaiting()}
+	return &Pool{options: o, waiting: newWaiting()}
 }
 
 // Waiting returns how many events this process remembers as waiting for an operator.
-func (k *Keeper) Waiting() int { return k.waiting.len() }
+func (k *Pool) Waiting() int { return k.waiting.len() }
 
 // NamesSecret reports whether a wait with this reason ends when somebody changes a Secret.
 func NamesSecret(reason string) bool {

@@ -12,7 +12,7 @@ import (
 )
 
 // RefusalBelieved is how long an attempt that was refused is not repeated for other events.
-const RefusalBelieved = 20 * time.Second
+const RefusalLife = 20 * time.Second
 
 // attempt is what a Git service is asked with: what it refuses for one repository it may allow for
 // another.
@@ -34,7 +34,7 @@ type refusal struct {
 
 // note remembers for a while that the Git service refused an attempt.
 func (r *refusals) note(a attempt, f *fault.Error, now time.Time) {
-	r.all.Put(a, refusal{fault: f, until: now.Add(RefusalBelieved)})
+	r.all.Put(a, refusal{fault: f, until: now.Add(RefusalLife)})
 }
 
 // of returns why the Git service has just refused an attempt, nil if it has not.

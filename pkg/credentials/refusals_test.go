@@ -19,10 +19,10 @@ func TestARefusalIsBelievedForAWhile(t *testing.T) {
 	r.note(tried, f, now)
 	rotated, elsewhere := tried, tried
 	rotated.content, elsewhere.repository = "y", types.NamespacedName{Name: "other"}
-	if r.of(tried, now.Add(RefusalBelieved-1)) != f || r.of(rotated, now) != nil || r.of(elsewhere, now) != nil {
+	if r.of(tried, now.Add(RefusalLife-1)) != f || r.of(rotated, now) != nil || r.of(elsewhere, now) != nil {
 		t.Error("believed of something else, or not at all")
 	}
-	if r.of(tried, now.Add(RefusalBelieved)) != nil {
+	if r.of(tried, now.Add(RefusalLife)) != nil {
 		t.Error("believed for ever")
 	}
 }

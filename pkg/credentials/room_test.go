@@ -33,7 +33,7 @@ const (
 // room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
 // GitLab-like "own", whose credentials each Repository names.
 type room struct {
-	*Keeper
+	*Pool
 	t     *testing.T
 	kube  *kubefake.Clientset
 	pac   *fake.Clientset
@@ -68,7 +68,7 @@ func newRoom(t *testing.T) *room {
 	own.BaseURL = func(configured, repositoryURL string, _ v1alpha1.Project) string {
 		return configured + " " + repositoryURL
 	}
-	r.Keeper = New(Options{
+	r.Pool = New(Options{
 		Namespace: system, AppSecret: "app", GlobalRepository: "global", Providers: map[string]provider.Provider{"app": r.service(), "own": own},
 		Kube: r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache), Repositories: r.pac.PipelinesascodeV1alpha1(), Clock: r.clock, Calls: Calls{Acquire: r.acquire},
 		Wake: func(event string, _ time.Duration) { r.woken = append(r.woken, event) },

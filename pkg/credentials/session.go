@@ -20,7 +20,7 @@ import (
 
 // Session is one reconcile's dealings with the Git service of one event. It is for one goroutine.
 type Session struct {
-	keeper *Keeper
+	pool   *Pool
 	event  *v1alpha1.GitEvent
 	config *config.Config
 
@@ -41,8 +41,8 @@ type asked struct {
 
 // Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is
 // read whenever it is needed, so it may be completed meanwhile; its status is read in End only.
-func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
-	return &Session{keeper: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
+func (k *Pool) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
+	return &Session{pool: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
 }
 
 // Connect returns the authenticated view of the event's repository. A session logs in once,
@@ -66,12 +66,12 @@ func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 
 func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &s.event.Spec
-	service, known := s.keeper.options.Providers[spec.Provider]
+	service, known := s.pool.options.Providers[spec.Provider]
 	if !known {
 		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
 	}
 	if s.release == nil {
-		release, err := s.keeper.options.Calls.Acquire(ctx, s.event)
+		release, err := s.pool.options.Calls.Acquire(ctx, s.event)
 		if err != nil {
 			return nil, err
 		}
@@ -100,13 +100,13 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 }
 
 // observe is called after each call to the Git service.
-func (s *Session) observe(a provider.Answered) { s.keeper.options.Calls.Observe(s.event, a) }
+func (s *Session) observe(a provider.Answered) { s.pool.options.Calls.Observe(s.event, a) }
 
 // Shared reports whether the session has logged in with a token that another namespace than the
 // event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
 // credentials are none: no run gets them.
 func (s *Session) Shared() bool {
-	service := s.keeper.options.Providers[s.event.Spec.Provider]
+	service := s.pool.options.Providers[s.event.Spec.Provider]
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 
@@ -118,7 +118,7 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	) != 0 { // there is none, and a client cannot even ask for some of these names
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
-	secret, err := s.keeper.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	secret, err := s.pool.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if content, known := contentOf(secret, err); known {
 		s.saw[types.NamespacedName{Namespace: namespace, Name: name}] = content
 	}
@@ -128,8 +128,8 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 // Mended reports whether the event's wait for an operator, which has this reason, may be over
 // before its time: something that the event was tried with has changed, or nobody knows with what
 // it was.
-func (s *Session) Mended(reason string) bool {
-	return s.keeper.waiting.mended(s.event.Name, reason)
+func (s *Session) Fixed(reason string) bool {
+	return s.pool.waiting.fixed(s.event.Name, reason)
 }
 
 // Refused takes note of why a step needs an operator's help. That the Git service refused the
@@ -137,7 +137,7 @@ func (s *Session) Mended(reason string) bool {
 // this one was told so itself.
 func (s *Session) Refused(f *fault.Error) {
 	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
-		s.keeper.refusals.note(s.attempt(), f, s.keeper.options.Clock.Now())
+		s.pool.refusals.note(s.attempt(), f, s.pool.options.Clock.Now())
 	}
 }
 
@@ -166,7 +166,7 @@ func (s *Session) End(tried, skipped bool) {
 		needed = needed || wait.Class == fault.Operator.String()
 		login = login || NamesSecret(wait.Reason)
 	}
-	known, wake := s.keeper.waiting, s.keeper.options.Wake
+	known, wake := s.pool.waiting, s.pool.options.Wake
 	if needed {
 		if tried && known.add(s.event.Name, s.saw, login, skipped) {
 			wake(s.event.Name, 0)

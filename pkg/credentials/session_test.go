@@ -120,7 +120,7 @@ func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 	connect("the first", "1", 1)
 	connect("another event at once", "2", 0)
 	connect("of another repository", "of another repository", 1)
-	r.clock.SetTime(r.clock.Now().Add(RefusalBelieved - time.Second))
+	r.clock.SetTime(r.clock.Now().Add(RefusalLife - time.Second))
 	connect("still", "3", 0)
 	r.clock.SetTime(r.clock.Now().Add(time.Second)) // being told so again made it no newer
 	connect("later", "4", 1)
@@ -170,7 +170,7 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 func TestMended(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
-	if s := r.begin("e", "app", "git.example"); !s.Mended(missing.Reason) || s.Mended(forbids.Reason) {
+	if s := r.begin("e", "app", "git.example"); !s.Fixed(missing.Reason) || s.Fixed(forbids.Reason) {
 		t.Error("a process that knows nothing of an event must try it once, if a Secret may be what it waits for")
 	}
 	try := func(name string, tried, skipped bool) {
@@ -186,7 +186,7 @@ func TestMended(t *testing.T) {
 		s.End(tried, skipped)
 	}
 	try("e", true, false)
-	if r.begin("e", "app", "git.example").Mended(missing.Reason) {
+	if r.begin("e", "app", "git.example").Fixed(missing.Reason) {
 		t.Error("nothing changed since it was tried")
 	}
 	r.store(secret(tenant, "param", map[string]string{"k": "v"}))
@@ -196,7 +196,7 @@ func TestMended(t *testing.T) {
 	}
 	waits(s, forbids)
 	s.End(true, false)
-	if !r.begin("e", "app", "git.example").Mended(missing.Reason) {
+	if !r.begin("e", "app", "git.example").Fixed(missing.Reason) {
 		t.Error("another event has seen the Secret changed, and this one must wait on")
 	}
 }
@@ -250,7 +250,7 @@ func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 			}
 		}
 		s.End(false, false)
-		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Mended(no.Reason) != test.wakes {
+		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Fixed(no.Reason) != test.wakes {
 			t.Errorf("%s: %v woke", name, r.woken)
 		}
 	}

@@ -86,7 +86,7 @@ func TestLookAround(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	looks := 0
-	r.LookAround(ctx, time.Millisecond, func(string) bool {
+	r.PollSecrets(ctx, time.Millisecond, func(string) bool {
 		if looks++; looks == 3 {
 			cancel()
 		}
@@ -132,7 +132,7 @@ func TestRepositoryChanged(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, event := range test.want {
-			if !r.begin(event, "own", "git.example").Mended(forbids.Reason) {
+			if !r.begin(event, "own", "git.example").Fixed(forbids.Reason) {
 				t.Errorf("%s: %s wakes and must wait on", name, event)
 			}
 		}

@@ -115,11 +115,11 @@ func TestWhatWasNotWrittenDoesNotCount(t *testing.T) {
 	r := of("one", "a")
 	w.admitted("dropped-", r, 10, 5000)
 	for i := range 10 {
-		w.Dropped(fmt.Sprint("dropped-", i))
+		w.Release(fmt.Sprint("dropped-", i))
 	}
 	w.want("events after attempts that wrote nothing", r, load{10, 1}, 10, Scope{})
 	w.Seen("x", Use{Repository: of("two", "a"), Bytes: 1})
-	w.Dropped("x")
+	w.Release("x")
 	if w.used[Scope{Namespace: "two", Name: "a"}].Events != 1 {
 		t.Error("an event that the watch has shown is taken back")
 	}
@@ -138,7 +138,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	if used := w.used[Scope{Namespace: "one", Name: "a"}]; used != (Limits{0, 10_000}) {
 		t.Errorf("%+v are used, want the bytes of ten", used)
 	}
-	w.clock.SetTime(w.clock.Now().Add(orphaned))
+	w.clock.SetTime(w.clock.Now().Add(orphanedFor))
 	w.want("events after the sweep", r, load{20, 1}, 10, Scope{Namespace: "one", Name: "a"})
 }
 
@@ -148,7 +148,7 @@ func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
 	r := of("one", "a")
 	w.want("events", r, load{11, 1}, 10, Scope{Namespace: "one", Name: "a"})
 	w.Seen("events0", Use{Repository: r, Bytes: 1})
-	w.clock.SetTime(w.clock.Now().Add(unseen))
+	w.clock.SetTime(w.clock.Now().Add(unseenFor))
 	w.want("more events", r, load{20, 1}, 9, Scope{Namespace: "one", Name: "a"})
 }
 

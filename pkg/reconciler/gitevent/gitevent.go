@@ -46,7 +46,7 @@ type Reconciler struct {
 	options clients.Options
 
 	desk        *attempt.Desk
-	credentials *credentials.Keeper
+	credentials *credentials.Pool
 	queue       *fairqueue.Queue
 	steps       *Steps
 	store       *plans.Store
@@ -82,14 +82,14 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 		),
 		Payloads: c.Plumbline.EventPayloads(o.Namespace),
 		Secrets:  c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(
+		Memory: memory.NewBudget(
 			c.Clock.Now,
 			m.NoRoom,
 			r.desk.Wake,
 		),
 		Budget:  o.Budget,
 		Changed: known.Forget,
-		Pace:    plans.NewPace(),
+		Rate:    plans.NewRate(),
 	}
 	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Full: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
@@ -193,13 +193,13 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.desk.Requeue(err)
 	}
 	plan := r.store.Of(version.Event)
-	return r.guarded(memory.Held(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
+	return r.guarded(memory.WithReserve(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
 }
 
 // leave gives up what an event waits for in a line: it is settled, or another process leads it.
 func (r *Reconciler) leave(event string) {
 	r.queue.Remove(event)
-	r.store.Room.Leave(event)
+	r.store.Memory.Remove(event)
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller

@@ -72,7 +72,7 @@ func (r *Reconciler) repositoryChanged(before, after any) {
 
 // LookAround reads the Secrets that events wait for until ctx is done.
 func (r *Reconciler) LookAround(ctx context.Context) {
-	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
+	r.credentials.PollSecrets(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
 // leadsOpen reports whether an event is open and this process's.

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, event *v1alpha1.GitEvent) *world {
 	w.used.Watched(event)
 	api := w.client.PlumblineV1alpha1()
 	w.store = &plans.Store{Events: api.GitEvents(system), Payloads: api.EventPayloads(system), Secrets: kubefake.NewSimpleClientset().CoreV1().Secrets(system),
-		Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Pace: plans.NewPace()}
+		Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Rate: plans.NewRate()}
 	return w
 }
 

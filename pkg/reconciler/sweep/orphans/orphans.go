@@ -51,7 +51,7 @@ type Closer struct {
 	// Runs patches PipelineRuns, and Secrets what they clone with.
 	Runs        metadata.Getter
 	Secrets     corev1client.SecretsGetter
-	Credentials *credentials.Keeper
+	Credentials *credentials.Pool
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
 
