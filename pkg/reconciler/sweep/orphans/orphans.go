@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -38,8 +39,6 @@ const (
 	// retryFirst is the wait after a failure. For a run it doubles up to retryAtMost: otherwise a
 	// check that can never be closed would be tried each time instead of others of its Repository.
 	retryFirst, retryAtMost = time.Hour, 24 * time.Hour
-	// maxFailed bounds the failures that are remembered. Forgetting costs attempts.
-	maxFailed = 10_000
 )
 
 // Closer closes checks. It is for one goroutine.
@@ -51,26 +50,32 @@ type Closer struct {
 	// Runs patches PipelineRuns, and Secrets their git-auth Secrets.
 	Runs        metadata.Getter
 	Secrets     corev1client.SecretsGetter
-	Credentials *credentials.Keeper
+	Credentials *credentials.Pool
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
 
-	failed map[string]pause // runs, events, Repositories and namespaces
+	failed recent.Map[string, pause] // runs, events, Repositories and namespaces
 }
 
-// NewTurns returns the queue for a Closer's credentials. The Closer calls one Git service after the
-// other, so it has one worker. It does not wait for a worker, because the next pass retries: it
-// leaves the queue when it is called. A nil after is time.AfterFunc.
-func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
-	var t *fairqueue.Turns
-	t = fairqueue.New(fairqueue.Options{
+// OneByOne returns the options with a queue of one worker, because a Closer calls one Git service
+// after the other. An event that has to wait is tried again by a later sweep: it is removed when it
+// is woken, so that nothing stays reserved for it. A nil after is time.AfterFunc.
+func OneByOne(o credentials.Options, after func(time.Duration, func())) credentials.Options {
+	var queue *fairqueue.Queue
+	queue = fairqueue.New(fairqueue.Options{
 		Workers: 1,
-		Now:     now,
+		Now:     o.Clock.Now,
 		After:   after,
-		Refused: func(string) {},
-		Wake:    func(event string, _ time.Duration) { t.Leave(event) },
+		Full:    func(string) {},
+		Wake:    func(event string, _ time.Duration) { queue.Remove(event) },
 	})
-	return t
+	o.Calls = credentials.Calls{
+		Acquire: queue.Acquire,
+		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
+		},
+	}
+	return o
 }
 
 // pause is how long, and until when, something is not retried.
@@ -258,7 +263,7 @@ func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string)
 	case fault.ReasonCommitUnknown: // other runs are of other commits
 	case fault.ReasonGitRejected: // the refusal of one check says nothing about others
 	case fault.ReasonBusy, provider.ReasonPaced: // no call was made: the next pass makes it
-		delete(c.failed, what)
+		c.failed.Delete(what)
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
 		c.backOff(ofNamespace(event.Spec.Repository.Namespace), retryFirst)
 	default:
@@ -272,13 +277,15 @@ func ofRepository(event *v1alpha1.GitEvent) string {
 	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name
 }
 
-func (c *Closer) backsOff(what string) bool { return c.Clock.Now().Before(c.failed[what].until) }
+func (c *Closer) backsOff(what string) bool {
+	last, _ := c.failed.Get(what)
+	return c.Clock.Now().Before(last.until)
+}
 
 // backOff doubles the wait before something is retried, up to most.
 func (c *Closer) backOff(what string, most time.Duration) {
-	long := min(most, max(retryFirst, 2*c.failed[what].long))
-	if c.failed == nil || len(c.failed) >= maxFailed {
-		c.failed = map[string]pause{}
-	}
-	c.failed[what] = pause{long: long, until: c.Clock.Now().Add(long)}
+	c.failed.Update(what, func(last pause, _ bool) (pause, bool) {
+		long := min(most, max(retryFirst, 2*last.long))
+		return pause{long: long, until: c.Clock.Now().Add(long)}, true
+	})
 }

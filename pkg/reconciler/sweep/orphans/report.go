@@ -49,7 +49,7 @@ func (c *Closer) Report(
 	if len(event.Status.Checks) == left {
 		return wrong
 	}
-	delete(c.failed, string(event.UID)) // the next pass goes on here
+	c.failed.Delete(string(event.UID)) // the next pass goes on here
 	if wrong == nil {
 		event.Status.Unreported = false
 		event.MarkTrue(v1alpha1.GitEventReported, "", "")
