@@ -32,6 +32,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
@@ -133,7 +134,7 @@ func (e *env) start() {
 		},
 		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: e.kube.CoreV1()}, givenUp: newGivenUp(e.kube.CoreV1().ConfigMaps(system)),
 		repositories: paclisters.NewRepositoryLister(e.repos), claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system),
-		conditions: conditions{e.client.PipelinesascodeV1alpha1(), e.events, system}, recorder: e.events,
+		condition: repositories.Condition{Type: pacv1alpha1.RepositoryWebhook, Client: e.client.PipelinesascodeV1alpha1(), Recorder: e.events, Namespace: system}, recorder: e.events,
 		events: e.client.PlumblineV1alpha1().GitEvents(system), clock: e.clock, logger: zap.NewNop().Sugar(), metrics: m, limits: newLimits(), known: map[types.NamespacedName]*memory{},
 	}
 	e.process = redelivery.NewReconciler(e.source, e.clock, stepTimeout)

@@ -78,25 +78,14 @@ func (s *source) readOne(ctx context.Context, m *memory, v view) error {
 	if err := s.read(ctx, m, v); err != nil {
 		return err
 	}
-	err := s.giveUp(
-		ctx,
-		v,
-		slices.Clone(v.hook.toReport),
-		"it is so old that it would run again if it was recorded after all",
-	)
-	if err != nil {
+	const tooOld = "it is so old that it would run again if it was recorded after all"
+	if err := s.giveUp(ctx, v, slices.Clone(v.hook.toReport), tooOld); err != nil {
 		return err
 	}
-	refused := slices.DeleteFunc(
-		slices.Clone(v.hook.missed),
-		func(d redelivery.Delivery) bool { return d.Refused < redelivery.MaxRefused },
-	)
-	return s.giveUp(
-		ctx,
-		v,
-		refused,
-		fmt.Sprintf("it was refused %d times or more when it was sent again", redelivery.MaxRefused),
-	)
+	accepted := func(d redelivery.Delivery) bool { return d.Refused < redelivery.MaxRefused }
+	refused := slices.DeleteFunc(slices.Clone(v.hook.missed), accepted)
+	why := fmt.Sprintf("it was refused %d times or more when it was sent again", redelivery.MaxRefused)
+	return s.giveUp(ctx, v, refused, why)
 }
 
 // untilPauseEnds returns how long the next read of a webhook waits that GitLab does not call.
@@ -174,13 +163,8 @@ func (s *source) pages(ctx context.Context, v view, failed bool, after int64) ([
 	for page, older := 1, false; !older; page++ {
 		if page > maxPages || page > 1 && time.Now().After(end) {
 			if failed {
-				s.logger.Warnw(
-					"more deliveries failed than one read of the webhook's log takes: resend older ones by hand",
-					"repository",
-					v.target.owner.String(),
-					"read",
-					len(byID),
-				)
+				const text = "more deliveries failed than one read of the webhook's log takes: resend older ones by hand"
+				s.logger.Warnw(text, "repository", v.target.owner.String(), "read", len(byID))
 			}
 			break
 		}
