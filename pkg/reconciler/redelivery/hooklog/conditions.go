@@ -21,7 +21,7 @@ func called() repositories.State {
 		corev1.ConditionTrue,
 		"Called",
 		"GitLab calls the webhook. What it did not send while the webhook was paused or disabled is in no log: "+
-			"a push to another than the default branch comes only if it is made again.",
+			"pushes to other than the default branch have to be repeated.",
 	)
 }
 

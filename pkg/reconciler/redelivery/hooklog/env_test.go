@@ -127,7 +127,7 @@ func (e *env) start() {
 			Name: "gitlab", BaseURL: func(string, string, v1alpha1.Project) string { return "https://gitlab.com" },
 			Hooks: func(_ string, p v1alpha1.Project, _ provider.Credentials) (provider.HookLog, error) {
 				if p.Owner != "acme/team" || p.Name != "app" {
-					e.Errorf("asked for %+v", p)
+					e.Errorf("requested for %+v", p)
 				}
 				return e, nil
 			},
@@ -178,7 +178,7 @@ func (e *env) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	log := *e.logOf(hook)
 	i := slices.IndexFunc(log, func(a provider.Attempt) bool { return a.ID == attempt })
 	if i < 0 {
-		e.Fatalf("asked for attempt %d of webhook %d", attempt, hook)
+		e.Fatalf("requested for attempt %d of webhook %d", attempt, hook)
 	}
 	guid := log[i].GUID
 	e.resent, e.when = append(e.resent, guid), append(e.when, e.clock.Now())

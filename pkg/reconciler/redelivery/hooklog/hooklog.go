@@ -32,8 +32,8 @@ import (
 )
 
 const (
-	// deniedEvery is the time between two reads where the token may not read the log: somebody has
-	// to change that.
+	// deniedEvery is the time between two reads where the token may not read the log: a user has to
+	// change that.
 	deniedEvery = 30 * time.Minute
 	// idleEvery is how soon a changed setting or a new claim shows. It costs no call.
 	idleEvery = 15 * time.Second
