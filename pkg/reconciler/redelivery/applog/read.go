@@ -51,9 +51,7 @@ func (s *source) read(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	l.account(attempts, now)
 	l.Unread = left
-	if l.Succeeded.After(s.queue.Recovered) {
-		s.queue.Recovered = l.Succeeded
-	}
+	s.queue.Recovered = redelivery.Latest(s.queue.Recovered, l.Succeeded)
 	served := s.servedAt(s.baseURL())
 	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !served.may(d.Repository) })
 	for i := range l.Missed {

@@ -90,10 +90,8 @@ func (s *source) notRecorded(
 	v view,
 ) (missing []provider.Head, next time.Duration, err error) {
 	now, next := s.clock.Now(), redelivery.ReadEvery
-	since := slices.MaxFunc(
-		[]time.Time{now.Add(-s.settings().MaxWait()), v.target.repository.CreationTimestamp.Time, v.target.since},
-		time.Time.Compare,
-	)
+	there := redelivery.Latest(v.target.repository.CreationTimestamp.Time, v.target.since)
+	since := redelivery.Latest(now.Add(-s.settings().MaxWait()), there)
 	all, err := v.log.Heads(ctx, since)
 	if err != nil {
 		return nil, 0, err

@@ -54,22 +54,30 @@ func (s *source) look(ctx context.Context, m *memory, t *target, log provider.Ho
 		m.hooks.unreadable()
 		return untilPauseEnds(ours[0], s.clock.Now()), s.report(ctx, t, notCalled(t, ours[0]))
 	}
-	for i, hook := range ours {
-		one := m.hooks.of[i]
+	err = s.readAll(ctx, m, ours, view{nil, t, log})
+	if fault.Is(err, fault.Ignored) {
+		return redelivery.ReadEvery, s.report(ctx, t, noLog(t))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.compare(ctx, m, ours, view{nil, t, log})
+}
+
+// readAll reads the logs of the webhooks that GitLab calls.
+func (s *source) readAll(ctx context.Context, m *memory, hooks []provider.Hook, v view) error {
+	for i, hook := range hooks {
+		v.hook = m.hooks.of[i]
 		if hook.State != provider.HookCalled {
-			one.unreadable()
+			v.hook.unreadable()
 			continue
 		}
-		err := s.readOne(ctx, m, view{one, t, log})
-		if fault.Is(err, fault.Ignored) {
-			return redelivery.ReadEvery, s.report(ctx, t, noLog(t))
-		}
-		if err != nil {
-			return 0, err
+		if err := s.readOne(ctx, m, v); err != nil {
+			return err
 		}
 	}
 	m.hooks.queue.Prune(m.hooks.missed())
-	return s.compare(ctx, m, ours, view{nil, t, log})
+	return nil
 }
 
 // readOne finds what is undelivered of one webhook, and gives up what is too old or was refused too
