@@ -74,7 +74,7 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 		Recorded:      r.steps.Create.Created.Stored,
 		Wake:          func(event string, after time.Duration) { r.Wake(event, after) },
 	}
-	r.steps.Report.Strangers.Wake = r.desk.Wake
+	r.steps.Report.Pending.Wake = r.desk.Wake
 	r.store = &plans.Store{
 		Events: c.Plumbline.GitEvents(
 			o.Namespace,

@@ -55,15 +55,10 @@ func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	if err != nil {
 		return err
 	}
-	var faults []error
-	over := a.Turn(attempt.ShortTurn)
-	for _, other := range others {
-		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		faults = append(faults, supersede.Tell(ctx, s.Events, a.Event.Name, cancels, other))
-	}
-	return attempt.First(faults)
+	return attempt.First(attempt.Each(ctx, others, a.Within(attempt.ShortLimit, a.Record.Confirm),
+		func(ctx context.Context, other *v1alpha1.GitEvent) error {
+			return supersede.Tell(ctx, s.Events, a.Event.Name, cancels, other)
+		}))
 }
 
 // concerns reports whether an open event has to be told what another one cancels.

@@ -50,17 +50,17 @@ func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &un
 // Clear forgets which secrets this process has made: another one leads now, and may write them.
 func (s Secrets) Clear() { s.made.clear() }
 
-// Ensure makes a run's secret before the run is created. One that an earlier attempt has made is
-// left alone while its token is fresh.
-func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+// Ensure creates a run's secret before the run is created, and returns when its token must be
+// renewed. It keeps a secret that an earlier attempt has created while its token is fresh.
+func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (renewAt *metav1.Time, err error) {
 	if run.SecretRenewAt != nil && a.Clock.Now().Before(run.SecretRenewAt.Time) {
 		if there, err := s.there(ctx, a, run); err != nil || there {
-			return err
+			return run.SecretRenewAt, err
 		}
 	}
 	fresh, err := s.Mint(ctx, a, run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	secret := fresh.secret(a, run)
 	at := holder{a.Event.UID, run.Secret}
@@ -72,11 +72,11 @@ func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 		err = s.patch(ctx, secret)
 	}
 	if err != nil {
-		return fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).
+		return nil, fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).
 			AsOwn()
 	}
-	s.hold(a, run, fresh)
-	return nil
+	s.unplaced.placed(a.Event.UID, run.Secret)
+	return fresh.renewAt(a.Clock.Now()), nil
 }
 
 // there reports whether a run's secret exists and belongs to the Repository as it is now: one that
@@ -119,8 +119,9 @@ func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 	return secret, nil
 }
 
-// Renew gives a run's secret the fresh token.
-func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) error {
+// Renew writes the fresh token into a run's secret, and returns when it must be renewed. The run is
+// an owner of its secret then.
+func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) (*metav1.Time, error) {
 	secret := fresh.secret(a, run)
 	err := s.patch(ctx, secret)
 	if apierrors.IsNotFound(err) { // somebody deleted what the run still needs
@@ -128,13 +129,12 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	}
 	if err != nil {
 		s.made.forget(holder{a.Event.UID, run.Secret}) // it may have landed
-		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).
+		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).
 			AsOwn()
 	}
 	s.made.renewed(holder{a.Event.UID, run.Secret}, fresh.own())
-	run.SecretOwned = true
-	s.hold(a, run, fresh)
-	return nil
+	s.unplaced.placed(a.Event.UID, run.Secret)
+	return fresh.renewAt(a.Clock.Now()), nil
 }
 
 // Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the
@@ -151,14 +151,7 @@ func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err er
 		return false, fault.FromKube(fault.VerbPatch, fmt.Errorf("giving secret %s/%s its run as an owner: %w", run.Namespace, run.Secret, err)).
 			AsOwn()
 	}
-	run.SecretOwned = true
 	return true, nil
-}
-
-// hold notes that a run's secret has the fresh token.
-func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
-	s.unplaced.placed(a.Event.UID, run.Secret)
-	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
 }
 
 // patch gives a secret that exists a fresh token, and the Repository as it is now for an owner: one

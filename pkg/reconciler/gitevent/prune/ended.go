@@ -40,7 +40,7 @@ func (s *Step) certain(
 	var all []ended
 	var faults []error
 	reads, open := &reads{over: over}, s.unsettled(a)
-	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
+	listed = attempt.Rotated(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
 	for i := range listed {
 		object := &listed[i]
 		if open[object.Labels[plumbline.EventLabel]] {

@@ -128,7 +128,7 @@ func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool
 
 func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	var faults []error
-	over := a.Turn(attempt.LongTurn)
+	exceeded := a.TimeLimit(attempt.LongLimit)
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
 		keep, limited := a.Config.Keep.Of(run.MaxKeepRuns)
@@ -143,17 +143,21 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 		if len(listed) <= keep || unnoted(run, listed) {
 			continue
 		}
-		all, err := s.certain(ctx, a, run.Pipeline, listed, over)
+		all, err := s.certain(ctx, a, run.Pipeline, listed, exceeded)
 		faults = append(faults, err)
-		for _, old := range attempt.InTurn(a.Waits.Of(v1alpha1.StepPrune) != nil, all[:max(0, len(all)-keep)]) {
-			err := over()
-			if err == nil {
-				err = a.Record.Confirm(ctx)
-			}
-			if err != nil {
-				return attempt.First(append(faults, err))
-			}
-			faults = append(faults, s.remove(ctx, old))
+		more := true
+		faults = append(faults, attempt.Each(ctx,
+			attempt.Rotated(a.Waits.Of(v1alpha1.StepPrune) != nil, all[:max(0, len(all)-keep)]),
+			func(ctx context.Context) error {
+				err := exceeded()
+				if err == nil {
+					err = a.Record.Confirm(ctx)
+				}
+				more = err == nil
+				return err
+			}, s.remove)...)
+		if !more {
+			break
 		}
 	}
 	return attempt.First(faults)

@@ -19,13 +19,13 @@ import (
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
 	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil &&
 		pr.HeadProjectID != a.Event.Spec.Project.ID {
-		s.Strangers.Started(ReportOf(a.Event))
+		s.Pending.Started(ReportOf(a.Event))
 	}
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {
 		return checks, nil // one that was begun goes on: it may be there
 	}
 	report := ReportOf(a.Event)
-	answer, wait := s.Strangers.Ask(report, a.Clock.Now())
+	answer, wait := s.Pending.Ask(report, a.Clock.Now())
 	if answer == Confirm {
 		asked, spec := a.Clock.Now(), a.Event.Spec.DeepCopy()
 		spec.SHA = report.Commit
@@ -33,8 +33,8 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 		if err != nil {
 			return nil, err
 		}
-		s.Strangers.Head(report, head, asked)
-		answer, wait = s.Strangers.Ask(report, a.Clock.Now())
+		s.Pending.Head(report, head, asked)
+		answer, wait = s.Pending.Ask(report, a.Clock.Now())
 	}
 	switch answer {
 	case Write:
@@ -72,15 +72,15 @@ func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	return s.Do(ctx, a)
 }
 
-// told notes what became of a check that says that an event waits for approval.
-func (s *Step) told(a *attempt.Attempt, err error) {
+// sent notes the outcome of sending the check of an event that waits for approval.
+func (s *Step) sent(a *attempt.Attempt, err error) {
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending {
 		return
 	}
 	report := ReportOf(a.Event)
 	if err == nil {
-		s.Strangers.Written(report, a.Clock.Now())
+		s.Pending.Written(report, a.Clock.Now())
 	} else if f := fault.Of(err); f != nil && f.Class == fault.Throttled && f.Reason != fault.ReasonBusy {
-		s.Strangers.Limited(report, a.Clock.Now())
+		s.Pending.Limited(report, a.Clock.Now())
 	}
 }

@@ -146,33 +146,41 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 
 // leave is done with the git-auth secrets of the event's runs.
 func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
-	over, revoking := a.Turn(attempt.ShortTurn), &revoking{step: s, a: a}
-	for i := range a.Event.Status.Runs {
-		run := &a.Event.Status.Runs[i]
-		if run.Secret == "" {
-			continue
-		}
-		if err := over(); err != nil {
+	exceeded, revoking := a.TimeLimit(attempt.ShortLimit), &revoking{step: s, a: a}
+	proceed := func(ctx context.Context) error {
+		if err := exceeded(); err != nil {
 			return errors.Join(a.Record.Write(ctx), err)
 		}
-		if err := a.Record.Confirm(ctx); err != nil {
-			return err
-		}
-		revoked, err := revoking.run(ctx, run)
-		if err == nil {
+		return a.Record.Confirm(ctx)
+	}
+	return attempt.First(attempt.Each(ctx, withSecrets(&a.Event.Status), proceed,
+		func(ctx context.Context, run *v1alpha1.Run) error {
+			revoked, err := revoking.run(ctx, run)
+			if err != nil {
+				return attempt.Stop(err)
+			}
 			err = again(s.GitAuth.Leave(ctx, a, run, revoked))
-			if secretStays(a, err) {
+			if secretStays(err, a.Waits.Failing(backoff.Step{Name: attempt.StepSettle})) {
 				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep",
 					"event", a.Event.Name, "run", run.Name, "error", err)
 				a.Event.Status.LateSecrets, err = true, nil
 			}
+			if err != nil {
+				return attempt.Stop(err)
+			}
+			run.Secret = "" // recorded if one reconcile has no time for all of them
+			return nil
+		}))
+}
+
+// withSecrets returns the runs whose git-auth secrets the event still needs.
+func withSecrets(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.Secret != "" {
+			runs = append(runs, run)
 		}
-		if err != nil {
-			return err
-		}
-		run.Secret = "" // recorded when one turn is not enough for all of them
 	}
-	return nil
+	return runs
 }
 
 // again makes the retry of what is refused the workqueue's, whatever refuses it (docs/adr/0003).
@@ -184,11 +192,11 @@ func again(err error) error {
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// secretStays reports whether it has failed for long enough to change or delete the secret of a run
-// that is over.
-func secretStays(a *attempt.Attempt, err error) bool {
+// secretStays reports whether changing or deleting the secret of a finished run has failed for so
+// long that the event does not wait for it any more.
+func secretStays(err error, failing time.Duration) bool {
 	f := fault.Of(err)
-	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(backoff.Step{Name: attempt.StepSettle}) >= SecretLimit
+	return f != nil && f.Class != fault.Conflict && failing >= SecretLimit
 }
 
 // meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It

@@ -149,16 +149,12 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 		return nil
 	}
 	l := s.line(a)
-	over := a.Turn(attempt.ShortTurn)
+	proceed := a.Within(attempt.ShortLimit, a.Record.Confirm)
 	olders, err := l.olders(names, s.git(ctx, a, l), a.Clock.Now())
-	faults := []error{err}
-	for _, other := range olders {
-		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		faults = append(faults, s.endOther(ctx, a, other, names))
-	}
-	return attempt.First(faults)
+	faults := attempt.Each(ctx, olders, proceed, func(ctx context.Context, other *v1alpha1.GitEvent) error {
+		return s.endOther(ctx, a, other, names)
+	})
+	return attempt.First(append([]error{err}, faults...))
 }
 
 // endOther tells an older event which of its runs end. It keeps what was said before.
