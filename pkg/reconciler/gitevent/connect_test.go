@@ -55,7 +55,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				for range 10 {
 					for event, host := range events {
 						w.git.logins, w.git.atLogin = 0, func() {
-							if taken := w.alive.turns.Taken(); len(taken) != 5 || taken["host "+host] != 1 {
+							if taken := w.alive.queue.Taken(); len(taken) != 5 || taken["host "+host] != 1 {
 								t.Errorf("while %s logs in the slots taken are %v, want one of %s", event, taken, host)
 							}
 						}
@@ -91,7 +91,7 @@ func TestAnEventWaitsForItsOwnHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("a"))
 	w.add("push-2", "other.example")
-	busy, _ := w.process().turns.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+	busy, _ := w.process().queue.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
 	defer busy()
 	for range 3 { // of four workers one visits a host
 		if _, err := w.reconcile(); err == nil || w.event().Status.Plan != nil {
@@ -118,15 +118,15 @@ func TestAnEventThatIsGoneGivesItsTurnBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, helloFile("a"))
-			end, _ := w.process().turns.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+			end, _ := w.process().queue.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
 			_, _ = w.reconcile()
 			end()
-			if len(w.alive.turns.Taken()) == 0 {
+			if len(w.alive.queue.Taken()) == 0 {
 				t.Fatal("no turn is kept for the event that waited")
 			}
 			leave(w)
-			if _, _ = w.reconcile(); len(w.alive.turns.Taken()) != 0 {
-				t.Errorf("its turn is kept: %v", w.alive.turns.Taken())
+			if _, _ = w.reconcile(); len(w.alive.queue.Taken()) != 0 {
+				t.Errorf("its turn is kept: %v", w.alive.queue.Taken())
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func TestWhatIsCreatedIsRecordedBeforeTheNextReport(t *testing.T) {
 			if reports++; reports > 1 && w.event().Status.Runs[0].UID == "" {
 				t.Errorf("before report %d nothing tells that the first run was created", reports)
 			}
-			w.clock.SetTime(w.clock.Now().Add(2 * attempt.AfterCreate))
+			w.clock.SetTime(w.clock.Now().Add(2 * attempt.MaxUnrecorded))
 		}
 		return outcome{}
 	}

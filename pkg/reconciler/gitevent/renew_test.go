@@ -254,7 +254,7 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
-	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, backoff.MinWait}) {
+	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedPoll, 30 * time.Minute, backoff.MinWait}) {
 		t.Errorf("error %v, woken after %v: want an error, the look at a run that is too new for the cache, half of the token's life, and the first attempt after a failure", err, w.wakes)
 	}
 	if w.git.checks["1"].State != status.InProgress {

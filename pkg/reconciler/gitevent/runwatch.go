@@ -58,7 +58,7 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: enqueue,
 		UpdateFunc: func(before, after any) {
-			if sameVersion(before, after) || moved(before, after) {
+			if sameVersion(before, after) || significant(before, after) {
 				enqueue(after)
 				enqueue(before) // it may have named another event, which nothing else tells any more
 			}
@@ -116,7 +116,7 @@ func (w *Watch) missed(before, after any) bool {
 	}
 	for i := range b.Status.Runs {
 		run := &b.Status.Runs[i]
-		if was := known[run.Name]; (was == nil || !expects(was, run.UID)) && w.tells(run) {
+		if was := known[run.Name]; (was == nil || !expects(was, run.UID)) && w.hasNews(run) {
 			return true
 		}
 	}
@@ -132,7 +132,7 @@ func cancelled(before, after any) bool {
 
 // tells reports whether the cache says of a run that it has begun, ended or is gone. A run without
 // a UID that the cache does not have was not created yet.
-func (w *Watch) tells(run *v1alpha1.Run) bool {
+func (w *Watch) hasNews(run *v1alpha1.Run) bool {
 	obj, exists, err := w.Runs.GetByKey(run.Namespace + "/" + run.Name)
 	cached, ok := obj.(*pipelinev1.PipelineRun)
 	if err != nil || !exists || !ok {
@@ -146,7 +146,7 @@ func (w *Watch) tells(run *v1alpha1.Run) bool {
 
 // moved reports whether a run's change means something to its event: its conditions, its start, its
 // deletion, its event's name.
-func moved(before, after any) bool {
+func significant(before, after any) bool {
 	a, okA := before.(*pipelinev1.PipelineRun)
 	b, okB := after.(*pipelinev1.PipelineRun)
 	if !okA || !okB {

@@ -33,7 +33,7 @@ type Steps struct {
 
 // New gives each step what it asks.
 func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
-	leads := &settle.Tenure{}
+	leads := &settle.Leadership{}
 	secrets := gitauth.New(c.Kube)
 	owners := &claim.Keeper{
 		Cached:       c.Claims.RepositoryClaims(o.Namespace),
@@ -46,16 +46,16 @@ func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 	ending.Unpatched = annotations.Unpatched
 	return &Steps{
 		Plan: &planning.Step{
-			Providers:    o.Providers,
-			Web:          o.Remote,
-			Events:       c.Plumbline.GitEvents(o.Namespace),
-			Version:      o.Version,
-			Owners:       owners,
-			Repositories: c.PaC,
-			Metrics:      m,
-			Misses:       &planning.Misses{},
-			Beginnings:   &planning.CrashLoopGuard{Inherited: leads.Inherited},
-			Closings:     ends,
+			Providers:     o.Providers,
+			Web:           o.Remote,
+			Events:        c.Plumbline.GitEvents(o.Namespace),
+			Version:       o.Version,
+			Owners:        owners,
+			Repositories:  c.PaC,
+			Metrics:       m,
+			NotFound:      &planning.NotFound{},
+			CrashLoop:     &planning.CrashLoopGuard{Inherited: leads.Inherited},
+			Cancellations: ends,
 		},
 		Create:  create.New(c, o, secrets, m),
 		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs},

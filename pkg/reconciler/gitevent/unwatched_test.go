@@ -45,8 +45,8 @@ func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 		if !woken["push-1"] {
 			t.Errorf("named %q: the change wakes nobody", name)
 		}
-		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedLook) {
-			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, observe.UnwatchedLook)
+		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedPoll) {
+			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, observe.UnwatchedPoll)
 		}
 		w.end(corev1.ConditionTrue)
 		_, _ = w.reconcile()

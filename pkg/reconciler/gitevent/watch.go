@@ -20,7 +20,7 @@ func (r *Reconciler) RunWatch() *Watch {
 		Runs: r.cluster.Runs,
 		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
 			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-			r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+			r.steps.Observe.Deleted.Note(run, r.cluster.Clock.Now())
 		},
 	}
 }
@@ -35,18 +35,18 @@ func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 		event.Name,
 	); err != nil &&
 		equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
-		r.desk.Known.Appeared(event)
+		r.state.Cache.Appeared(event)
 	}
 }
 
 // OnGone forgets events that are settled or deleted.
-func (r *Reconciler) OnGone() cache.ResourceEventHandler {
+func (r *Reconciler) OnEventDeleted() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
 		}
 		if event, ok := obj.(*v1alpha1.GitEvent); ok {
-			r.desk.Known.Forget(event.Name)
+			r.state.Cache.Forget(event.Name)
 		}
 	}}
 }
@@ -61,17 +61,17 @@ func (r *Reconciler) OnRepository() cache.ResourceEventHandler {
 			}
 		},
 		UpdateFunc: r.repositoryChanged,
-		DeleteFunc: func(obj any) { r.steps.Create.Line.Changed(nil, obj, r.desk.Wake) },
+		DeleteFunc: func(obj any) { r.steps.Create.Queue.Changed(nil, obj, r.state.Wake) },
 	}
 }
 
 func (r *Reconciler) repositoryChanged(before, after any) {
 	r.credentials.RepositoryChanged(before, after, r.listed)
-	r.steps.Create.Line.Changed(before, after, r.desk.Wake)
+	r.steps.Create.Queue.Changed(before, after, r.state.Wake)
 }
 
 // LookAround reads the Secrets that events wait for until ctx is done.
-func (r *Reconciler) LookAround(ctx context.Context) {
+func (r *Reconciler) PollSecrets(ctx context.Context) {
 	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
@@ -91,4 +91,4 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 
 // Waiting returns how many events stand in lines, by the share of the workers of which each found
 // no turn.
-func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }
+func (r *Reconciler) Waiting() map[string]int { return r.queue.Waiting() }

@@ -36,12 +36,12 @@ type Step struct {
 // it, for an hour (D1, I-10).
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	failed := false
-	return attempt.First(attempt.Each(ctx,
+	return attempt.Merge(attempt.Each(ctx,
 		attempt.Rotated(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.Unpatched(a)),
 		a.Within(attempt.LongLimit, a.Record.Confirm),
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			patch, digest := s.patchOf(a, run)
-			err := a.Waits.Try(
+			err := a.Waits.WithBackoff(
 				backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest},
 				func() error { return s.patchRun(ctx, run, patch) },
 			)

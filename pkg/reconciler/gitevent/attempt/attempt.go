@@ -39,11 +39,11 @@ type Attempt struct {
 	// Git is logged in on first use.
 	Git *credentials.Session
 	// Kept is what was planned, read on first use.
-	Kept *plans.Plan
+	StoredPlan *plans.Plan
 	// Seen are the PipelineRuns that this reconcile has seen, by name.
-	Seen  map[string]*pipelinev1.PipelineRun
-	Began time.Time
-	Clock clock.PassiveClock
+	Seen    map[string]*pipelinev1.PipelineRun
+	Started time.Time
+	Clock   clock.PassiveClock
 	// Wake enqueues the event, beside whatever the reconcile returns.
 	Wake func(after time.Duration)
 }
@@ -55,10 +55,10 @@ type Events interface {
 }
 
 // Desk is what one reconcile leaves to the next ones, of this event and of others.
-type Desk struct {
+type State struct {
 	Clock    clock.PassiveClock
 	Events   Events
-	Known    *Known
+	Cache    *Cache
 	Recorder record.EventRecorder
 	Timers   *backoff.Timers
 	Metrics  *metrics.Metrics
@@ -66,7 +66,7 @@ type Desk struct {
 	// fault.OperatorRetry.
 	OperatorRetry time.Duration
 	// Recorded is told of each event whose status was stored.
-	Recorded func(*v1alpha1.GitEvent)
+	Stored func(*v1alpha1.GitEvent)
 	// Wake enqueues an event.
 	Wake func(event string, after time.Duration)
 	// Holds reports whether the lease of an event is this process's, as far as it knows; nil is
@@ -75,30 +75,30 @@ type Desk struct {
 }
 
 // Begin is the beginning of a reconcile of an event.
-func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Keeper, plan *plans.Plan) *Attempt {
+func (d *State) Start(ctx context.Context, version *Version, logins *credentials.Keeper, plan *plans.Plan) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)
 	git := logins.Begin(event, settings)
 	waits := &Waits{
-		desk:    d,
+		state:   d,
 		event:   event,
 		session: git,
-		began:   version.began,
+		started: version.started,
 		config:  settings,
 		log:     logging.FromContext(ctx),
 	}
 	a := &Attempt{
-		Event:  event,
-		Config: settings,
-		Waits:  waits,
-		Git:    git,
-		Kept:   plan,
-		Seen:   map[string]*pipelinev1.PipelineRun{},
-		Began:  version.began,
-		Clock:  d.Clock,
+		Event:      event,
+		Config:     settings,
+		Waits:      waits,
+		Git:        git,
+		StoredPlan: plan,
+		Seen:       map[string]*pipelinev1.PipelineRun{},
+		Started:    version.started,
+		Clock:      d.Clock,
 		Record: &Record{
-			desk:      d,
+			state:     d,
 			event:     event,
 			waits:     waits,
 			received:  event.Spec.DeepCopy(),
@@ -112,9 +112,9 @@ func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.
 }
 
 // End gives back what the attempt has taken.
-func (a *Attempt) End() {
+func (a *Attempt) Release() {
 	a.Git.End(a.Waits.tried, a.Waits.skipped)
-	a.Kept.Release()
+	a.StoredPlan.Release()
 }
 
 // pin makes the commit and the ref that the plan was made for the event's.
@@ -134,7 +134,7 @@ func (a *Attempt) pin() {
 // Restore takes back what is not recorded.
 func (a *Attempt) Restore() {
 	a.Event.Status = *a.Record.stored.DeepCopy()
-	a.Kept.Forget()
+	a.StoredPlan.Forget()
 }
 
 // Planned reports whether anything is written down; Decided, whether nothing of it is open.
@@ -144,7 +144,7 @@ func (a *Attempt) Planned() bool { return a.Event.Status.Plan != nil }
 func (a *Attempt) Decided() bool { return a.Event.Status.Plan.Decided() }
 
 // Over reports whether every run is refused or has ended.
-func (a *Attempt) Over() bool {
+func (a *Attempt) Finished() bool {
 	for i := range a.Event.Status.Runs {
 		if run := &a.Event.Status.Runs[i]; run.Refused == nil && run.Result == nil {
 			return false
@@ -152,9 +152,6 @@ func (a *Attempt) Over() bool {
 	}
 	return true
 }
-
-// Creatable reports whether a run is still to be created.
-func Creatable(run *v1alpha1.Run) bool { return run.Creatable() }
 
 // Desired is what the Git service should show now.
 func (a *Attempt) Desired() []status.Check {
@@ -189,11 +186,11 @@ func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
 }
 
 // Requeue is backoff.Requeue with this process's wait for operators.
-func (d *Desk) Requeue(errs ...error) error {
+func (d *State) Requeue(errs ...error) error {
 	return backoff.RequeueAfter(d.operatorRetry(), errs...)
 }
 
-func (d *Desk) operatorRetry() time.Duration {
+func (d *State) operatorRetry() time.Duration {
 	if d.OperatorRetry > 0 {
 		return d.OperatorRetry
 	}

@@ -22,7 +22,7 @@ const (
 
 // Create is what is tried to create a run. That it was cancelled is news: it does not wait until
 // its create would be tried again.
-func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
+func CreateStep(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
 	step := backoff.Step{Name: v1alpha1.StepCreate, Of: run.Name}
 	if event.Cancelled(run.Pipeline) != nil {
 		step.Version = "cancelled"
@@ -32,29 +32,29 @@ func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
 
 // Try does what has not failed a moment ago. What is not tried has a timer, so that it neither
 // counts as done nor wakes the event early.
-func (w *Waits) Try(step backoff.Step, do func() error) error {
-	if err := w.FailedJustNow(step); err != nil {
+func (w *Waits) WithBackoff(step backoff.Step, do func() error) error {
+	if err := w.BackingOff(step); err != nil {
 		return err
 	}
 	err := do()
-	w.desk.Timers.Note(w.event.Name, step, err, w.desk.Clock.Now())
+	w.state.Timers.Note(w.event.Name, step, err, w.state.Clock.Now())
 	return err
 }
 
 // Failing returns for how long a step has failed in this process.
-func (w *Waits) Failing(step backoff.Step) time.Duration {
-	return w.desk.Timers.Failing(w.event.Name, step, w.desk.Clock.Now())
+func (w *Waits) FailingFor(step backoff.Step) time.Duration {
+	return w.state.Timers.Failing(w.event.Name, step, w.state.Clock.Now())
 }
 
 // Rest keeps a step that needs an operator from being tried again before its time, however often
 // the event is woken.
-func (w *Waits) Rest(step backoff.Step) {
-	w.desk.Timers.Rest(w.event.Name, step, w.desk.operatorRetry(), w.desk.Clock.Now())
+func (w *Waits) BackOff(step backoff.Step) {
+	w.state.Timers.Rest(w.event.Name, step, w.state.operatorRetry(), w.state.Clock.Now())
 }
 
 // FailedJustNow returns the timer of a step that is not to be tried now.
-func (w *Waits) FailedJustNow(step backoff.Step) error {
-	left := w.desk.Timers.Left(w.event.Name, step, w.desk.Clock.Now())
+func (w *Waits) BackingOff(step backoff.Step) error {
+	left := w.state.Timers.Left(w.event.Name, step, w.state.Clock.Now())
 	if left == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func Skipped(err error) bool {
 
 // ComeBack returns when the event is wanted again at the latest, false if what Reconcile returns
 // says it all: the workqueue knows one time for it, and each step may have its own.
-func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
+func (d *State) RequeueAfter(event string, err error) (time.Duration, bool) {
 	if err == nil || controller.IsSkipKey(err) {
 		d.Timers.Forget(event)
 		return 0, false
@@ -92,7 +92,7 @@ func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 
 // First has the words of one error alone: the texts of several would change from attempt to
 // attempt. What was tried says more than what was not, and all that was has its time.
-func First(faults []error) error {
+func Merge(faults []error) error {
 	var tried []error
 	var untried error
 	for _, err := range faults {

@@ -29,7 +29,7 @@ func TestFirstOfSeveralFaults(t *testing.T) {
 		"the turn of the others comes soon":   {[]error{down, nil, busy}, "down", time.Second, fault.Transient},
 		"an error that nobody has classified": {[]error{errors.New("boom"), busy}, "boom", time.Second, fault.Transient},
 	} {
-		err := First(test.faults)
+		err := Merge(test.faults)
 		after, _ := backoff.KnownWait(backoff.Requeue(err))
 		if fmt.Sprint(err) != test.says || after != test.after {
 			t.Errorf("%s: %v, after %v; want %s, after %v", what, err, after, test.says, test.after)
@@ -38,7 +38,7 @@ func TestFirstOfSeveralFaults(t *testing.T) {
 			t.Errorf("%s is %v, want %v", what, f.Class, test.class)
 		}
 	}
-	if !Skipped(First([]error{untried, untried})) {
+	if !Skipped(Merge([]error{untried, untried})) {
 		t.Error("what nobody tried counts as tried")
 	}
 }

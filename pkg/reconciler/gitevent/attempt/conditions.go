@@ -10,7 +10,7 @@ import (
 )
 
 // Conclude derives the conditions from the status: they repeat it for people and decide nothing.
-func (a *Attempt) Conclude() {
+func (a *Attempt) UpdateConditions() {
 	v1alpha1.Fit(&a.Event.Status)
 	a.mark(v1alpha1.GitEventPlanned, a.Decided(), v1alpha1.StepPlan)
 	a.mark(v1alpha1.GitEventCreated, a.Decided() && a.allCreated(), a.createWait())

@@ -26,7 +26,7 @@ const (
 // and then a Throttled fault that requeues the event soon. The status does not record that fault.
 func (a *Attempt) TimeLimit(limit time.Duration) (exceeded func() error) {
 	end := a.Clock.Now().Add(limit)
-	if last := a.Began.Add(stepsEnd); last.Before(end) {
+	if last := a.Started.Add(stepsEnd); last.Before(end) {
 		end = last
 	}
 	return func() error {
@@ -40,7 +40,7 @@ func (a *Attempt) TimeLimit(limit time.Duration) (exceeded func() error) {
 // Within returns a condition for Each: the step's time is not over, and check returns nil.
 func (a *Attempt) Within(limit time.Duration, check func(context.Context) error) func(context.Context) error {
 	exceeded := a.TimeLimit(limit)
-	return func(ctx context.Context) error { return First([]error{check(ctx), exceeded()}) }
+	return func(ctx context.Context) error { return Merge([]error{check(ctx), exceeded()}) }
 }
 
 // Each calls do for each item while proceed returns nil, and returns the errors of all calls. An item

@@ -17,7 +17,7 @@ const (
 	lagLimit = 10 * time.Minute
 	// sameWait is how long an event must have waited for one thing before it ends because of its
 	// age: what begins to be wrong after an outage of days can still be mended.
-	sameWait = time.Hour
+	minWait = time.Hour
 )
 
 // The reasons that packages of Git services give themselves: of an answer that is not what was
@@ -38,16 +38,16 @@ const ReasonGivenUp = "GivenUp"
 
 // Slowed turns the backoff of a step that waits for what a replica may not have yet into a slow
 // retry once none lags that much.
-func (w *Waits) Slowed(step string, err error) error {
+func (w *Waits) SlowDown(step string, err error) error {
 	f, before := fault.Of(err), w.Of(step)
-	if f == nil || f.Class != fault.Transient || !lags(f.Reason) || before == nil || before.Reason != f.Reason ||
-		w.desk.Clock.Since(before.Since.Time) < lagLimit {
+	if f == nil || f.Class != fault.Transient || !mayLag(f.Reason) || before == nil || before.Reason != f.Reason ||
+		w.state.Clock.Since(before.Since.Time) < lagLimit {
 		return err
 	}
-	return fault.Throttledf(f.Reason, w.desk.operatorRetry(), "%s", f.Message)
+	return fault.Throttledf(f.Reason, w.state.operatorRetry(), "%s", f.Message)
 }
 
-func lags(reason string) bool {
+func mayLag(reason string) bool {
 	return reason == fault.ReasonCommitUnknown || reason == fault.ReasonNotConfirmed || reason == fault.ReasonNotClaimedYet
 }
 
@@ -55,10 +55,10 @@ func lags(reason string) bool {
 // twice, an operator's wait apart, that the App is not installed any more (G8), it does not confirm
 // for longer than a replica lags what the delivery says (S11), or the event is too old to wait for
 // an operator, a commit, a claim or room for its plan (S5).
-func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
-	retry, latest := w.desk.operatorRetry(), w.latest()
+func (w *Waits) ShouldGiveUp(wait *v1alpha1.Wait) bool {
+	retry, latest := w.state.operatorRetry(), w.lastActivity()
 	if wait == nil || wait.NotBefore == nil ||
-		w.desk.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
+		w.state.Clock.Since(wait.NotBefore.Time) >= retry { // what was met long ago may be over
 		return false
 	}
 	met := wait.NotBefore.Add(-retry).Sub(wait.Since.Time) // from the first to the last attempt that met it
@@ -71,7 +71,7 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 		wait.Reason == fault.ReasonCommitUnknown,
 		wait.Reason == fault.ReasonNotClaimedYet,
 		plans.NoRoom(wait.Reason):
-		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
+		return met >= minWait && !latest.IsZero() && w.state.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false
 }
@@ -81,7 +81,7 @@ const ReasonDecided = "Decided"
 
 // OfGitService reports whether a Transient fault of a reason may be a Git service's that refuses
 // one thing and serves others.
-func OfGitService(reason string) bool {
+func FromGitService(reason string) bool {
 	switch reason {
 	case fault.ReasonGitUnavailable, fault.ReasonGitUnreachable, fault.ReasonTimeout,
 		reasonBadAnswer, reasonNoPull, reasonNotPrepared:
@@ -93,28 +93,28 @@ func OfGitService(reason string) bool {
 // Overdue reports whether the event has met a refusal of the Git service, and is too old to wait
 // for anything. The caller finds out for how long, and that the service is not down as a whole: an
 // outage is waited out.
-func (w *Waits) Overdue(wait *v1alpha1.Wait) bool {
-	latest := w.latest()
-	if wait == nil || wait.Class != fault.Transient.String() || !OfGitService(wait.Reason) || latest.IsZero() {
+func (w *Waits) TooOld(wait *v1alpha1.Wait) bool {
+	latest := w.lastActivity()
+	if wait == nil || wait.Class != fault.Transient.String() || !FromGitService(wait.Reason) || latest.IsZero() {
 		return false
 	}
-	return w.desk.Clock.Since(latest) >= w.config.MaxWait()
+	return w.state.Clock.Since(latest) >= w.config.MaxWait()
 }
 
 // Stands reports whether a wait is still true as far as anybody knows: this reconcile has met it,
 // or it is not its time. A step that found no turn, or was stopped by a conflict, leaves its wait
 // as it was, and what that was for may be mended.
-func (w *Waits) Stands(wait *v1alpha1.Wait) bool {
+func (w *Waits) IsCurrent(wait *v1alpha1.Wait) bool {
 	if wait == nil || wait.NotBefore == nil {
 		return false
 	}
-	met := !wait.NotBefore.Add(-w.desk.operatorRetry()).Before(w.began.Truncate(time.Second))
+	met := !wait.NotBefore.Add(-w.state.operatorRetry()).Before(w.started.Truncate(time.Second))
 	return met || w.untilDue(wait) > 0
 }
 
 // latest is when the event last brought something to do: when it was recorded, or when the last of
 // its runs ended.
-func (w *Waits) latest() time.Time {
+func (w *Waits) lastActivity() time.Time {
 	latest := w.event.RecordedAt()
 	for i := range w.event.Status.Runs {
 		if result := w.event.Status.Runs[i].Result; result != nil && result.CompletedAt != nil &&

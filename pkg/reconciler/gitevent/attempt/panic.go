@@ -20,12 +20,12 @@ const MaxPanics = 5
 // that may be what panics.
 func (a *Attempt) Panicked(ctx context.Context, cause any) error {
 	logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
-	a.Waits.desk.Metrics.Panicked(ctx)
+	a.Waits.state.Metrics.Panicked(ctx)
 	a.Restore()
-	a.Waits.news = nil
+	a.Waits.events = nil
 	const message = "processing this event panics; the controller's log has the stack"
 	if a.Planned() && a.Event.Status.Panics == MaxPanics-1 {
-		a.Waits.Tell(ReasonPanic, message) // once, and when it is no coincidence: it cannot be parked
+		a.Waits.WarningEvent(ReasonPanic, message) // once, and when it is no coincidence: it cannot be parked
 	}
 	a.Event.Status.Panics = min(a.Event.Status.Panics+1, MaxPanics)
 	return fault.Operatorf(ReasonPanic, message)

@@ -23,9 +23,9 @@ import (
 type Record struct {
 	// Announce adds to a plan that is about to be written what will be sent because of it, so that
 	// one write records both. What it returns is called once that is written.
-	Announce func() (written func())
+	AddIntents func() (written func())
 
-	desk       *Desk
+	state      *State
 	event      *v1alpha1.GitEvent
 	waits      *Waits
 	received   *v1alpha1.GitEventSpec   // as the API server has it; the event's own is completed by the plan
@@ -46,7 +46,7 @@ func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
 
 // WritePlan is Write for a plan that is new.
 func (r *Record) WritePlan(ctx context.Context) error {
-	written := r.Announce()
+	written := r.AddIntents()
 	err := r.Write(ctx)
 	if err == nil {
 		written()
@@ -60,10 +60,10 @@ func (r *Record) Write(ctx context.Context) error {
 	Summarize(r.event)
 	v1alpha1.Fit(&r.event.Status)
 	if !r.changed() {
-		r.desk.Timers.Note(r.event.Name, r.recording(), nil, r.desk.Clock.Now()) // a write that failed may have landed
+		r.state.Timers.Note(r.event.Name, r.recording(), nil, r.state.Clock.Now()) // a write that failed may have landed
 		return nil
 	}
-	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
+	return r.waits.WithBackoff(r.recording(), func() error { return r.write(ctx) })
 }
 
 // changed reports whether there is something to write. What a PipelineRun was patched with, and
@@ -82,17 +82,17 @@ func (r *Record) changed() bool {
 	}
 	event := *r.event
 	event.Spec = *r.received
-	r.desk.Known.Note(&event, r.confirmed)
+	r.state.Cache.Put(&event, r.confirmed)
 	return false
 }
 
 func (r *Record) write(ctx context.Context) error {
-	asked := r.desk.Clock.Now()
+	asked := r.state.Clock.Now()
 	event := *r.event
 	event.Spec, event.Payload = *r.received, nil // a write of the status changes neither
-	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
+	written, err := r.state.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
-		r.desk.Known.Forget(r.event.Name) // it may have landed, or another one's
+		r.state.Cache.Forget(r.event.Name) // it may have landed, or another one's
 		refused := fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
 		if refused.Class == fault.Operator { // it waits, and its status cannot say so; the API server's words may repeat the event
 			r.waits.log.Errorw("The status of an event is refused", "event", r.event.Name, "reason", refused.Reason)
@@ -100,20 +100,20 @@ func (r *Record) write(ctx context.Context) error {
 		return refused
 	}
 	r.event.ResourceVersion = written.ResourceVersion
-	r.desk.Metrics.Recorded(ctx, r.stored, r.event, r.desk.Clock.Now())
+	r.state.Metrics.Recorded(ctx, r.stored, r.event, r.state.Clock.Now())
 	r.stored = r.event.Status.DeepCopy()
 	r.confirmed, r.unrecorded = asked, time.Time{}
-	r.desk.Known.Note(written, asked)
-	r.desk.Recorded(r.event)
-	for _, n := range r.waits.news {
+	r.state.Cache.Put(written, asked)
+	r.state.Stored(r.event)
+	for _, n := range r.waits.events {
 		if n.normal {
-			r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeNormal, n.wait.Reason, n.message)
+			r.state.Recorder.Event(repositoryOf(r.event), corev1.EventTypeNormal, n.wait.Reason, n.message)
 			continue
 		}
-		r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
-		r.desk.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+		r.state.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
+		r.state.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
 	}
-	r.waits.news = nil
+	r.waits.events = nil
 	return nil
 }
 
@@ -139,19 +139,19 @@ func (r *Record) Unchanged(plan *v1alpha1.Plan, runs []v1alpha1.Run) bool {
 // AfterCreate is how long a PipelineRun may be there before it is recorded, unless its first report
 // takes longer. An event with few runs pays nothing for it: it is recorded with what that report
 // was answered.
-const AfterCreate = time.Second
+const MaxUnrecorded = time.Second
 
 // Made notes that a PipelineRun is there that the stored status does not know; the first of them
 // starts the time.
-func (r *Record) Made() {
+func (r *Record) NoteCreated() {
 	if r.unrecorded.IsZero() {
-		r.unrecorded = r.desk.Clock.Now()
+		r.unrecorded = r.state.Clock.Now()
 	}
 }
 
 // WriteMade writes what was created if the first of it is there for longer than so long.
-func (r *Record) WriteMade(ctx context.Context, after time.Duration) error {
-	if r.unrecorded.IsZero() || r.desk.Clock.Since(r.unrecorded) < after {
+func (r *Record) WriteCreated(ctx context.Context, after time.Duration) error {
+	if r.unrecorded.IsZero() || r.state.Clock.Since(r.unrecorded) < after {
 		return nil
 	}
 	return r.Write(ctx)

@@ -21,19 +21,19 @@ import (
 // Beside them are the timers of what has just failed, which only this process knows, and the news
 // that a written status brings.
 type Waits struct {
-	desk    *Desk
+	state   *State
 	event   *v1alpha1.GitEvent
 	session *credentials.Session
 	config  *config.Config
 	log     *zap.SugaredLogger
-	began   time.Time
-	news    []news // told once the change that it is about is recorded
-	tried   bool   // a step needs an operator's help; skipped: one that does was not tried, it is not its time
+	started time.Time
+	events  []kubeEvent // told once the change that it is about is recorded
+	tried   bool        // a step needs an operator's help; skipped: one that does was not tried, it is not its time
 	skipped bool
 }
 
 // news is a Kubernetes Event: something changed that the tenant should know.
-type news struct {
+type kubeEvent struct {
 	wait    v1alpha1.Wait
 	message string
 	// normal is true for what nobody has to look after.
@@ -41,26 +41,26 @@ type news struct {
 }
 
 // Step does a step unless it is not its time, and records what it waits for.
-func (w *Waits) Step(step string, do func() error) error { return w.Settle(step, w.Due(step, do)) }
+func (w *Waits) Run(step string, do func() error) error { return w.Update(step, w.IfDue(step, do)) }
 
 // Tell makes one Kubernetes Event of what is not told as the reason of a wait.
-func (w *Waits) Tell(reason, message string) {
+func (w *Waits) WarningEvent(reason, message string) {
 	about := v1alpha1.Wait{Step: v1alpha1.StepReconcile, Class: fault.Operator.String(), Reason: reason}
-	w.news = append(w.news, news{wait: about, message: fmt.Sprintf("%s: %s", w.event.Name, message)})
+	w.events = append(w.events, kubeEvent{wait: about, message: fmt.Sprintf("%s: %s", w.event.Name, message)})
 }
 
 // Announce makes one Kubernetes Event, which is no warning, of something that people have decided.
-func (w *Waits) Announce(reason, message string) {
-	w.news = append(
-		w.news,
-		news{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true},
+func (w *Waits) NormalEvent(reason, message string) {
+	w.events = append(
+		w.events,
+		kubeEvent{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true},
 	)
 }
 
 // Due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the
 // reason. What waits for an operator is tried before its time when something has changed that it
 // may wait for.
-func (w *Waits) Due(step string, do func() error) error {
+func (w *Waits) IfDue(step string, do func() error) error {
 	wait := w.Of(step)
 	if wait == nil || wait.NotBefore == nil {
 		return do()
@@ -84,7 +84,7 @@ func (w *Waits) untilDue(wait *v1alpha1.Wait) time.Duration {
 	if wait.Class == fault.Operator.String() && w.session.Mended(wait.Reason) {
 		return 0
 	}
-	return max(0, wait.NotBefore.Sub(w.desk.Clock.Now()))
+	return max(0, wait.NotBefore.Sub(w.state.Clock.Now()))
 }
 
 // Of returns what a step waits for, nil when it does not wait.
@@ -99,11 +99,11 @@ func (w *Waits) Of(step string) *v1alpha1.Wait {
 
 // Settle is the one exit from an error to the status: it records why a step waits and until when,
 // tells the Repository once per change of reason, and returns the error for the queue.
-func (w *Waits) Settle(step string, err error) error {
+func (w *Waits) Update(step string, err error) error {
 	if Skipped(err) {
 		return err
 	}
-	err = w.handled(step, err)
+	err = w.unhandled(step, err)
 	f := fault.Of(err)
 	if f == nil {
 		w.Clear(step)
@@ -115,9 +115,9 @@ func (w *Waits) Settle(step string, err error) error {
 		return err
 	}
 	if f.Class == fault.Operator {
-		w.needsHelp(err, f)
+		w.needsOperator(err, f)
 	}
-	now := metav1.NewTime(w.desk.Clock.Now().Truncate(time.Second))
+	now := metav1.NewTime(w.state.Clock.Now().Truncate(time.Second))
 	next := v1alpha1.Wait{
 		Step:      step,
 		Class:     f.Class.String(),
@@ -127,21 +127,21 @@ func (w *Waits) Settle(step string, err error) error {
 		NotBefore: w.notBefore(f, now),
 	}
 	before := w.Of(step)
-	w.tell(before, next)
+	w.addEvent(before, next)
 	if before == nil {
 		w.event.Status.Waits = append(w.event.Status.Waits, next)
 		return err
 	}
 	if before.Reason == f.Reason {
 		next.Since = before.Since
-		if w.seldom(f.Reason, before) {
+		if w.rarelyWritten(f.Reason, before) {
 			return err
 		}
 		if f.Class == fault.Transient || ofOneCheck(step, f.Reason) { // each attempt names another one
 			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
 		}
 	}
-	if goesOn(before, &next) {
+	if continues(before, &next) {
 		next.Since = before.Since
 	}
 	*before = next
@@ -151,8 +151,8 @@ func (w *Waits) Settle(step string, err error) error {
 // goesOn reports whether a wait for another reason is the same wait. A Git service refuses one
 // thing now with an answer, now with none; and patches are given up after a time, whatever refuses
 // them.
-func goesOn(before, next *v1alpha1.Wait) bool {
-	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && OfGitService(w.Reason) }
+func continues(before, next *v1alpha1.Wait) bool {
+	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && FromGitService(w.Reason) }
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
@@ -160,24 +160,24 @@ func goesOn(before, next *v1alpha1.Wait) bool {
 // only as often as one for an operator. Thousands may wait for room or a quota and look each
 // minute; each write of a status stores a whole event with its payload, and all of them would fill
 // etcd.
-func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
+func (w *Waits) rarelyWritten(reason string, before *v1alpha1.Wait) bool {
 	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
-		w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
+		w.state.Clock.Since(before.NotBefore.Time) < w.state.operatorRetry()
 }
 
 // tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is
 // ours, nor of a wait for a slot, which is nobody's trouble.
-func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
+func (w *Waits) addEvent(before *v1alpha1.Wait, next v1alpha1.Wait) {
 	if next.Reason == ReasonPanic || next.Reason == fault.ReasonConcurrencyLimit ||
 		before != nil && before.Reason == next.Reason {
 		return
 	}
-	w.news = append(w.news, news{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
+	w.events = append(w.events, kubeEvent{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
 }
 
 // handled turns a fault that only an answer to the author or an end of the event could settle into
 // a wait that shows: the step gave neither, and the event would be silent for ever.
-func (w *Waits) handled(step string, err error) error {
+func (w *Waits) unhandled(step string, err error) error {
 	f := fault.Of(err)
 	if f != nil && f.Reason == fault.ReasonCredentialsRefused && w.session.Outdated() {
 		return &fault.Error{
@@ -198,7 +198,7 @@ func (w *Waits) handled(step string, err error) error {
 		"error",
 		f.Message,
 	)
-	w.desk.Metrics.Unhandled()
+	w.state.Metrics.Unhandled()
 	return fault.Operatorf(
 		fault.ReasonUnhandled,
 		"%s (%s), which Plumbline does not handle here: this is a defect of it, please report it",
@@ -210,7 +210,7 @@ func (w *Waits) handled(step string, err error) error {
 // needsHelp notes that an operator has to act. What is said about credentials is said in the words
 // of whoever needs them: with what was being done in front of them it would be another text for
 // each event.
-func (w *Waits) needsHelp(err error, f *fault.Error) {
+func (w *Waits) needsOperator(err error, f *fault.Error) {
 	w.tried = true
 	var own *fault.Error
 	if credentials.NamesSecret(f.Reason) && errors.As(err, &own) {
@@ -227,7 +227,7 @@ func (w *Waits) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
 	}
 	wait := f.RetryAfter
 	if f.Class == fault.Operator && wait == 0 {
-		wait = w.desk.operatorRetry()
+		wait = w.state.operatorRetry()
 	}
 	if wait == 0 {
 		return nil

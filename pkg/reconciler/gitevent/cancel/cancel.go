@@ -67,7 +67,7 @@ type Events interface {
 
 // Do returns what it waits for, nil when there is nothing left to do for now.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	return attempt.First([]error{s.notify(ctx, a), s.Newer.Tell(ctx, a), s.stopRuns(ctx, a)})
+	return attempt.Merge([]error{s.notify(ctx, a), s.Newer.TellOlder(ctx, a), s.stopRuns(ctx, a)})
 }
 
 func (s *Step) window() time.Duration {

@@ -26,8 +26,8 @@ func (s *Step) notify(ctx context.Context, a *attempt.Attempt) error {
 		return nil
 	}
 	left := s.left(a)
-	err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
-	if err = a.Waits.Settle(v1alpha1.StepNotify, err); err != nil || left <= 0 {
+	err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
+	if err = a.Waits.Update(v1alpha1.StepNotify, err); err != nil || left <= 0 {
 		return err
 	}
 	return fault.Throttledf(fault.ReasonBusy, left, "looking for events of the closed pull request that are recorded late")
@@ -55,9 +55,9 @@ func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	if err != nil {
 		return err
 	}
-	return attempt.First(attempt.Each(ctx, others, a.Within(attempt.ShortLimit, a.Record.Confirm),
+	return attempt.Merge(attempt.Each(ctx, others, a.Within(attempt.ShortLimit, a.Record.Confirm),
 		func(ctx context.Context, other *v1alpha1.GitEvent) error {
-			return supersede.Tell(ctx, s.Events, a.Event.Name, cancels, other)
+			return supersede.Annotate(ctx, s.Events, a.Event.Name, cancels, other)
 		}))
 }
 

@@ -23,18 +23,18 @@ import (
 // finishes by itself meanwhile keeps its own result.
 func (s *Step) stopRuns(ctx context.Context, a *attempt.Attempt) error {
 	runs, failed := s.wanted(a)
-	return attempt.First(attempt.Each(ctx,
+	return attempt.Merge(attempt.Each(ctx,
 		attempt.Rotated(failed, runs),
 		a.Within(attempt.ShortLimit, a.Record.Confirm),
 		func(ctx context.Context, run *v1alpha1.Run) error {
-			err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name}, func() error {
+			err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name}, func() error {
 				seen, err := stop(ctx, s.Tekton.PipelineRuns(run.Namespace), run)
 				if seen != nil {
 					a.Seen[run.Name] = seen
 				}
 				return err
 			})
-			return a.Waits.Settle(v1alpha1.StepCancel+run.Name, err)
+			return a.Waits.Update(v1alpha1.StepCancel+run.Name, err)
 		}))
 }
 

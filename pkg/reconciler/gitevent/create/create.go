@@ -28,34 +28,34 @@ type Step struct {
 	Tekton  tektonv1.PipelineRunsGetter
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
-	Line    *queue.Line
+	Queue   *queue.Queue
 	// Created are the PipelineRuns that no stored status knows yet.
 	Created Created
 	// Quotas are the namespaces whose ResourceQuota is exhausted.
-	Quotas Memory
+	Quotas FullNamespaces
 }
 
 // New returns the step of an installation.
 func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
-	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queue.New(c, o)}
+	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: queue.New(c, o)}
 }
 
 // Do creates the runs. A run that is refused or waits does not stop the others. The held pipelines
 // are not created yet, because a newer event may replace their runs; a cancelled run is not held.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []error {
-	line := s.Line.Of(a)
+	line := s.Queue.Of(a)
 	s.recall(a)
-	record := func(ctx context.Context) error { return a.Record.WriteMade(ctx, attempt.AfterCreate) }
+	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
 	faults := attempt.Each(ctx, uncreated(a, held), a.Within(attempt.LongLimit, record),
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			step := v1alpha1.StepCreate + run.Name
-			err := line.Due(ctx, run, func() error {
-				return a.Waits.Try(attempt.Create(a.Event, run), func() error {
+			err := line.IfDue(ctx, run, func() error {
+				return a.Waits.WithBackoff(attempt.CreateStep(a.Event, run), func() error {
 					return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
 				})
 			})
 			f := fault.Of(err)
-			err = a.Waits.Settle(step, s.conclude(a, run, err))
+			err = a.Waits.Update(step, s.conclude(a, run, err))
 			if f != nil && f.Reason == attempt.ReasonPaused { // another process knows better what to create
 				return attempt.Stop(err)
 			}
@@ -74,7 +74,7 @@ func refuseUnserved(a *attempt.Attempt) {
 	}
 	for i := range s.Runs {
 		if run := &s.Runs[i]; run.UID != "" || run.Result == nil ||
-			!noPlace(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
+			!neverCreatable(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
 			return
 		}
 	}
@@ -101,7 +101,7 @@ func uncreated(a *attempt.Attempt, held []string) []*v1alpha1.Run {
 // conclude applies the outcome of an attempt to create a run. It returns what the run waits for.
 func (s *Step) conclude(a *attempt.Attempt, run *v1alpha1.Run, err error) error {
 	wait := a.Waits.Of(v1alpha1.StepCreate + run.Name)
-	v := judge(err, wait, a.Clock.Now(), a.Waits.Hopeless(wait))
+	v := judge(err, wait, a.Clock.Now(), a.Waits.ShouldGiveUp(wait))
 	if v.refused != nil {
 		run.Refused = v.refused
 	}
@@ -129,14 +129,14 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil {
 		return err
 	}
-	sha, err := a.Superseding(ctx, v1alpha1.StepCreate+run.Name)
+	sha, err := a.NewerCommit(ctx, v1alpha1.StepCreate+run.Name)
 	if err != nil {
 		return err
 	}
 	if err := superseded(ctx, runs, run, sha); err != nil {
 		return err
 	}
-	values, err := a.Kept.Values(ctx)
+	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func unlessGone(ctx context.Context, a *attempt.Attempt, missing *fault.Error) e
 }
 
 func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, values map[string]string) error {
-	manifest, err := a.Kept.Manifest(ctx, run.Name)
+	manifest, err := a.StoredPlan.Manifest(ctx, run.Name)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (s *Step) exists(a *attempt.Attempt, run *v1alpha1.Run, found *pipelinev1.P
 	run.UID = found.UID
 	s.Created.Note(a.Event.Name, a.Event.UID, found.Name, found.UID)
 	a.Seen[found.Name] = found
-	a.Record.Made()
+	a.Record.NoteCreated()
 }
 
 // recall gives runs the UIDs that this process could not record before. A PipelineRun that was
@@ -217,7 +217,7 @@ func (s *Step) recall(a *attempt.Attempt) {
 		}
 		if run.UID = s.Created.UID(a.Event.Name, a.Event.UID, run.Name); run.UID != "" {
 			a.Waits.Clear(v1alpha1.StepCreate + run.Name)
-			a.Record.Made()
+			a.Record.NoteCreated()
 		}
 	}
 }

@@ -41,7 +41,7 @@ func judge(err error, before *v1alpha1.Wait, now time.Time, giveUp bool) verdict
 	if f.Reason == fault.ReasonInstallationGone && giveUp {
 		f.Reason = attempt.ReasonGivenUp
 	}
-	if noPlace(f.Reason) ||
+	if neverCreatable(f.Reason) ||
 		slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonGivenUp}, f.Reason) {
 		return verdict{result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}}
 	}
@@ -50,7 +50,7 @@ func judge(err error, before *v1alpha1.Wait, now time.Time, giveUp bool) verdict
 
 // noPlace reports whether a run can never be created although its author made no mistake: its
 // namespace, its Repository or its payload is gone.
-func noPlace(reason string) bool {
+func neverCreatable(reason string) bool {
 	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone ||
 		reason == plans.ReasonPayloadMissing
 }

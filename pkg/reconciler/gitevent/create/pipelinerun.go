@@ -68,7 +68,7 @@ func adopt(
 func inconclusive(err error) bool {
 	f := fault.Of(err)
 	return f != nil &&
-		(f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || noPlace(f.Reason))
+		(f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || neverCreatable(f.Reason))
 }
 
 // existing returns our PipelineRun of the planned name if it exists although its creation was

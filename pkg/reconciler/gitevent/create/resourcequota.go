@@ -31,7 +31,7 @@ const maxNamespaces = 10_000
 
 // Memory is the refusals of one process. It is advice: what it does not know is tried. The zero
 // value knows nothing. Safe for concurrent use.
-type Memory struct {
+type FullNamespaces struct {
 	mu      sync.Mutex
 	refused map[string]refusal
 }
@@ -45,7 +45,7 @@ type refusal struct {
 // Full returns why an object cannot be created in a namespace now, nil if it may be tried: the
 // refusal of another one a moment ago, which is Apart or longer if it took long, a Throttled fault
 // with fault.ReasonQuota, said about this object.
-func (m *Memory) Full(namespace, object string, now time.Time) error {
+func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, found := m.refused[namespace]
@@ -59,7 +59,7 @@ func (m *Memory) Full(namespace, object string, now time.Time) error {
 
 // Note takes what became of a create, and how long it took. The first one that is not refused for a
 // quota opens the namespace for all.
-func (m *Memory) Note(namespace, object string, err error, took time.Duration, now time.Time) {
+func (m *FullNamespaces) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
 	m.mu.Lock()
 	defer m.mu.Unlock()

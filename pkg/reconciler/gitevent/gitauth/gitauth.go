@@ -204,7 +204,7 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 // does, so that people can start the same again with a console, and goes with it (compat 2.7, G4);
 // without a PipelineRun it is deleted, and so is one that may still not be changed when the run has
 // been over for leaveFor. What was revoked is taken out. It may be repeated.
-func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
+func (s Secrets) Release(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
 	if run.UID == "" {
 		if secret, err := s.read(ctx, a, run); secret == nil || err != nil {

@@ -131,7 +131,7 @@ func (m *Metrics) Waiting(ctx context.Context, step, class, reason string) {
 func (m *Metrics) Unhandled() { m.unhandled.Add(context.Background(), 1) }
 
 // NoTurn counts an attempt that found a share of the workers taken (fairqueue.Work and the others).
-func (m *Metrics) NoTurn(share string) {
+func (m *Metrics) NoSlot(share string) {
 	m.noTurn.Add(context.Background(), 1, metric.WithAttributes(attribute.String("share", share)))
 }
 
@@ -148,7 +148,7 @@ func (m *Metrics) Panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
 func (m *Metrics) Parked(ctx context.Context) { m.parkings.Add(ctx, 1) }
 
 // NoRoom counts an attempt that was put off because others hold the memory.
-func (m *Metrics) NoRoom() { m.full.Add(context.Background(), 1) }
+func (m *Metrics) MemoryFull() { m.full.Add(context.Background(), 1) }
 
 // Dropped counts reports that were given up.
 func (m *Metrics) Dropped(ctx context.Context, n int) { m.drops.Add(ctx, int64(n)) }

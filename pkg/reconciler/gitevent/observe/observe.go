@@ -28,7 +28,7 @@ const MaxText = 32 << 10
 
 // UnwatchedLook is how soon an unfinished run that no watch reports is read again. Somebody may have
 // given it the label of a finished and reported run, or have removed the event's name from it.
-const UnwatchedLook = 30 * time.Second
+const UnwatchedPoll = 30 * time.Second
 
 // detailsLimit is how long a run's result waits for TaskRuns that cannot be read. After that, for
 // example because the namespace has too many or one cannot be converted, the report has no table.
@@ -40,7 +40,7 @@ type Step struct {
 	// Runs is the cache of the PipelineRuns that are not finished and reported.
 	Runs cache.KeyListerGetter
 	// Ended are finished runs that were deleted.
-	Ended Ended
+	Deleted DeletedRuns
 }
 
 // Input is what the observation of one run depends on.
@@ -73,19 +73,19 @@ type Output struct {
 // Do stores the result of each finished run before it is sent anywhere.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	exceeded := a.TimeLimit(attempt.ShortLimit)
-	record := func(ctx context.Context) error { return a.Record.WriteMade(ctx, attempt.AfterCreate) }
-	return attempt.First(attempt.Each(ctx, unfinished(&a.Event.Status), record,
+	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
+	return attempt.Merge(attempt.Each(ctx, unfinished(&a.Event.Status), record,
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			step := backoff.Step{Name: attempt.StepObserve, Of: run.Name}
-			return a.Waits.Try(step, func() error {
-				in := input(a, run, a.Waits.Failing(step))
+			return a.Waits.WithBackoff(step, func() error {
+				in := input(a, run, a.Waits.FailingFor(step))
 				in.Exceeded = exceeded
 				out, err := s.Observe(ctx, in)
 				if out.Seen != nil {
 					a.Seen[run.Name] = out.Seen
 				}
 				if out.Unwatched {
-					a.Wake(UnwatchedLook)
+					a.Wake(UnwatchedPoll)
 				}
 				run.Result = out.Result
 				return err
@@ -113,7 +113,7 @@ func input(a *attempt.Attempt, run *v1alpha1.Run, failing time.Duration) Input {
 		Failing: failing,
 	}
 	if a.Event.Status.Plan.Secret != "" {
-		in.Hiding = a.Kept.Hiding
+		in.Hiding = a.StoredPlan.Hiding
 	}
 	return in
 }
@@ -125,7 +125,7 @@ func (s *Step) Observe(ctx context.Context, in Input) (out Output, err error) {
 		return out, err
 	}
 	if live == nil {
-		live = s.Ended.Of(in.Run.UID)
+		live = s.Deleted.Of(in.Run.UID)
 	}
 	if live == nil {
 		out.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",
@@ -150,7 +150,7 @@ func (s *Step) result(ctx context.Context, in Input, live *pipelinev1.PipelineRu
 	if err != nil {
 		return nil, err
 	}
-	taskRuns, facts, err := Of(ctx, s.Tekton, &in.Run)
+	taskRuns, facts, err := readTaskRuns(ctx, s.Tekton, &in.Run)
 	if err != nil && in.Failing < detailsLimit {
 		return nil, err
 	}

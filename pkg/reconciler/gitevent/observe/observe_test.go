@@ -90,7 +90,7 @@ func TestObserveFindsWhetherARunIsFinished(t *testing.T) {
 		}
 		s := &Step{Tekton: tekton.TektonV1(), Runs: runs}
 		if test.deleted != nil {
-			s.Ended.Note(test.deleted, time.Now())
+			s.Deleted.Note(test.deleted, time.Now())
 		}
 		in := Input{
 			Event: "push", Run: v1alpha1.Run{Namespace: "team", Name: "run", UID: "uid"}, MaxText: MaxText,

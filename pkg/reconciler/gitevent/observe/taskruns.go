@@ -26,7 +26,7 @@ const limit = 10 * time.Second
 // Of returns the TaskRuns of a run, and what the cluster says of the Tasks that they refer to. A
 // cluster that forbids reading them costs the report its table, not its verdict. Every other error
 // is a fault of reading.
-func Of(
+func readTaskRuns(
 	ctx context.Context,
 	tekton tektonv1.TektonV1Interface,
 	run *v1alpha1.Run,

@@ -14,7 +14,7 @@ import (
 )
 
 // Again is how soon whoever was not let in tries again.
-const Again = time.Second
+const RetryAfter = time.Second
 
 // Beginnings tells whose beginning is recorded, and lets the suspects in one by one.
 type CrashLoopGuard struct {
@@ -26,7 +26,7 @@ type CrashLoopGuard struct {
 	suspect sync.Mutex
 	// rests is until when the suspects of a namespace let others in that have waited: its Git
 	// service may hang, and the next attempt comes at once.
-	rests map[string]time.Time
+	backoffs map[string]time.Time
 	// known is how many beginnings without an end an event really has, if the end of one could not
 	// be recorded.
 	known map[string]int32
@@ -34,10 +34,10 @@ type CrashLoopGuard struct {
 
 // Enter lets one suspect in. Once it was in, those of its namespace rest for as long as that took,
 // a second at least. Release is nil if it has to wait.
-func (b *CrashLoopGuard) Enter(a *attempt.Attempt) (release func()) {
+func (b *CrashLoopGuard) Acquire(a *attempt.Attempt) (release func()) {
 	namespace, began := a.Event.Spec.Repository.Namespace, a.Clock.Now()
 	b.mu.Lock()
-	rests := began.Before(b.rests[namespace])
+	rests := began.Before(b.backoffs[namespace])
 	b.mu.Unlock()
 	if rests || !b.suspect.TryLock() {
 		return nil
@@ -47,11 +47,11 @@ func (b *CrashLoopGuard) Enter(a *attempt.Attempt) (release func()) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		now := a.Clock.Now()
-		maps.DeleteFunc(b.rests, func(_ string, until time.Time) bool { return until.Before(now) })
-		if b.rests == nil {
-			b.rests = map[string]time.Time{}
+		maps.DeleteFunc(b.backoffs, func(_ string, until time.Time) bool { return until.Before(now) })
+		if b.backoffs == nil {
+			b.backoffs = map[string]time.Time{}
 		}
-		b.rests[namespace] = now.Add(max(now.Sub(began), Again))
+		b.backoffs[namespace] = now.Add(max(now.Sub(began), RetryAfter))
 	}
 }
 
@@ -63,7 +63,7 @@ func (b *CrashLoopGuard) Forget() {
 }
 
 // Of is how many beginnings of an event have no end.
-func (b *CrashLoopGuard) Of(event *v1alpha1.GitEvent) int32 {
+func (b *CrashLoopGuard) Unfinished(event *v1alpha1.GitEvent) int32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known, found := b.known[event.Name]; found {

@@ -33,7 +33,7 @@ func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wa
 	if reason == fault.ReasonNotConfirmed { // nothing says that it ever happened
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, reason, message)
 	}
-	a.Waits.Tell(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
+	a.Waits.WarningEvent(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
 	if a.Planned() {
 		reason = attempt.ReasonGivenUp
 	}
@@ -51,7 +51,7 @@ func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
 	if !fresh(a) {
 		return false, nil
 	}
-	why, err := s.Closings.Since(ctx, a.Event)
+	why, err := s.Cancellations.Since(ctx, a.Event)
 	if why == nil || err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (s *Step) park(ctx context.Context, a *attempt.Attempt) error {
 }
 
 func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) error {
-	a.Waits.Tell(ReasonParked, message)
+	a.Waits.WarningEvent(ReasonParked, message)
 	err := abandon(ctx, a, v1alpha1.DispositionRefused, ReasonParked, message)
 	if err == nil {
 		s.Metrics.Parked(ctx)
@@ -79,7 +79,7 @@ func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 	if f == nil || f.Reason != plans.ReasonPayloadMissing {
 		return err
 	}
-	a.Waits.Tell(f.Reason, f.Message)
+	a.Waits.WarningEvent(f.Reason, f.Message)
 	return abandon(ctx, a, v1alpha1.DispositionRefused, f.Reason, f.Message)
 }
 
@@ -87,7 +87,7 @@ func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 // before goes on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
-		return accept(
+		return writePlan(
 			ctx,
 			a,
 			disposition,
@@ -107,11 +107,11 @@ func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispo
 			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reason, Message: message}
 		}
 	}
-	return accept(ctx, a, a.Event.Status.Disposition, next)
+	return writePlan(ctx, a, a.Event.Status.Disposition, next)
 }
 
 // accept is the plan's one status write. If it fails nothing was planned.
-func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
+func writePlan(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
 	if next.Decided() {
 		a.Waits.Clear(v1alpha1.StepPlan)
 		a.Waits.Clear((&refusals{a: a}).step())
@@ -121,7 +121,7 @@ func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispos
 		next.At = &now
 	}
 	a.Event.Status.Plan, a.Event.Status.Disposition, a.Event.Status.Begun = next, disposition, 0
-	a.Conclude()
+	a.UpdateConditions()
 	err := a.Record.WritePlan(ctx)
 	if err != nil {
 		a.Restore()

@@ -31,16 +31,16 @@ type Step struct {
 	// Events are what was recorded of the same pull request or commit, read live.
 	Events history.Writer
 	// Version is written to the version label of PipelineRuns.
-	Version  string
-	Owners   Owners
-	Metrics  *metrics.Metrics
-	Closings Closings
+	Version       string
+	Owners        Owners
+	Metrics       *metrics.Metrics
+	Cancellations Closings
 	// Misses is what the Git service did not show.
-	Misses *Misses
+	NotFound *NotFound
 	// Denials is who may not write.
 	Denials Denials
 	// Beginnings are recorded for events that another process may have died of.
-	Beginnings *CrashLoopGuard
+	CrashLoop *CrashLoopGuard
 	// Repositories are told which teams of their policies are missing.
 	Repositories pacclient.RepositoriesGetter
 	// Sets are the definitions that were read last.
@@ -67,11 +67,11 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 		return s.park(ctx, a)
 	}
 	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.NoRoom(wait.Reason) {
-		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
+		if err := a.StoredPlan.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
 			return err
 		}
 	}
-	if err := a.Kept.Waits(); err != nil { // it would be read and rendered up to there each time
+	if err := a.StoredPlan.Waits(); err != nil { // it would be read and rendered up to there each time
 		return err
 	}
 	if fresh(a) {
@@ -125,7 +125,7 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	shown := met.shown(ctx, client, made, err)
 	switch {
 	case err == nil:
-		err = enter(ctx, a, made, shown)
+		err = recordPlan(ctx, a, made, shown)
 	case shown != nil:
 		err = enterWaiting(ctx, a, made, shown, err)
 	}
@@ -148,7 +148,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 			"the Repository this event was accepted for does not exist or names another URL now",
 		)
 	}
-	sha, err := a.Superseding(ctx, v1alpha1.StepPlan)
+	sha, err := a.NewerCommit(ctx, v1alpha1.StepPlan)
 	if err != nil {
 		return nil, err
 	}
@@ -216,14 +216,14 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 // enter writes a plan into the status, and its manifests where they are kept. Nothing is written as
 // long as there is nothing to create and something is open: an event that turns out to be for no
 // pipeline leaves no trace.
-func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
+func recordPlan(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
 	next := planOf(a, made)
 	if len(made.Secrets) > 0 {
 		if err := a.Record.Confirm(ctx); err != nil { // what it leaves would be secret
 			return err
 		}
 	}
-	if err := a.Kept.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
+	if err := a.StoredPlan.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
 		return err
 	}
 	noteWaits(a, made)
@@ -244,7 +244,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
 	a.Event.Status.Reply = replyOf(a, made)
-	if err := accept(ctx, a, disposition, next); err != nil {
+	if err := writePlan(ctx, a, disposition, next); err != nil {
 		return err
 	}
 	return made.Wait
@@ -262,7 +262,7 @@ func replyOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Reply {
 func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	for _, run := range made { // only one that is new has read it
 		for _, problem := range run.Problems() {
-			a.Waits.Tell(problem.Reason, run.Pipeline+": "+problem.Says)
+			a.Waits.WarningEvent(problem.Reason, run.Pipeline+": "+problem.Says)
 		}
 	}
 	given := next.Approval
@@ -271,12 +271,12 @@ func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	}
 	switch {
 	case given.Event == a.Event.Name:
-		a.Waits.Announce(
+		a.Waits.NormalEvent(
 			"Approved",
 			fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()),
 		)
 	case given.Of(next.HeadSHA) != next.HeadSHA:
-		a.Waits.Announce("ApprovalRemembered", "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
+		a.Waits.NormalEvent("ApprovalRemembered", "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
 	}
 }
 

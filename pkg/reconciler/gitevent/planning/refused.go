@@ -69,7 +69,7 @@ func refusal(err error) bool {
 	if f == nil {
 		return false
 	}
-	return f.Reason == fault.ReasonGitRejected || f.Class == fault.Transient && attempt.OfGitService(f.Reason)
+	return f.Reason == fault.ReasonGitRejected || f.Class == fault.Transient && attempt.FromGitService(f.Reason)
 }
 
 // run is the name of the run that stands for the plan: it is never created.
@@ -101,7 +101,7 @@ func (r *refusals) note() {
 			since = plans.Since
 		}
 	}
-	_ = r.a.Waits.Settle(r.step(), r.met) // it is part of the plan's wait
+	_ = r.a.Waits.Update(r.step(), r.met) // it is part of the plan's wait
 	if noted := r.a.Waits.Of(r.step()); noted != nil {
 		noted.Since = since
 	}
@@ -180,7 +180,7 @@ func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, show
 	next.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true, Reason: "waiting: " + why}}
 	a.Event.Status.Runs = []v1alpha1.Run{*shown}
 	a.Event.Status.Reply = replyOf(a, made)
-	if err := accept(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
+	if err := writePlan(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
 		return err
 	}
 	return waits

@@ -41,7 +41,7 @@ func noteWaits(a *attempt.Attempt, made *plan.Plan) {
 	for i, run := range made.Runs {
 		switch step := v1alpha1.StepCreate + run.Name; {
 		case run.Wait != nil:
-			_ = a.Waits.Settle(step, run.Wait) // it is part of the plan's wait
+			_ = a.Waits.Update(step, run.Wait) // it is part of the plan's wait
 		case !run.Unresolved && !decidedBefore(a, i):
 			a.Waits.Clear(step)
 		}

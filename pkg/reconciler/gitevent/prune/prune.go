@@ -48,7 +48,7 @@ const (
 	// maxVain is how many of these may teach nothing that stays true, because the event that a run
 	// names is open or gone. Each event would read them again; and anybody who may label
 	// PipelineRuns can have any number of them, at the cost of everybody's calls.
-	maxVain = 50
+	maxFruitless = 50
 )
 
 // Step takes an event whose runs are over and reported, and deletes runs of the same pipelines.
@@ -62,12 +62,12 @@ type Step struct {
 	// Open are the open events of a Repository, from a cache.
 	Open func(namespace, name string) []*v1alpha1.GitEvent
 
-	known *known
+	known *verdicts
 }
 
 // New returns a step that knows no run yet.
 func New(c clients.Cluster) *Step {
-	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: &known{}}
+	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: &verdicts{}}
 }
 
 // Do deletes what is not kept of the pipelines whose runs the event tells of. Whatever refuses a
@@ -75,14 +75,14 @@ func New(c clients.Cluster) *Step {
 // do it: what is refused for a Repository must not keep all of its events open, which may be no
 // more than a thousand. It is never reported.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	err := a.Waits.Step(v1alpha1.StepPrune, func() error {
-		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepPrune}, func() error { return s.prune(ctx, a) })
+	err := a.Waits.Run(v1alpha1.StepPrune, func() error {
+		return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepPrune}, func() error { return s.prune(ctx, a) })
 	})
 	wait := a.Waits.Of(v1alpha1.StepPrune)
 	switch {
 	case err == nil || wait == nil:
 		return err
-	case wait.Reason == ReasonNotPruned && s.others(a):
+	case wait.Reason == ReasonNotPruned && s.laterEventsPrune(a):
 		logging.FromContext(ctx).Infow("Pruning is left to a later event", "event", a.Event.Name, "message", wait.Message)
 	case a.Clock.Since(wait.Since.Time) < GiveUp:
 		return err
@@ -97,7 +97,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 // others reports whether each pipeline that the event prunes has a run of a later open event that
 // will prune it, too. Later ones only, so that no two events leave it to each other: the last one
 // does it.
-func (s *Step) others(a *attempt.Attempt) bool {
+func (s *Step) laterEventsPrune(a *attempt.Attempt) bool {
 	open := s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name)
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
@@ -140,10 +140,10 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 			faults = append(faults, err)
 			continue
 		}
-		if len(listed) <= keep || unnoted(run, listed) {
+		if len(listed) <= keep || plannedByOldVersion(run, listed) {
 			continue
 		}
-		all, err := s.certain(ctx, a, run.Pipeline, listed, exceeded)
+		all, err := s.finished(ctx, a, run.Pipeline, listed, exceeded)
 		faults = append(faults, err)
 		more := true
 		faults = append(faults, attempt.Each(ctx,
@@ -160,12 +160,12 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 			break
 		}
 	}
-	return attempt.First(faults)
+	return attempt.Merge(faults)
 }
 
 // unnoted reports whether a version before has planned the run, which notes nothing of what its
 // author wants. That is not the default.
-func unnoted(run *v1alpha1.Run, listed []metav1.ObjectMeta) bool {
+func plannedByOldVersion(run *v1alpha1.Run, listed []metav1.ObjectMeta) bool {
 	return run.MaxKeepRuns == nil && slices.ContainsFunc(listed, func(object metav1.ObjectMeta) bool {
 		_, written := object.Annotations[pipelinesascode.MaxKeepRuns]
 		return written && object.UID == run.UID
@@ -174,7 +174,7 @@ func unnoted(run *v1alpha1.Run, listed []metav1.ObjectMeta) bool {
 
 // remove deletes one run, if it is the object that was looked at. With it go its TaskRuns, its pods
 // and its git-auth secret.
-func (s *Step) remove(ctx context.Context, old ended) error {
+func (s *Step) remove(ctx context.Context, old prunable) error {
 	background := metav1.DeletePropagationBackground
 	err := s.Tekton.PipelineRuns(old.Namespace).Delete(ctx, old.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &old.UID}, PropagationPolicy: &background,

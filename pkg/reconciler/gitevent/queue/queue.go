@@ -29,10 +29,10 @@ import (
 )
 
 // Look is how often a run that waits looks for its slot although nothing has told of a change.
-const Look = 5 * time.Minute
+const PollInterval = 5 * time.Minute
 
 // Line is what the events of an installation know of slots. All of it comes from caches.
-type Line struct {
+type Queue struct {
 	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
 	// for none.
 	installation, global string
@@ -42,8 +42,8 @@ type Line struct {
 }
 
 // New returns the line of an installation.
-func New(c clients.Cluster, o clients.Options) *Line {
-	return &Line{
+func New(c clients.Cluster, o clients.Options) *Queue {
+	return &Queue{
 		installation: o.Namespace,
 		global:       o.GlobalRepository,
 		repositories: c.Repositories,
@@ -53,7 +53,7 @@ func New(c clients.Cluster, o clients.Options) *Line {
 }
 
 // limit is how many runs of a Repository run at once, 0 for no limit.
-func (l *Line) limit(repository *pacv1alpha1.Repository) int {
+func (l *Queue) limit(repository *pacv1alpha1.Repository) int {
 	var global *pacv1alpha1.RepositorySpec
 	if found, err := l.repositories.Repositories(l.installation).
 		Get(l.global); err == nil { // no other error than that it is not there
@@ -65,41 +65,41 @@ func (l *Line) limit(repository *pacv1alpha1.Repository) int {
 // View is the line as one attempt sees it. The line is put in order once for all runs of the event:
 // thousands may wait.
 type View struct {
-	*Line
+	*Queue
 	a *attempt.Attempt
 	// of is the version of the Repository that the places are of.
-	of     *pacv1alpha1.Repository
-	places map[pacv1alpha1.Slot]int
+	of        *pacv1alpha1.Repository
+	positions map[pacv1alpha1.Slot]int
 }
 
 // Of returns the line as an attempt sees it.
-func (l *Line) Of(a *attempt.Attempt) *View { return &View{Line: l, a: a} }
+func (l *Queue) Of(a *attempt.Attempt) *View { return &View{Queue: l, a: a} }
 
 // Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled
 // waits for nothing: do finds out whether it is there.
-func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) error {
+func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
 	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
 	if err := l.wait(ctx, run); err != nil {
 		return err
 	}
-	return l.a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
+	return l.a.Waits.IfDue(v1alpha1.StepCreate+run.Name, do)
 }
 
 // place is where a run stands, from 1 on. One that the cache does not have yet stands behind all
 // others.
-func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
+func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
-		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
+		l.of, l.positions = repository, map[pacv1alpha1.Slot]int{}
 		for i, slot := range slots.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
-			l.places[slot] = i + 1
+			l.positions[slot] = i + 1
 		}
 	}
-	if place, known := l.places[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
+	if place, known := l.positions[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
 		return place
 	}
-	return len(l.places) + 1
+	return len(l.positions) + 1
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with
@@ -131,8 +131,8 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	} else if err := l.invalid(ctx, a, run); err != nil {
 		return err
 	}
-	granted, place := repository.Status.Slots(), l.place(repository, run)
-	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
+	granted, place := repository.Status.Slots(), l.position(repository, run)
+	return fault.Throttledf(fault.ReasonConcurrencyLimit, PollInterval, "%s",
 		slots.Says(before, slots.Standing{
 			Repository: repository.Namespace + "/" + repository.Name,
 			Limit:      limit,
@@ -145,12 +145,12 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 // author's text is: an author who is wrong learns that at once, and not when the line is at its
 // end. Whatever else that dry run meets is met again at the create. A run that is there already,
 // because an earlier create landed, is not refused.
-func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
-	values, err := a.Kept.Values(ctx)
+func (l *Queue) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
 		return err
 	}
-	manifest, err := a.Kept.Manifest(ctx, run.Name)
+	manifest, err := a.StoredPlan.Manifest(ctx, run.Name)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 // check says another place. Thousands may wait, and each slot that falls free changes the place of
 // all of them, but what the checks say of a few. Before and after are what an informer tells:
 // before is nil when the Repository was created, or deleted.
-func (l *Line) Changed(before, after any, wake func(event string, after time.Duration)) {
+func (l *Queue) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
 	}
@@ -230,7 +230,7 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 // given returns the slots that a Repository did not have before. The process that gave one may know
 // of a plan that the cache of this one does not have yet: its event is not in the line then, and
 // would look for its slot after Look only.
-func (l *Line) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+func (l *Queue) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	queue := is.Status.Queue(l.installation)
 	if queue == nil {
 		return nil

@@ -45,18 +45,18 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	faults := attempt.Each(ctx, runs, func(context.Context) error { return exceeded() },
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			serve := func() error {
-				return a.Waits.Try(renewed(run), func() error {
+				return a.Waits.WithBackoff(renewed(run), func() error {
 					got, err := renewal.Serve(ctx, run)
 					apply(run, got)
 					return soon(err)
 				})
 			}
 			if gitauth.Old(run, a.Clock.Now()) {
-				return a.Waits.Due(v1alpha1.StepRenew, serve)
+				return a.Waits.IfDue(v1alpha1.StepRenew, serve)
 			}
 			return serve()
 		})
-	return attempt.First(append([]error{untried}, faults...))
+	return attempt.Merge(append([]error{untried}, faults...))
 }
 
 // apply records what has changed about a run's secret.
@@ -96,7 +96,7 @@ func due(a *attempt.Attempt) (runs []*v1alpha1.Run, untried error) {
 		if !needs(run, a.Clock.Now()) {
 			continue
 		}
-		if err := a.Waits.FailedJustNow(renewed(run)); err != nil {
+		if err := a.Waits.BackingOff(renewed(run)); err != nil {
 			untried = err
 			continue
 		}

@@ -60,7 +60,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if reply.Accepted == digest && reply.Begun == nil {
 		return nil
 	}
-	return a.Waits.Try(backoff.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
+	return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
 		err := s.reply(ctx, a, reply)
 		if err == nil {
 			reply.Accepted, reply.FailingSince = digest, nil
@@ -74,7 +74,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		}
 		reply.GivenUp = f.Reason
 		reply.Release()
-		a.Waits.Tell(f.Reason, "the reply to a command is not written: "+f.Advice())
+		a.Waits.WarningEvent(f.Reason, "the reply to a command is not written: "+f.Advice())
 		return nil
 	})
 }

@@ -57,7 +57,7 @@ func (s *Step) rechecks(a *attempt.Attempt) []status.Check {
 // ignores a look-up that was due when the reconcile began. If that one could not be made, the report
 // waits, and has a time of its own.
 func (s *Step) UntilRecheck(a *attempt.Attempt) error {
-	check := s.rules(a).next(a.Event.Status.Checks, a.Began)
+	check := s.rules(a).next(a.Event.Status.Checks, a.Started)
 	if check == nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 const (
 	// PullApart is the time between two reports for one pull request.
-	PullApart = time.Minute
+	PullInterval = time.Minute
 	// Burst is how many reports an installation takes at once: a quarter of the 80 requests that
 	// make content which GitHub allows it in a minute
 	// (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
@@ -24,7 +24,7 @@ const (
 	// Apart is the time between two reports after that. With its look-ups a report takes two calls,
 	// or three: 1,800 an hour at most, about a third of the 5,000 that GitHub allows an
 	// installation (same source).
-	Apart = 6 * time.Second
+	Interval = 6 * time.Second
 	// pause is for how long an installation takes none after the service has said that it is called
 	// too often.
 	pause = time.Minute
@@ -42,7 +42,7 @@ const (
 )
 
 // Report is one that an event wants to make.
-type Report struct {
+type PendingReport struct {
 	// Event is the event's name.
 	Event string
 	// Commit is what it is about.
@@ -56,9 +56,9 @@ type Report struct {
 }
 
 // ReportOf is that of an event.
-func ReportOf(event *v1alpha1.GitEvent) Report {
+func PendingReportOf(event *v1alpha1.GitEvent) PendingReport {
 	spec := &event.Spec
-	r := Report{
+	r := PendingReport{
 		Event:        event.Name,
 		Commit:       spec.SHA,
 		before:       spec.Before,
@@ -93,7 +93,7 @@ const (
 // Reports are those of one process. They are advice: a process that knows nothing makes a report
 // once more, and no report that is true is dropped. The zero value is ready. Safe for concurrent
 // use.
-type Reports struct {
+type PendingLimiter struct {
 	// Wake lets an event ask again; nil wakes nobody.
 	Wake func(event string, after time.Duration)
 
@@ -125,7 +125,7 @@ type lastReply struct {
 
 // ticket is what is known of an event.
 type ticket struct {
-	Report
+	PendingReport
 	since time.Time
 	write bool
 	// replaced is true once another event of the pull request waits that tells more.
@@ -133,7 +133,7 @@ type ticket struct {
 }
 
 // Ask returns what becomes of a report now, and for Wait after how long it is to be asked again.
-func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
+func (s *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, t, waited := s.known(r, now)
@@ -143,8 +143,8 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 	case t.replaced, p.shown == r.Commit && !r.again, p.head != r.Commit && t.since.Add(lag).Before(p.asked):
 		s.end(r)
 		return Needless, 0
-	case now.Before(p.wrote.Add(PullApart)):
-		return Wait, p.wrote.Add(PullApart).Sub(now)
+	case now.Before(p.wrote.Add(PullInterval)):
+		return Wait, p.wrote.Add(PullInterval).Sub(now)
 	}
 	if p.slot.IsZero() {
 		p.slot = s.slot(r.installation, now)
@@ -170,7 +170,7 @@ func (p *pull) question(now time.Time) (Answer, time.Duration) {
 	if p.asked.Before(p.asks) && now.Before(p.asks.Add(asking)) {
 		return Wait, soon
 	}
-	if again := p.asked.Add(PullApart); now.Before(again) {
+	if again := p.asked.Add(PullInterval); now.Before(again) {
 		return Wait, again.Sub(now)
 	}
 	p.asks = now
@@ -180,14 +180,14 @@ func (p *pull) question(now time.Time) (Answer, time.Duration) {
 // Reply returns after how long the command of an untrusted user may be answered, 0 if it may be
 // now: one in a minute of a pull request, in the slots that reports have. An event that may be
 // answered may be again, until another one of the pull request is.
-func (s *Reports) Reply(r Report, now time.Time) time.Duration {
+func (s *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pull(r)
 	if p.reply.event == r.Event {
 		return 0
 	}
-	if left := p.reply.at.Add(PullApart).Sub(now); left > 0 {
+	if left := p.reply.at.Add(PullInterval).Sub(now); left > 0 {
 		return left
 	}
 	if p.reply.slot.IsZero() {
@@ -203,7 +203,7 @@ func (s *Reports) Reply(r Report, now time.Time) time.Duration {
 // Head tells what the Git service has answered to a question that was asked at a time: the head of
 // the report's pull request, "" if that is the report's commit. What fails is not told, and asked
 // again.
-func (s *Reports) Head(r Report, head string, asked time.Time) {
+func (s *PendingLimiter) Head(r PendingReport, head string, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, _, _ := s.known(r, asked)
@@ -214,7 +214,7 @@ func (s *Reports) Head(r Report, head string, asked time.Time) {
 }
 
 // Written tells that the Git service shows the report.
-func (s *Reports) Written(r Report, now time.Time) {
+func (s *PendingLimiter) Written(r PendingReport, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, _, _ := s.known(r, now)
@@ -224,14 +224,14 @@ func (s *Reports) Written(r Report, now time.Time) {
 
 // Started tells that somebody who may has started runs for the report's commit: it waits for
 // nobody's approval any more.
-func (s *Reports) Started(r Report) {
+func (s *PendingLimiter) Started(r PendingReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pull(r).shown = r.Commit
 }
 
 // Limited tells that the Git service was called too often: other reports go first.
-func (s *Reports) Limited(r Report, now time.Time) {
+func (s *PendingLimiter) Limited(r PendingReport, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known(r, now)
@@ -239,11 +239,11 @@ func (s *Reports) Limited(r Report, now time.Time) {
 }
 
 // known is called with the lock held, like all that follow.
-func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool) {
+func (s *PendingLimiter) known(r PendingReport, now time.Time) (p *pull, t ticket, waited bool) {
 	p = s.pull(r)
 	if t, waited = s.tickets[r.Event]; !waited {
 		s.replace(p, r)
-		t = ticket{Report: r, since: now}
+		t = ticket{PendingReport: r, since: now}
 		s.tickets[r.Event] = t
 		p.events[r.Event] = struct{}{}
 	}
@@ -251,7 +251,7 @@ func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool
 }
 
 // pull is what is known of the report's pull request.
-func (s *Reports) pull(r Report) *pull {
+func (s *PendingLimiter) pull(r PendingReport) *pull {
 	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
 		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
 	}
@@ -267,7 +267,7 @@ func (s *Reports) pull(r Report) *pull {
 // of the same commit, or its push has replaced theirs. Whoever pushes again and again must not fill
 // the Repository's budget of open events with those that wait. Of two pushes that have each
 // replaced the other, nobody knows here which came last.
-func (s *Reports) replace(p *pull, by Report) {
+func (s *PendingLimiter) replace(p *pull, by PendingReport) {
 	for event := range p.events {
 		t := s.tickets[event]
 		if t.write || t.again || t.Commit != by.Commit && (t.Commit != by.before || t.before == by.Commit) {
@@ -283,20 +283,20 @@ func (s *Reports) replace(p *pull, by Report) {
 
 // end forgets an event that has nothing to report any more. A slot that no event of the pull
 // request needs is another's.
-func (s *Reports) end(r Report) {
+func (s *PendingLimiter) end(r PendingReport) {
 	p := s.pulls[r.pull]
 	delete(s.tickets, r.Event)
 	delete(p.events, r.Event)
 	if len(p.events) == 0 && !p.slot.IsZero() {
 		p.slot = time.Time{}
-		s.next[r.installation] = s.next[r.installation].Add(-Apart)
+		s.next[r.installation] = s.next[r.installation].Add(-Interval)
 	}
 }
 
 // slot returns when an installation takes a report. What it did not take in time adds up to Burst.
-func (s *Reports) slot(installation string, now time.Time) time.Time {
-	slot := latest(s.next[installation], now.Add(-(Burst-1)*Apart))
-	s.next[installation] = slot.Add(Apart)
+func (s *PendingLimiter) slot(installation string, now time.Time) time.Time {
+	slot := latest(s.next[installation], now.Add(-(Burst-1)*Interval))
+	s.next[installation] = slot.Add(Interval)
 	return slot
 }
 

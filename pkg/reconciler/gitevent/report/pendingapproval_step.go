@@ -19,13 +19,13 @@ import (
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
 	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil &&
 		pr.HeadProjectID != a.Event.Spec.Project.ID {
-		s.Pending.Started(ReportOf(a.Event))
+		s.Pending.Started(PendingReportOf(a.Event))
 	}
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {
 		return checks, nil // one that was begun goes on: it may be there
 	}
-	report := ReportOf(a.Event)
-	answer, wait := s.Pending.Ask(report, a.Clock.Now())
+	report := PendingReportOf(a.Event)
+	answer, wait := s.Pending.Decide(report, a.Clock.Now())
 	if answer == Confirm {
 		asked, spec := a.Clock.Now(), a.Event.Spec.DeepCopy()
 		spec.SHA = report.Commit
@@ -34,7 +34,7 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 			return nil, err
 		}
 		s.Pending.Head(report, head, asked)
-		answer, wait = s.Pending.Ask(report, a.Clock.Now())
+		answer, wait = s.Pending.Decide(report, a.Clock.Now())
 	}
 	switch answer {
 	case Write:
@@ -77,7 +77,7 @@ func (s *Step) sent(a *attempt.Attempt, err error) {
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending {
 		return
 	}
-	report := ReportOf(a.Event)
+	report := PendingReportOf(a.Event)
 	if err == nil {
 		s.Pending.Written(report, a.Clock.Now())
 	} else if f := fault.Of(err); f != nil && f.Class == fault.Throttled && f.Reason != fault.ReasonBusy {

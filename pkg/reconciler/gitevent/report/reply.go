@@ -14,7 +14,7 @@ import (
 // Reply answers the command that the event is, if it is one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
 	untrusted := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
-		return s.Pending.Reply(ReportOf(event), now)
+		return s.Pending.Reply(PendingReportOf(event), now)
 	}
 	step := reply.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: untrusted}
 	return step.Do(ctx, a)

@@ -29,7 +29,7 @@ type Step struct {
 	// LateReports.
 	Late time.Duration
 	// Pending limits the reports of events that wait for approval.
-	Pending Reports
+	Pending PendingLimiter
 	// Events are read live, for what else has happened to a commit that waits for approval.
 	Events history.Lister
 	posts  provider.Posts
@@ -50,7 +50,7 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	stale, untried := s.toSend(a)
 	stale, held := s.hold(ctx, a, stale)
 	if len(stale) == 0 {
-		return attempt.First([]error{held, untried})
+		return attempt.Merge([]error{held, untried})
 	}
 	stored := s.intendAll(a, stale)
 	if err := s.store(ctx, a, stale); err != nil {
@@ -58,7 +58,7 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	}
 	stored()
 	client, failed := a.Git.Connect(ctx)
-	record := func(ctx context.Context) error { return a.Record.WriteMade(ctx, attempt.AfterCreate) }
+	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
 	proceed := a.Within(attempt.ShortLimit, record)
 	if failed != nil { // no call takes long
 		proceed = record
@@ -66,7 +66,7 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	refused := 0
 	faults := attempt.Each(ctx, attempt.Rotated(a.Waits.Of(v1alpha1.StepReport) != nil, stale), proceed,
 		func(ctx context.Context, check status.Check) error {
-			err := a.Waits.Try(reported(&check), func() error {
+			err := a.Waits.WithBackoff(reported(&check), func() error {
 				if failed != nil { // for each check: none is sent before the next login
 					return failed
 				}
@@ -80,14 +80,14 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 			case !fault.Rejected(err) || attempt.Skipped(err):
 				return err
 			}
-			a.Waits.Rest(reported(&check)) // a refusal of one check says nothing about the others
+			a.Waits.BackOff(reported(&check)) // a refusal of one check says nothing about the others
 			if refused++; refused < maxRefused {
 				return err
 			}
 			return attempt.Stop(fault.Among(err, fault.Throttledf(
 				fault.ReasonBusy, refusedFor(a.Waits.Of(v1alpha1.StepReport), a.Clock.Now()), "the Git service refuses each check")))
 		})
-	return attempt.First(append([]error{untried}, faults...))
+	return attempt.Merge(append([]error{untried}, faults...))
 }
 
 // closed reports whether the next check would meet the same limit or the same missing permission.
@@ -124,7 +124,7 @@ const maxAnnounced = 8
 // Announce records the intents of the checks that are sent next, in the write of the plan that
 // starts their runs. A report that is held back has no intent: it may never be sent. The caller
 // calls recorded after that write.
-func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
+func (s *Step) RecordIntents(a *attempt.Attempt) (recorded func()) {
 	checks := a.Outstanding()
 	if a.Event.Status.Disposition == v1alpha1.DispositionPending || len(checks) > maxAnnounced {
 		return func() {}
@@ -155,7 +155,7 @@ func (s *Step) store(ctx context.Context, a *attempt.Attempt, checks []status.Ch
 			return a.Record.Write(ctx)
 		}
 	}
-	return a.Record.WriteMade(ctx, attempt.AfterCreate)
+	return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded)
 }
 
 // toSend returns the checks to send now, and an error that stands for those that have just failed.
@@ -164,7 +164,7 @@ func (s *Step) toSend(a *attempt.Attempt) (checks []status.Check, untried error)
 		if early(a, check) {
 			continue
 		}
-		if err := a.Waits.FailedJustNow(reported(&check)); err != nil {
+		if err := a.Waits.BackingOff(reported(&check)); err != nil {
 			untried = err
 			continue
 		}

@@ -23,20 +23,20 @@ const GoneLimit = 10 * time.Minute
 // another reason. Where a GitHub App's still work, reports are sent as ever.
 func unreportable(a *attempt.Attempt) bool {
 	wait := a.Waits.Of(v1alpha1.StepReport)
-	if !a.Waits.Stands(wait) || !a.Decided() || !a.Over() {
+	if !a.Waits.IsCurrent(wait) || !a.Decided() || !a.Finished() {
 		return false
 	}
 	return wait.Reason == credentials.ReasonRepositoryGone && a.Clock.Since(wait.Since.Time) >= GoneLimit ||
-		a.Waits.Hopeless(wait)
+		a.Waits.ShouldGiveUp(wait)
 }
 
 // drop settles an event whose reports nobody can send. Its condition Reported keeps the reason.
-func (s *Step) drop(ctx context.Context, a *attempt.Attempt) error {
+func (s *Step) giveUpReports(ctx context.Context, a *attempt.Attempt) error {
 	checks, wait := len(a.Outstanding()), a.Waits.Of(v1alpha1.StepReport)
 	logging.FromContext(ctx).Errorw("Reports are given up", "event", a.Event.Name, "checks", checks,
 		"reason", wait.Reason, "message", wait.Message)
 	open := slices.DeleteFunc(slices.Clone(a.Event.Status.Checks), func(c v1alpha1.Check) bool { return c.Concluded })
-	if err := s.finish(ctx, a, left{open: open}); err != nil { // the sweep reports them when it can
+	if err := s.finish(ctx, a, leftover{open: open}); err != nil { // the sweep reports them when it can
 		return err
 	}
 	s.Metrics.Dropped(ctx, checks)

@@ -24,13 +24,13 @@ const maxFailing = 10_000
 
 // Failing is since when the tokens of events cannot be revoked, as far as this process knows. The
 // zero value knows nothing.
-type Failing struct {
+type RevocationFailures struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 }
 
 // from returns since when it fails; now if it did not before.
-func (f *Failing) from(event string, now time.Time) time.Time {
+func (f *RevocationFailures) from(event string, now time.Time) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if since, known := f.since[event]; known {
@@ -43,7 +43,7 @@ func (f *Failing) from(event string, now time.Time) time.Time {
 	return now
 }
 
-func (f *Failing) forget(event string) {
+func (f *RevocationFailures) forget(event string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.since, event)

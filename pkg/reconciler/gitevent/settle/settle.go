@@ -25,12 +25,12 @@ import (
 // Step takes an event of which nothing is left to do, and gives the stub of it.
 type Step struct {
 	GitAuth gitauth.Secrets
-	Pruning *prune.Step
+	Prune   *prune.Step
 	// Failing is since when tokens cannot be revoked.
-	Failing *Failing
+	Failing *RevocationFailures
 	Metrics *metrics.Metrics
 	// Leads is since when this process leads.
-	Leads *Tenure
+	Leadership *Leadership
 	// Unpatched returns the runs of an event that do not carry yet what the Git service returned.
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
 }
@@ -44,8 +44,8 @@ const (
 )
 
 // New returns a step that has settled nothing yet.
-func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
-	return &Step{GitAuth: secrets, Pruning: prune.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
+func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Leadership) *Step {
+	return &Step{GitAuth: secrets, Prune: prune.New(c), Failing: &RevocationFailures{}, Metrics: m, Leadership: leads}
 }
 
 // Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
@@ -56,22 +56,22 @@ func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool, err error) {
 	switch {
 	case unreportable(a):
-		return true, s.drop(ctx, a)
+		return true, s.giveUpReports(ctx, a)
 	case !idle || !finished(a):
 		return false, nil
 	}
 	unpatched := s.Unpatched(a)
 	if len(unpatched) > 0 && !s.leavesPatches(a) {
-		return false, a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
+		return false, a.Waits.WithBackoff(backoff.Step{Name: attempt.StepSettle}, func() error { return s.releaseSecrets(ctx, a) })
 	}
-	if err := s.Pruning.Do(ctx, a); err != nil {
+	if err := s.Prune.Do(ctx, a); err != nil {
 		return true, err
 	}
 	if len(unpatched) > 0 {
 		logging.FromContext(ctx).Errorw("Patching PipelineRuns is left to the sweep",
 			"event", a.Event.Name, "runs", len(unpatched))
 	}
-	return true, s.finish(ctx, a, left{patches: unpatched})
+	return true, s.finish(ctx, a, leftover{patches: unpatched})
 }
 
 // leavesPatches reports whether patches have been refused for long enough.
@@ -82,14 +82,14 @@ func (s *Step) leavesPatches(a *attempt.Attempt) bool {
 
 // left is what a settled event leaves to the sweep: checks without a conclusion, and patches of
 // runs.
-type left struct {
+type leftover struct {
 	open    []v1alpha1.Check
 	patches []*v1alpha1.Run
 }
 
 // checks are what the stub keeps of the checks: those that are open, and the ids that are still to
 // be patched onto PipelineRuns.
-func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
+func (l leftover) checks(a *attempt.Attempt) []v1alpha1.Check {
 	all := l.open
 	for _, run := range l.patches {
 		if check := a.Accepted(run.Name); check != nil {
@@ -106,16 +106,16 @@ func finished(a *attempt.Attempt) bool {
 	waits := func(w v1alpha1.Wait) bool { // the others are looked at here
 		return w.Step != v1alpha1.StepPrune && w.Step != v1alpha1.StepAnnotate
 	}
-	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Over()
+	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Finished()
 }
 
 // finish removes what only an open event needs and settles the event, with what is left of it.
 // Every delete may be repeated.
-func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error {
-	return a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
+func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left leftover) error {
+	return a.Waits.WithBackoff(backoff.Step{Name: attempt.StepSettle}, func() error { return s.cleanUp(ctx, a, left) })
 }
 
-func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
+func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) error {
 	st := &a.Event.Status
 	if st.Plan.Secret != "" ||
 		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
@@ -126,26 +126,26 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 	if err := s.GitAuth.Delete(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
-	if err := s.leave(ctx, a); err != nil {
+	if err := s.releaseSecrets(ctx, a); err != nil {
 		return err
 	}
-	if err := a.Kept.Remove(ctx); err != nil {
+	if err := a.StoredPlan.Remove(ctx); err != nil {
 		return err
 	}
-	if meantNothing(a.Event) {
-		if err := a.Kept.About(ctx, ""); err != nil {
+	if irrelevant(a.Event) {
+		if err := a.StoredPlan.About(ctx, ""); err != nil {
 			return err
 		}
 	}
 	s.Failing.forget(a.Event.Name)
 	checks := left.checks(a)
-	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leads.Inherited(a.Event))
+	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leadership.Inherited(a.Event))
 	st.Checks, st.Unreported = checks, len(left.open) > 0
 	return a.Record.Write(ctx)
 }
 
 // leave is done with the git-auth secrets of the event's runs.
-func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
+func (s *Step) releaseSecrets(ctx context.Context, a *attempt.Attempt) error {
 	exceeded, revoking := a.TimeLimit(attempt.ShortLimit), &revoking{step: s, a: a}
 	proceed := func(ctx context.Context) error {
 		if err := exceeded(); err != nil {
@@ -153,14 +153,14 @@ func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
 		}
 		return a.Record.Confirm(ctx)
 	}
-	return attempt.First(attempt.Each(ctx, withSecrets(&a.Event.Status), proceed,
+	return attempt.Merge(attempt.Each(ctx, withSecrets(&a.Event.Status), proceed,
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			revoked, err := revoking.run(ctx, run)
 			if err != nil {
 				return attempt.Stop(err)
 			}
-			err = again(s.GitAuth.Leave(ctx, a, run, revoked))
-			if secretStays(err, a.Waits.Failing(backoff.Step{Name: attempt.StepSettle})) {
+			err = again(s.GitAuth.Release(ctx, a, run, revoked))
+			if secretStays(err, a.Waits.FailingFor(backoff.Step{Name: attempt.StepSettle})) {
 				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep",
 					"event", a.Event.Name, "run", run.Name, "error", err)
 				a.Event.Status.LateSecrets, err = true, nil
@@ -202,6 +202,6 @@ func secretStays(err error, failing time.Duration) bool {
 // meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It
 // is not found as one of its pull request then: everybody may write thousands, and what is decided
 // there reads all that there are.
-func meantNothing(event *v1alpha1.GitEvent) bool {
+func irrelevant(event *v1alpha1.GitEvent) bool {
 	return !history.Matters(event) && event.Status.Reply == nil
 }

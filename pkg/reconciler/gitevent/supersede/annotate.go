@@ -28,7 +28,7 @@ type Patcher interface {
 
 // Tell annotates an event, if it is still the same object, with what ends its runs. It may be
 // repeated.
-func Tell(
+func Annotate(
 	ctx context.Context,
 	events Patcher,
 	from string,

@@ -12,7 +12,7 @@ import (
 )
 
 // questions are what a decision asks Git and the record, when it needs to.
-type questions struct {
+type asks struct {
 	// tip is the commit that the pull request or branch is at now, "" if there is none.
 	tip func() (string, error)
 	// had returns the events of the line that are on record of a commit, settled ones, too.
@@ -45,7 +45,7 @@ type rival struct {
 	names []string
 }
 
-func (l *line) rivals() (all []rival) {
+func (l *series) rivals() (all []rival) {
 	for _, other := range l.others {
 		if names := goingOn(l.self, replaces(other)); len(names) > 0 {
 			all = append(all, rival{other, names})
@@ -56,7 +56,7 @@ func (l *line) rivals() (all []rival) {
 
 // contested are the pipelines whose runs a newer event may have taken the place of. Nobody is asked
 // for that.
-func (l *line) contested(rivals []rival) []string {
+func (l *series) contested(rivals []rival) []string {
 	names := l.late()
 	for _, r := range rivals {
 		names = append(names, r.names...)
@@ -67,7 +67,7 @@ func (l *line) contested(rivals []rival) []string {
 // heed finds out what takes the place of runs of the event. It returns an error as long as
 // something is held: Git does not say what is newest, or may not have heard of all pushes yet (a
 // Throttled fault).
-func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, err error) {
+func (l *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, err error) {
 	over := map[string]bool{}
 	for _, r := range rivals {
 		names := slices.DeleteFunc(r.names, func(name string) bool { return over[name] })
@@ -89,7 +89,7 @@ func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, er
 	}
 	v.held = slices.DeleteFunc(v.held, func(name string) bool { return over[name] })
 	if names := l.late(); len(names) > 0 && len(v.notes) == 0 && len(v.held) == 0 {
-		err = l.heedPast(ask, &v, names, now)
+		err = l.findPast(ask, &v, names, now)
 	}
 	if len(v.held) > 0 && err == nil {
 		err = fault.Throttledf(fault.ReasonBusy, again, "whether there is a newer run is not known yet")
@@ -101,9 +101,9 @@ func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, er
 // asked for yet: a newer event may have come, run and ended. What waits for a slot or a quota is
 // seen by each newer event, as what runs is. Whoever asks for a run in a comment, or by a re-run,
 // wants it now.
-func (l *line) late() (names []string) {
+func (l *series) late() (names []string) {
 	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(l.self.Happened()) < Late {
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.LearnedAt(l.self).Sub(l.self.Happened()) < Late {
 		return nil
 	}
 	for i := range l.self.Status.Runs {
@@ -117,13 +117,13 @@ func (l *line) late() (names []string) {
 
 // heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's
 // events have not run the late event's is the newest run.
-func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time) error {
+func (l *series) findPast(ask asks, v *verdict, names []string, now time.Time) error {
 	head, err := ask.tip()
 	if err == nil && (head == "" || head == l.sha) {
 		return nil
 	}
 	v.held = names
-	if err != nil || !l.sure(l.self, head, now) {
+	if err != nil || !l.certain(l.self, head, now) {
 		return err
 	}
 	had, err := ask.had(head)
@@ -141,7 +141,7 @@ func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time
 
 // olders returns the events that have to be told that their runs of these pipelines end, because
 // the event has one. The error is as of heed.
-func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
+func (l *series) olderEvents(names []string, ask asks, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
 	for _, other := range l.others {
 		if len(goingOn(other, names)) == 0 {
 			continue
@@ -160,8 +160,8 @@ func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v
 }
 
 // compare is order with the head of this moment. Nobody is asked about two events of one commit.
-func (l *line) compare(
-	ask questions,
+func (l *series) compare(
+	ask asks,
 	other *v1alpha1.GitEvent,
 	now time.Time,
 ) (result order, newest string, err error) {

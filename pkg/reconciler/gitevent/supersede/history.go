@@ -14,7 +14,7 @@ import (
 )
 
 // line is the open events of one pull request, branch or tag.
-type line struct {
+type series struct {
 	// self is the event whose turn it is, and sha its commit.
 	self *v1alpha1.GitEvent
 	sha  string
@@ -24,9 +24,9 @@ type line struct {
 	pushes commitHistory
 }
 
-func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
+func seriesOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *series {
 	self := *event
-	l := &line{self: &self, sha: shaOf(event), name: nameOf(event)}
+	l := &series{self: &self, sha: shaOf(event), name: nameOf(event)}
 	if l.name == "" || len(event.Status.Runs) == 0 {
 		return l
 	}
@@ -66,7 +66,7 @@ func nameOf(event *v1alpha1.GitEvent) string {
 
 // has reports whether an event is of the line. A re-run of a pull request that the version before
 // has recorded is called by the other one of the pull request's Subjects.
-func (l *line) has(other *v1alpha1.GitEvent) bool {
+func (l *series) has(other *v1alpha1.GitEvent) bool {
 	name := nameOf(other)
 	if name == l.name {
 		return true
@@ -83,7 +83,7 @@ func shaOf(event *v1alpha1.GitEvent) string { return history.Record{Event: event
 
 // spec is the event's for a question to Git: a re-run does not tell of which pull request it is,
 // and the others do.
-func (l *line) spec() *v1alpha1.GitEventSpec {
+func (l *series) spec() *v1alpha1.GitEventSpec {
 	spec := l.self.Spec.DeepCopy()
 	if spec.BaseRef = l.self.GitRef(); spec.BaseRef != "" || spec.PullRequest != nil {
 		return spec
@@ -131,7 +131,7 @@ func (h *commitHistory) add(event *v1alpha1.GitEvent) {
 	}
 	when := span{event.Happened(), event.Happened()}
 	if spec.Comment != nil { // its commit is what a replica had when it was planned
-		when = span{event.Happened().Add(-Lag), attempt.Learnt(event).Add(Lag)}
+		when = span{event.Happened().Add(-Lag), attempt.LearnedAt(event).Add(Lag)}
 	}
 	if before := h.seen[sha]; before.from.After(when.from) {
 		when.from = before.from
@@ -182,7 +182,7 @@ func (h *commitHistory) doubtful(one, another string) bool {
 // replaced reports whether pushes have replaced one commit with another: those on record lead there
 // and not back, and the clock does not tell of one that is not on record. That of an event without
 // runs, which is settled at once, may be such.
-func (l *line) replaced(sha, by string) bool {
+func (l *series) replaced(sha, by string) bool {
 	of, with := sha, by
 	if sha != l.sha { // one of the two is the event's own commit or the head: walks from there serve for all other events
 		of, with = by, sha

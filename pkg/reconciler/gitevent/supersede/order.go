@@ -27,7 +27,7 @@ const (
 // later. So it is if the head is the commit of neither, which may have no run of the pipeline: it
 // ends the runs of both when it has one. With older it returns the commit that takes the event's
 // place.
-func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
+func (l *series) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
 	its := shaOf(other)
 	switch {
 	case its == l.sha && later(l.self, other) > 0:
@@ -36,15 +36,15 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 		return older, its
 	case head == "":
 		return l.byPushes(its)
-	case head == l.sha && l.sure(other, head, now):
+	case head == l.sha && l.certain(other, head, now):
 		return newer, ""
 	case head == l.sha:
 		return unconfirmed, ""
-	case !l.sure(l.self, head, now):
+	case !l.certain(l.self, head, now):
 		return unknown, ""
 	case head == its:
 		return older, its
-	case !l.sure(other, head, now):
+	case !l.certain(other, head, now):
 		return unknown, ""
 	}
 	return l.byPushes(its)
@@ -52,7 +52,7 @@ func (l *line) order(other *v1alpha1.GitEvent, head string, now time.Time) (resu
 
 // byPushes is order by the clock of the Git service, and where that does not tell by the pushes
 // that are on record.
-func (l *line) byPushes(its string) (result order, newest string) {
+func (l *series) byPushes(its string) (result order, newest string) {
 	switch {
 	case l.pushes.seenLater(its, l.sha), l.replaced(l.sha, its):
 		return older, its
@@ -65,8 +65,8 @@ func (l *line) byPushes(its string) (result order, newest string) {
 // sure reports whether it may be believed that the head, as Git says it, is newer than an event's
 // commit: that has been known for longer than any replica lags, or pushes on record have replaced
 // it with the head.
-func (l *line) sure(event *v1alpha1.GitEvent, head string, now time.Time) bool {
-	return now.Sub(attempt.Learnt(event)) >= Lag || l.replaced(shaOf(event), head)
+func (l *series) certain(event *v1alpha1.GitEvent, head string, now time.Time) bool {
+	return now.Sub(attempt.LearnedAt(event)) >= Lag || l.replaced(shaOf(event), head)
 }
 
 // later orders events of one commit by when they happened by the Git service's clock, those of one

@@ -35,7 +35,7 @@ const (
 	Late = 10 * time.Second
 	// Patience is for how long an event creates nothing that a newer one may have taken the place
 	// of, while the Git service refuses to say. Nobody guesses then either: both runs go on.
-	Patience = 10 * time.Minute
+	GuessAfter = 10 * time.Minute
 	// again is how soon an event comes back that cannot be ordered yet.
 	again = 3 * time.Second
 	// maxNames is the bytes of names in one annotation: an event takes note of 50, and all of an
@@ -59,16 +59,16 @@ type Events interface {
 // Heed is done before the event creates anything: it takes note if a newer event has taken the
 // place of its runs. As long as that is not known of some pipelines it returns them, and an error:
 // they are not created yet. The others do not wait.
-func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err error) {
-	l := s.line(a)
+func (s *Step) ApplyNewer(ctx context.Context, a *attempt.Attempt) (held []string, err error) {
+	l := s.series(a)
 	rivals := l.rivals()
 	if held = l.contested(rivals); len(held) == 0 {
 		a.Waits.Clear(v1alpha1.StepSupersede)
 		return nil, nil
 	}
-	err = a.Waits.Step(v1alpha1.StepSupersede, func() error {
-		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
-			held, err = s.heed(ctx, a, l, rivals)
+	err = a.Waits.Run(v1alpha1.StepSupersede, func() error {
+		return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
+			held, err = s.findNewer(ctx, a, l, rivals)
 			return err
 		})
 	})
@@ -78,7 +78,7 @@ func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err
 		return held, nil
 	case f.Class == fault.Conflict: // somebody else has written the event: it may be cancelled
 		return pipelines(a.Event), err
-	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason && a.Clock.Since(wait.Since.Time) >= Patience:
+	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason && a.Clock.Since(wait.Since.Time) >= GuessAfter:
 		return nil, err
 	}
 	return held, err
@@ -86,22 +86,22 @@ func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err
 
 // Tell is done after the event has created what it can: it tells the older events. It is repeated
 // until each of them has taken note.
-func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
+func (s *Step) TellOlder(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Plan.Cancels != nil {
 		return nil // it starts nothing, and the step is that of pkg/reconciler/gitevent/cancel
 	}
-	err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
-	return a.Waits.Settle(v1alpha1.StepNotify, err)
+	err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
+	return a.Waits.Update(v1alpha1.StepNotify, err)
 }
 
 // line is that of an event, as the cache knows it.
-func (s *Step) line(a *attempt.Attempt) *line {
-	return lineOf(a.Event, s.From(a.Event.Spec.Repository.Origin()))
+func (s *Step) series(a *attempt.Attempt) *series {
+	return seriesOf(a.Event, s.From(a.Event.Spec.Repository.Origin()))
 }
 
 // git asks for a line.
-func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
-	return questions{
+func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *series) asks {
+	return asks{
 		tip: func() (string, error) { return a.Git.Tip(ctx, l.spec()) },
 		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
 			spec := l.self.Spec
@@ -118,8 +118,8 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
 	}
 }
 
-func (s *Step) heed(ctx context.Context, a *attempt.Attempt, l *line, rivals []rival) (held []string, err error) {
-	v, err := l.heed(rivals, s.git(ctx, a, l), a.Clock.Now())
+func (s *Step) findNewer(ctx context.Context, a *attempt.Attempt, l *series, rivals []rival) (held []string, err error) {
+	v, err := l.findNewer(rivals, s.git(ctx, a, l), a.Clock.Now())
 	for _, n := range v.notes {
 		if err := s.note(ctx, a, n); err != nil {
 			return append(v.held, n.names...), err
@@ -130,7 +130,7 @@ func (s *Step) heed(ctx context.Context, a *attempt.Attempt, l *line, rivals []r
 			f.Reason,
 			"%s; whether there is a newer run is not known, and after %s both go on",
 			f.Message,
-			Patience,
+			GuessAfter,
 		)
 	}
 	return v.held, err
@@ -148,20 +148,20 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 	if len(names) == 0 {
 		return nil
 	}
-	l := s.line(a)
+	l := s.series(a)
 	proceed := a.Within(attempt.ShortLimit, a.Record.Confirm)
-	olders, err := l.olders(names, s.git(ctx, a, l), a.Clock.Now())
+	olders, err := l.olderEvents(names, s.git(ctx, a, l), a.Clock.Now())
 	faults := attempt.Each(ctx, olders, proceed, func(ctx context.Context, other *v1alpha1.GitEvent) error {
 		return s.endOther(ctx, a, other, names)
 	})
-	return attempt.First(append([]error{err}, faults...))
+	return attempt.Merge(append([]error{err}, faults...))
 }
 
 // endOther tells an older event which of its runs end. It keeps what was said before.
 func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
 	from := a.Event.Name
 	for part, some := range parts(append(noted(other, from), names...)) {
-		if err := Tell(
+		if err := Annotate(
 			ctx,
 			s.Events,
 			partName(from, part),

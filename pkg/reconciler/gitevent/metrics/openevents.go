@@ -80,7 +80,7 @@ func ObserveOpen(open Lister, clock clock.PassiveClock) error {
 // ObserveLines registers plumbline.gitevent.turns.waiting (share): events that stand in a line of
 // this process, by the share of the workers of which each found no turn (fairqueue.Work and the
 // others).
-func ObserveLines(waiting func() map[string]int) error {
+func ObserveQueues(waiting func() map[string]int) error {
 	meter := otel.Meter(Name)
 	gauge, err := meter.Int64ObservableGauge("plumbline.gitevent.turns.waiting", metric.WithUnit("{event}"),
 		metric.WithDescription("Events that stand in a line for a turn, by the share of which each found none"))
@@ -115,7 +115,7 @@ func summarize(events []*v1alpha1.GitEvent, now time.Time) summary {
 		s.open[step], s.oldest[step] = 0, 0 // a step that nobody is at is a zero, not a gap
 	}
 	for _, event := range events {
-		step, since := doing(event)
+		step, since := currentStep(event)
 		s.open[step]++
 		s.oldest[step] = max(s.oldest[step], now.Sub(since))
 		for _, wait := range event.Status.Waits {
@@ -157,7 +157,7 @@ func KindOf(step string) string {
 }
 
 // doing tells what an open event is at and since when.
-func doing(event *v1alpha1.GitEvent) (step string, since time.Time) {
+func currentStep(event *v1alpha1.GitEvent) (step string, since time.Time) {
 	s := &event.Status
 	planned, created := s.GetCondition(v1alpha1.GitEventPlanned), s.GetCondition(v1alpha1.GitEventCreated)
 	switch {

@@ -13,13 +13,13 @@ import (
 const clockSkew = 5 * time.Minute
 
 // Tenure is since when this process leads.
-type Tenure struct {
+type Leadership struct {
 	mu    sync.Mutex
 	since time.Time
 }
 
 // Take notes that a lease was taken over from another process.
-func (t *Tenure) Take(now time.Time) {
+func (t *Leadership) Start(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.since = now
@@ -29,7 +29,7 @@ func (t *Tenure) Take(now time.Time) {
 // one led. Such a process may have been paused right before it made a secret, and makes it when the
 // event is settled and its secrets are deleted. It leaves no other trace, so the time decides. An
 // event too many costs the sweep some deletes.
-func (t *Tenure) Inherited(event *v1alpha1.GitEvent) bool {
+func (t *Leadership) Inherited(event *v1alpha1.GitEvent) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return event.CreationTimestamp.Time.Before(t.since.Add(clockSkew))

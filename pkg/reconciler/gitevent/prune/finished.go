@@ -21,7 +21,7 @@ import (
 )
 
 // ended is a run of which it is certain that it is over, reported and ours.
-type ended struct {
+type prunable struct {
 	*metav1.ObjectMeta
 	at time.Time // its completion
 }
@@ -30,17 +30,17 @@ type ended struct {
 // the beginning. It may return an error beside them: what it leaves out is neither counted nor
 // deleted, so that more is kept than without it and never less. One that is of another pipeline is
 // not certain either, whatever somebody has labelled it.
-func (s *Step) certain(
+func (s *Step) finished(
 	ctx context.Context,
 	a *attempt.Attempt,
 	pipeline string,
 	listed []metav1.ObjectMeta,
 	over func() error,
-) ([]ended, error) {
-	var all []ended
+) ([]prunable, error) {
+	var all []prunable
 	var faults []error
 	reads, open := &reads{over: over}, s.unsettled(a)
-	listed = attempt.Rotated(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
+	listed = attempt.Rotated(len(listed) > maxFruitless, listed) // so that those that teach nothing do not always come first
 	for i := range listed {
 		object := &listed[i]
 		if open[object.Labels[plumbline.EventLabel]] {
@@ -53,16 +53,16 @@ func (s *Step) certain(
 			faults = append(faults, err)
 		}
 		if verdict.ended && resources.SamePipeline(verdict.pipeline, pipeline) {
-			all = append(all, ended{object, verdict.at})
+			all = append(all, prunable{object, verdict.at})
 		}
 	}
-	slices.SortFunc(all, func(x, y ended) int {
+	slices.SortFunc(all, func(x, y prunable) int {
 		return cmp.Or(x.at.Compare(y.at), x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 	})
-	if err := attempt.First(faults); err != nil {
+	if err := attempt.Merge(faults); err != nil {
 		return all, err
 	}
-	if reads.left && reads.learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
+	if reads.left && reads.learnt >= maxFruitless { // else it is somebody's labels that are looked at, and will be again
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
@@ -88,7 +88,7 @@ type reads struct {
 
 // may reports whether one more may be read.
 func (r *reads) may() bool {
-	if r.all < maxReads && r.all-r.learnt < maxVain && r.over() == nil {
+	if r.all < maxReads && r.all-r.learnt < maxFruitless && r.over() == nil {
 		return true
 	}
 	r.left = true

@@ -21,7 +21,7 @@ const (
 // Ended is how PipelineRuns had ended that were deleted before their event has looked: whoever
 // prunes them may be faster than a Git service that hangs. The zero value knows none. It is advice:
 // of what it does not know is said that it was deleted.
-type Ended struct {
+type DeletedRuns struct {
 	mu   sync.Mutex
 	runs map[types.UID]deleted
 }
@@ -32,7 +32,7 @@ type deleted struct {
 }
 
 // Note remembers a run that was deleted, if it had ended.
-func (e *Ended) Note(run *pipelinev1.PipelineRun, now time.Time) {
+func (e *DeletedRuns) Note(run *pipelinev1.PipelineRun, now time.Time) {
 	if !run.IsDone() {
 		return
 	}
@@ -58,7 +58,7 @@ func (e *Ended) Note(run *pipelinev1.PipelineRun, now time.Time) {
 }
 
 // Of returns the run as it had ended, nil if nothing is known of it.
-func (e *Ended) Of(uid types.UID) *pipelinev1.PipelineRun {
+func (e *DeletedRuns) Of(uid types.UID) *pipelinev1.PipelineRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[uid].run

@@ -9,32 +9,32 @@ import (
 )
 
 // maxKnown bounds what is remembered, some 150 bytes each. What is forgotten is read again.
-const maxKnown = 50_000
+const maxVerdicts = 50_000
 
 // known are the final verdicts of this process, so that each run is looked at once and not each
 // time that its pipeline is pruned. The zero value knows none. Safe for concurrent use.
-type known struct {
+type verdicts struct {
 	mu   sync.Mutex
 	runs map[types.UID]verdict
 }
 
-func (k *known) of(run types.UID) (verdict, bool) {
+func (k *verdicts) of(run types.UID) (verdict, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	v, found := k.runs[run]
 	return v, found
 }
 
-func (k *known) put(run types.UID, v verdict) {
+func (k *verdicts) put(run types.UID, v verdict) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.runs == nil || len(k.runs) >= maxKnown {
+	if k.runs == nil || len(k.runs) >= maxVerdicts {
 		k.runs = map[types.UID]verdict{}
 	}
 	k.runs[run] = v
 }
 
-func (k *known) forget(run types.UID) {
+func (k *verdicts) forget(run types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.runs, run)

@@ -27,7 +27,7 @@ const ReasonSuperseded = "Superseded"
 //
 // Nothing takes the place of an event that closes a pull request: what is pushed to its branch
 // afterwards is none of its heads.
-func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) {
+func (a *Attempt) NewerCommit(ctx context.Context, step string) (string, error) {
 	if a.Event.Spec.Closes() {
 		return "", nil
 	}
@@ -41,7 +41,7 @@ func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) 
 		event,
 		wait != nil && wait.Reason != fault.ReasonNotConfirmed && wait.Reason != fault.ReasonConcurrencyLimit,
 	)
-	if left := git.Lag - a.Clock.Since(Learnt(a.Event)); sha != "" && left > 0 {
+	if left := git.Lag - a.Clock.Since(LearnedAt(a.Event)); sha != "" && left > 0 {
 		return "", fault.Throttledf(
 			fault.ReasonBusy,
 			min(left, askAgain),
@@ -55,7 +55,7 @@ func (a *Attempt) Superseding(ctx context.Context, step string) (string, error) 
 // Learnt is when Plumbline had the event's commit: the delivery of a push has it, and of a comment
 // the plan asks for it. No replica of the Git service lags behind that by more than git.Lag. A
 // plan's time is that of a controller's clock, as the present is.
-func Learnt(event *v1alpha1.GitEvent) time.Time {
+func LearnedAt(event *v1alpha1.GitEvent) time.Time {
 	if plan := event.Status.Plan; plan != nil && plan.At != nil {
 		return plan.At.Time
 	}

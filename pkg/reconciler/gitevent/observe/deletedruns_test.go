@@ -21,7 +21,7 @@ func TestHowDeletedRunsHadEnded(t *testing.T) {
 		r.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "True"})
 		return r
 	}
-	e := &Ended{}
+	e := &DeletedRuns{}
 	e.Note(&pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{UID: "goes on"}}, now)
 	e.Note(run("a"), now)
 	if e.Of("goes on") != nil || e.Of("a") == nil || e.Of("b") != nil {
