@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent connects the reconciler of GitEvents with knative's clients, informers and
-// workqueue.
 package gitevent
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gitevent carries each GitEvent through its steps, and may be killed between any two
-// calls: what was done is in the status, what is repeated has a deterministic name. Here is their
-// order; each step is a package of its own.
+// calls. What was done is in the status; what is repeated has a deterministic name. This package
+// has the order of the steps. Each step is a package of its own.
 package gitevent
 
 import (
@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// reconcileDeadline bounds one reconcile: knative gives it none. It is longer than the 30 s one
-	// call to a Git service may take and shorter than the pod's grace period, so that a call in
-	// flight at SIGTERM ends by itself.
+	// reconcileDeadline bounds one reconcile: knative sets no limit. It is longer than the 30 s
+	// that one call to a Git service may take, and shorter than the pod's grace period, so that a
+	// call in flight at SIGTERM finishes by itself.
 	reconcileDeadline = 50 * time.Second
-	// afterReport is what plan, create, observe and report leave of that deadline, however many of
-	// their calls hang: a token must not expire because of them. The renewal may take 10 s
-	// (renew.Limit).
+	// afterReport is the part of that deadline that is reserved for the steps after the report,
+	// even if calls of plan, create, observe and report hang: a token must not expire because of
+	// them. The renewal may take 10 s (renew.Limit).
 	afterReport = 15 * time.Second
 )
 
@@ -113,7 +113,7 @@ func (r *Reconciler) share(t *fairqueue.Turns) {
 	})
 }
 
-// promote enqueues what a new leader has to look at: the open events.
+// promote enqueues what a new leader must reconcile: the unsettled events.
 func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
 	r.steps.Settle.Leadership.Start(r.cluster.Clock.Now())
 	r.forget()
@@ -139,16 +139,16 @@ func (r *Reconciler) open() ([]*v1alpha1.GitEvent, error) {
 	return r.cluster.Open.GitEvents(r.options.Namespace).List(labels.Everything())
 }
 
-// unsettled is what the lister holds; a key it does not know needs nothing.
+// unsettled returns an event from the lister. A key that the lister does not have needs nothing.
 func (r *Reconciler) unsettled(name string) (*v1alpha1.GitEvent, error) {
 	return r.cluster.Open.GitEvents(r.options.Namespace).Get(name)
 }
 
-// Reconcile does what can be done for one event now. The error it returns is logged and requeued by
-// knative.
+// Reconcile does what can be done for one event now. knative logs and requeues the error that it
+// returns.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	err := r.reconcileKey(ctx, key)
-	_, event, _ := cache.SplitMetaNamespaceKey(key) // one that cannot be split does not fail
+	_, event, _ := cache.SplitMetaNamespaceKey(key) // reconcileKey ignores an invalid key
 	if after, wanted := r.state.RequeueAfter(event, err); wanted {
 		r.Wake(event, after)
 	}
@@ -161,7 +161,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return nil // a key that is none cannot become one: nothing to requeue
+		return nil // an invalid key stays invalid: nothing to requeue
 	}
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
 		r.leaveQueues(name)
@@ -169,13 +169,13 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	}
 	ctx = r.Settings.ToContext(ctx)
 	open, err := r.unsettled(name)
-	if err != nil { // a lister knows no other error than that it has none
+	if err != nil { // the only error of a lister is that it does not have the event
 		r.steps.Create.Created.Forget(name)
 		r.state.Cache.Forget(name)
 		r.leaveQueues(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
+	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be done without the Git service
 	release, err := r.queue.Begin(credentials.VisitOf(open), fresh)
 	if err != nil {
 		return r.state.Requeue(err)
@@ -189,14 +189,15 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	return r.guarded(memory.Held(ctx, plan.HoldAnswers), r.state.Start(ctx, version, r.credentials, plan))
 }
 
-// leave gives up what an event waits for in a line: it is settled, or another process leads it.
+// leaveQueues removes an event from the queues that it waits in: it is settled, or another process
+// leads it.
 func (r *Reconciler) leaveQueues(event string) {
 	r.queue.Leave(event)
 	r.store.Room.Leave(event)
 }
 
-// guarded turns a panic into a long wait: one poisonous event must not take the others' controller
-// down (B16). The ones of other goroutines are not caught: whoever starts one below has to hand its
+// guarded turns a panic into a long wait: one event that crashes the controller must not delay the
+// others (B16). It does not catch panics of other goroutines: code that starts one must hand its
 // panic over.
 func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error) {
 	defer a.Release()
@@ -208,9 +209,9 @@ func (r *Reconciler) guarded(ctx context.Context, a *attempt.Attempt) (err error
 	return r.reconcile(ctx, a)
 }
 
-// reconcile is the order of the steps. One that fails does not stop those that do not need it. The
-// status is written here at the end; the steps before write it earlier where something must be
-// recorded before the next call.
+// reconcile has the order of the steps. A step that fails does not stop those that do not need it.
+// The status is written here at the end. Steps write it earlier if something must be recorded
+// before the next call.
 func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	a.Waits.Clear(v1alpha1.StepReconcile)
 	a.Record.AddIntents = func() func() { return r.steps.Report.RecordIntents(a) }
@@ -233,10 +234,10 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	case due:
 		return nil
 	}
-	return r.state.Requeue(append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes us
+	return r.state.Requeue(append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes the event
 }
 
-// untilReported are the steps whose calls may hang.
+// untilReported runs the steps whose calls may hang.
 func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []error {
 	if a.Planned() { // before that no run has a token
 		var cancel context.CancelFunc
@@ -260,7 +261,8 @@ func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []er
 	return append(faults, a.Waits.Run(v1alpha1.StepReply, func() error { return r.steps.Report.Reply(ctx, a) }))
 }
 
-// plan ends the planning of an event that is cancelled, or that waits in vain.
+// plan plans the event. It ends the planning of an event that is cancelled, or for which waiting is
+// pointless.
 func (r *Reconciler) plan(ctx context.Context, a *attempt.Attempt) error {
 	if why := a.Event.Cancelled(""); why != nil { // whatever it waits for
 		return a.Waits.Update(v1alpha1.StepPlan, r.steps.Plan.Cancel(ctx, a, why))

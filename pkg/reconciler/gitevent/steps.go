@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent makes the steps of an event from what the reconciler is given. Their order is
-// gitevent's.
 package gitevent
 
 import (
@@ -19,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 )
 
-// Steps are what an event goes through. None of them knows another.
+// Steps are the steps of an event. None of them imports another.
 type Steps struct {
 	Plan     *planning.Step
 	Create   *create.Step

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// RunWatch wakes events for their PipelineRuns.
+// RunWatch returns what wakes events for their PipelineRuns.
 func (r *Reconciler) RunWatch() *Watch {
 	return &Watch{
 		Open: r.cluster.Open.GitEvents(r.options.Namespace),
@@ -25,8 +25,8 @@ func (r *Reconciler) RunWatch() *Watch {
 	}
 }
 
-// Appeared is told of each open event that the watch brings, whole. One that is new has its first
-// reconcile without a read.
+// Appeared is called with each unsettled event that the watch brings, whole. A new event has its
+// first reconcile without a read.
 func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
 		return
@@ -39,7 +39,7 @@ func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	}
 }
 
-// OnGone forgets events that are settled or deleted.
+// OnEventDeleted removes settled or deleted events from the cache.
 func (r *Reconciler) OnEventDeleted() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -70,12 +70,12 @@ func (r *Reconciler) repositoryChanged(before, after any) {
 	r.steps.Create.Queue.Changed(before, after, r.state.Wake)
 }
 
-// LookAround reads the Secrets that events wait for until ctx is done.
+// PollSecrets reads the Secrets that events wait for until ctx is done.
 func (r *Reconciler) PollSecrets(ctx context.Context) {
 	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
-// leadsOpen reports whether an event is open and this process's.
+// leadsOpen reports whether an event is unsettled and this process leads it.
 func (r *Reconciler) leadsOpen(event string) bool {
 	_, err := r.unsettled(event)
 	return err == nil && r.IsLeaderFor(types.NamespacedName{Namespace: r.options.Namespace, Name: event})
@@ -89,6 +89,5 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 	return events
 }
 
-// Waiting returns how many events stand in lines, by the share of the workers of which each found
-// no turn.
+// Waiting returns how many events wait in queues, by the share of the workers that was exhausted.
 func (r *Reconciler) Waiting() map[string]int { return r.queue.Waiting() }

@@ -11,22 +11,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// ReasonSuperseded ends what waited while Git got another commit in the event's place (B11).
+// ReasonSuperseded is the reason of an event or run that waited while another commit took its place
+// (B11).
 const ReasonSuperseded = "Superseded"
 
-// Superseding returns the commit that has taken the event's place, "" while none has. Git is asked
-// once a reconcile, and only if the step has waited before: an event that nothing stops costs no
-// call, and what it starts is true when it starts. Nothing takes the place of an event that Git has
-// not confirmed yet: the replica that does not know it knows what was before.
+// NewerCommit returns the commit that has taken the event's place, "" if none has. It asks Git once
+// per reconcile, and only if the step has waited before: an event that does not wait costs no call,
+// and its commit is current when its runs start. No commit replaces an event that Git has not
+// confirmed yet, because a replica that does not have the event's commit names an older one.
 //
-// Nothing takes the place of a run that has waited for a slot and for nothing else: all of them
-// run, one after the other.
+// No commit replaces a run that has waited for a slot and for nothing else: all of these run, one
+// after the other.
 //
-// That another commit has is believed once this one has been known for longer than any replica lags
-// (git.Lag): until then it may be one of before, and the step waits.
+// Another commit is only accepted once the event's commit has been known for longer than any
+// replica lags (git.Lag). Until then it may be an older one, and the step waits.
 //
-// Nothing takes the place of an event that closes a pull request: what is pushed to its branch
-// afterwards is none of its heads.
+// No commit replaces an event that closes a pull request: a later push to its branch is not a head
+// of that pull request.
 func (a *Attempt) NewerCommit(ctx context.Context, step string) (string, error) {
 	if a.Event.Spec.Closes() {
 		return "", nil
@@ -52,9 +53,9 @@ func (a *Attempt) NewerCommit(ctx context.Context, step string) (string, error) 
 	return sha, err
 }
 
-// Learnt is when Plumbline had the event's commit: the delivery of a push has it, and of a comment
-// the plan asks for it. No replica of the Git service lags behind that by more than git.Lag. A
-// plan's time is that of a controller's clock, as the present is.
+// LearnedAt returns when Plumbline learned the event's commit. The delivery of a push has it; for a
+// comment the plan asks for it. No replica of the Git service lags behind that by more than
+// git.Lag. The time of a plan is that of a controller's clock, like the present.
 func LearnedAt(event *v1alpha1.GitEvent) time.Time {
 	if plan := event.Status.Plan; plan != nil && plan.At != nil {
 		return plan.At.Time
@@ -69,11 +70,11 @@ func LearnedAt(event *v1alpha1.GitEvent) time.Time {
 	return event.Spec.ReceivedAt.Time
 }
 
-// askAgain is how soon the Git service is asked again that may not have heard of a commit.
+// askAgain is how soon the Git service is asked again if it may not have received a commit.
 const askAgain = 5 * time.Second
 
-// ReasonCancelled ends what is not to be created any more.
+// ReasonCancelled is the reason of the result of a run that is not created any more.
 const ReasonCancelled = "Cancelled"
 
-// SupersededBy is the sentence for people.
+// SupersededBy returns the sentence that people read.
 func SupersededBy(sha string) string { return "superseded by " + sha }

@@ -10,29 +10,27 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// maxRuns bounds the PipelineRuns that are remembered. Each is forgotten when its status is
-// written, which is a matter of seconds: so many are there only while the API server takes creates
-// and refuses status writes.
+// maxRuns bounds the remembered PipelineRuns. Each is forgotten when its status is written, usually
+// within seconds. There are this many only while the API server accepts creations and refuses
+// status writes.
 const maxRuns = 10_000
 
-// Created is which PipelineRuns one process has seen of those that the status of their event does
-// not know yet: one of them that is deleted must not be created again because of the status alone.
-// The zero value knows nothing. It is advice: what it does not know is created.
+// Created has the PipelineRuns that this process has seen and that no stored status knows yet. If
+// one of them is deleted it must not be created again because of the status alone. The zero value
+// is empty. It is only a hint: a PipelineRun that it does not have is created.
 type Created struct {
 	mu     sync.Mutex
 	events map[string]runsOf
 	count  int
 }
 
-// runsOf is a GitEvent and its PipelineRuns by name. One that was deleted and recorded again is
-// another.
+// runsOf is a GitEvent and its PipelineRuns by name. A recreated event has another UID.
 type runsOf struct {
 	uid  types.UID
 	runs map[string]types.UID
 }
 
-// Note remembers that an event's PipelineRun was there. When there is no room another event is
-// forgotten.
+// Note remembers a PipelineRun of an event. If there is no room it forgets another event.
 func (m *Created) Note(name string, uid types.UID, run string, runUID types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +61,7 @@ func (m *Created) UID(name string, uid types.UID, run string) types.UID {
 	return known.runs[run]
 }
 
-// Recorded is called when the status of the event knows a PipelineRun.
+// Recorded is called when the stored status of the event has a PipelineRun.
 func (m *Created) Recorded(name, run string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +98,7 @@ func (m *Created) makeRoom(keep string) {
 	}
 }
 
-// Stored forgets what the stored status of an event knows now.
+// Stored forgets the PipelineRuns that the stored status of an event has.
 func (m *Created) Stored(event *v1alpha1.GitEvent) {
 	for i := range event.Status.Runs {
 		if run := &event.Status.Runs[i]; run.UID != "" {

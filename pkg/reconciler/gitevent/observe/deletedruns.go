@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// endedFor is how long a deleted run is remembered. Its event is woken at once, and looks when
-	// what it is at has ended.
+	// endedFor is how long a deleted run is remembered. Its event is woken at once, and reads it
+	// when its current reconcile has finished.
 	endedFor = 10 * time.Minute
-	// maxEnded bounds them; the oldest one gives way.
+	// maxEnded bounds them; the oldest one is evicted.
 	maxEnded = 1000
 )
 
-// Ended is how PipelineRuns had ended that were deleted before their event has looked: whoever
-// prunes them may be faster than a Git service that hangs. The zero value knows none. It is advice:
-// of what it does not know is said that it was deleted.
+// DeletedRuns has the PipelineRuns that were deleted after they finished and before their event has
+// read them. A user who prunes them may be faster than a Git service that hangs. The zero value is
+// empty. It is only a hint: a run that it does not have is reported as deleted.
 type DeletedRuns struct {
 	mu   sync.Mutex
 	runs map[types.UID]deleted
@@ -31,7 +31,7 @@ type deleted struct {
 	at  time.Time
 }
 
-// Note remembers a run that was deleted, if it had ended.
+// Note remembers a run that was deleted, if it was finished.
 func (e *DeletedRuns) Note(run *pipelinev1.PipelineRun, now time.Time) {
 	if !run.IsDone() {
 		return
@@ -57,7 +57,7 @@ func (e *DeletedRuns) Note(run *pipelinev1.PipelineRun, now time.Time) {
 	e.runs[run.UID] = deleted{run, now}
 }
 
-// Of returns the run as it had ended, nil if nothing is known of it.
+// Get returns the run as it finished, nil if it is not remembered.
 func (e *DeletedRuns) Of(uid types.UID) *pipelinev1.PipelineRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// MaxBegun is how many beginnings without an end park an event: as many as panics do.
+	// MaxUnfinished is how many unfinished attempts park an event: as many as panics do.
 	MaxUnfinished = attempt.MaxPanics
-	// What the planning of one event holds in bytes: what every one takes, and how much more for
-	// each byte of definitions.
+	// The memory in bytes that planning one event takes: the minimum, and how much more for each
+	// byte of definitions.
 	minMemory     = 4 << 20
 	memoryPerByte = 8
 )
 
-// begin records that the planning of an event begins, if a process may have died of it before. The
-// function it returns ends that; it is nil if the event is not to be planned.
+// begin records the start of a planning attempt if an earlier one may have crashed a process. The
+// returned function records its end; it is nil if the event must not be planned.
 func (s *Step) begin(ctx context.Context, a *attempt.Attempt) (end func(), err error) {
 	before := s.CrashLoop.Unfinished(a.Event)
 	a.Event.Status.Begun = before

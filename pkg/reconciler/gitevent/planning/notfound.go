@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// MissReads is how often the Git service must not show what a web address of its own leads to
-	// before the author is told (L4): a replica that lags answers 404 for what was just pushed.
+	// NotFoundReads is how often the Git service must not show what one of its own web addresses
+	// leads to before the author is told (L4): a replica that lags answers 404 for a recent push.
 	NotFoundReads = 3
-	// MissApart is how long after each other these reads are at least.
+	// NotFoundInterval is the least time between these reads.
 	NotFoundInterval = 3 * time.Second
 	// maxMisses bounds what is remembered; forgetting costs time.
 	maxMisses = 10_000
 )
 
-// Misses counts what was not found. It is advice: a process that knows nothing counts from the
-// start. The zero value is ready.
+// NotFound counts reads that found nothing. It is only a hint: a new process counts from the start.
+// The zero value is empty.
 type NotFound struct {
 	mu   sync.Mutex
 	seen map[string]miss
@@ -29,7 +29,8 @@ type miss struct {
 	last  time.Time
 }
 
-// believed notes that something was not found now, and reports whether that was so often enough.
+// confirmed records that something was not found now, and reports whether that has happened often
+// enough.
 func (m *NotFound) confirmed(what string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxKnown bounds what is remembered, some 150 bytes each. What is forgotten is read again.
+// maxVerdicts bounds the cache, some 150 bytes each. A run that is evicted is read again.
 const maxVerdicts = 50_000
 
-// known are the final verdicts of this process, so that each run is looked at once and not each
-// time that its pipeline is pruned. The zero value knows none. Safe for concurrent use.
+// verdicts caches final verdicts, so that each run is read once and not each time its pipeline is
+// pruned. The zero value is empty. Safe for concurrent use.
 type verdicts struct {
 	mu   sync.Mutex
 	runs map[types.UID]verdict

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queue has a run wait for a slot where its Repository has a concurrency_limit. Who gets
-// one is decided by the repository reconciler alone, in the status of the Repository; here is what
-// an event does about it.
+// Package queue lets a run wait for a slot if its Repository has a concurrency_limit. The
+// repository reconciler alone assigns slots, in the status of the Repository. This package is the
+// event's part.
 package queue
 
 import (
@@ -28,20 +28,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Look is how often a run that waits looks for its slot although nothing has told of a change.
+// PollInterval is how often a waiting run checks for its slot although nothing has reported a
+// change.
 const PollInterval = 5 * time.Minute
 
-// Line is what the events of an installation know of slots. All of it comes from caches.
+// Queue is what the events of an installation know of slots. All of it comes from caches.
 type Queue struct {
 	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
-	// for none.
+	// if there is none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
 	open                 clients.Open
 	tekton               tektonv1.PipelineRunsGetter
 }
 
-// New returns the line of an installation.
+// New returns the queue of an installation.
 func New(c clients.Cluster, o clients.Options) *Queue {
 	return &Queue{
 		installation: o.Namespace,
@@ -52,7 +53,7 @@ func New(c clients.Cluster, o clients.Options) *Queue {
 	}
 }
 
-// limit is how many runs of a Repository run at once, 0 for no limit.
+// limit returns how many runs of a Repository run at once, 0 for no limit.
 func (l *Queue) limit(repository *pacv1alpha1.Repository) int {
 	var global *pacv1alpha1.RepositorySpec
 	if found, err := l.repositories.Repositories(l.installation).
@@ -62,21 +63,21 @@ func (l *Queue) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
-// View is the line as one attempt sees it. The line is put in order once for all runs of the event:
-// thousands may wait.
+// View is the queue as one attempt sees it. The queue is sorted once for all runs of the event,
+// because thousands may wait.
 type View struct {
 	*Queue
 	a *attempt.Attempt
-	// of is the version of the Repository that the places are of.
+	// of is the version of the Repository that the positions are of.
 	of        *pacv1alpha1.Repository
 	positions map[pacv1alpha1.Slot]int
 }
 
-// Of returns the line as an attempt sees it.
+// Of returns the queue as an attempt sees it.
 func (l *Queue) Of(a *attempt.Attempt) *View { return &View{Queue: l, a: a} }
 
-// Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled
-// waits for nothing: do finds out whether it is there.
+// IfDue calls do if a run is due and has a slot or needs none. A cancelled run waits for nothing:
+// do finds out whether its PipelineRun exists.
 func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
 	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
@@ -87,8 +88,8 @@ func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) er
 	return l.a.Waits.IfDue(v1alpha1.StepCreate+run.Name, do)
 }
 
-// place is where a run stands, from 1 on. One that the cache does not have yet stands behind all
-// others.
+// position returns the position of a run, from 1 on. A run that the cache does not have yet comes
+// after all others.
 func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
 		l.of, l.positions = repository, map[pacv1alpha1.Slot]int{}
@@ -103,9 +104,9 @@ func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) i
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with
-// fault.ReasonConcurrencyLimit, or that its Repository is gone, or that it is refused. It is nil if
-// there is no limit or the run has its slot: nobody is asked for that unless the cache does not
-// have the Repository.
+// fault.ReasonConcurrencyLimit, or that its Repository is gone, or that the run is refused. It
+// returns nil if there is no limit or the run has its slot. That needs no call, unless the cache
+// does not have the Repository.
 func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	a := l.a
 	repository, err := a.Git.Repository(ctx)
@@ -116,7 +117,7 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	waited := wait != nil && wait.Reason == fault.ReasonConcurrencyLimit
 	if repository == nil {
 		if !waited {
-			return nil // the create itself finds out what that means
+			return nil // its creation finds out what that means
 		}
 		ref := a.Event.Spec.Repository
 		return fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone", ref.Namespace, ref.Name)
@@ -141,10 +142,10 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 		}, granted))
 }
 
-// invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the
-// author's text is: an author who is wrong learns that at once, and not when the line is at its
-// end. Whatever else that dry run meets is met again at the create. A run that is there already,
-// because an earlier create landed, is not refused.
+// invalid checks once, before a run waits, whether the API server and its webhooks refuse what the
+// author wrote. So the author learns about a mistake at once, and not when the run gets its slot.
+// Its creation meets every other problem of that dry run again. A run that exists, because an
+// earlier creation succeeded, is not refused.
 func (l *Queue) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
@@ -172,11 +173,11 @@ func (l *Queue) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return plans.Masked(refused, values)
 }
 
-// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of
-// their Repository have changed: after a change of slots those that have one now, and those whose
-// check says another place. Thousands may wait, and each slot that falls free changes the place of
-// all of them, but what the checks say of a few. Before and after are what an informer tells:
-// before is nil when the Repository was created, or deleted.
+// Changed wakes the events that wait for a slot, in order, when the slots or the limit of their
+// Repository have changed. After a change of slots it wakes the runs that have one now, and those
+// whose check shows another position. Thousands may wait, and each free slot changes the positions
+// of all, but few checks show them. before and after come from an informer; before is nil if the
+// Repository was created or deleted.
 func (l *Queue) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
@@ -190,7 +191,7 @@ func (l *Queue) Changed(before, after any, wake func(event string, after time.Du
 	switch {
 	case was == nil || !equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit):
 		events := l.open.Of(is.Namespace, is.Name)
-		if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
+		if is.Namespace == l.installation && is.Name == l.global { // its settings complete those of all Repositories
 			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 		}
 		granted = append(granted, slots.Line(events, nil)...)
@@ -207,7 +208,7 @@ func (l *Queue) Changed(before, after any, wake func(event string, after time.Du
 	}
 }
 
-// moved returns those in a Repository's line of which their events have recorded another place, or
+// moved returns the runs in a Repository's queue whose events have recorded another position, or
 // none.
 func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	says := map[pacv1alpha1.Slot]string{}
@@ -227,9 +228,9 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 	return all
 }
 
-// given returns the slots that a Repository did not have before. The process that gave one may know
-// of a plan that the cache of this one does not have yet: its event is not in the line then, and
-// would look for its slot after Look only.
+// given returns the slots that a Repository did not have before. The process that assigned one may
+// know a plan that this process's cache does not have yet. Its event is not in the queue then, and
+// would check for its slot only after PollInterval.
 func (l *Queue) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	queue := is.Status.Queue(l.installation)
 	if queue == nil {

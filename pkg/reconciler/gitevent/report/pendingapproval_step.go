@@ -13,16 +13,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// hold keeps back that an event waits for approval until its turn among those of strangers has come
-// (S7). What the pull request shows already, or what is about a commit that is not its head any
-// more, counts as accepted and is not sent.
+// hold delays the report that an event waits for approval until the limiter allows it (S7). A
+// report that the pull request shows already, or of a commit that is not its head any more, counts
+// as accepted and is not sent.
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
 	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil &&
 		pr.HeadProjectID != a.Event.Spec.Project.ID {
 		s.Pending.Started(PendingReportOf(a.Event))
 	}
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {
-		return checks, nil // one that was begun goes on: it may be there
+		return checks, nil // a report that was started continues: it may be shown already
 	}
 	report := PendingReportOf(a.Event)
 	answer, wait := s.Pending.Decide(report, a.Clock.Now())
@@ -47,10 +47,10 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 	return nil, fault.Throttledf(fault.ReasonBusy, wait, "other pull requests that wait for approval are reported first")
 }
 
-// overtaken ends the check of an event that waits for approval if another event has started its
-// commit meanwhile. That one ends the check, too; but a report here may have come later than its.
-// So what has started is looked up once more after each report: either that event is planned by
-// then and found, or it reports after this and finds the check.
+// overtaken concludes the check of an event that waits for approval if another event has started
+// its commit meanwhile. That event concludes the check, too, but this report may take effect after
+// its own. So after each report it looks once more for what has started: either that event is
+// planned by then and found, or it reports later and finds the check.
 func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || a.Event.Status.Plan.StartedBy != "" {
 		return nil

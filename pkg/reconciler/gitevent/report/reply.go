@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/reply"
 )
 
-// Reply answers the command that the event is, if it is one.
+// Reply answers the event's command, if it has one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
 	untrusted := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
 		return s.Pending.Reply(PendingReportOf(event), now)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settle is the step that ends an event.
+// Package settle is the step that settles an event.
 package settle
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Step takes an event of which nothing is left to do, and gives the stub of it.
+// Step turns an event of which nothing is left to do into a stub.
 type Step struct {
 	GitAuth gitauth.Secrets
 	Prune   *prune.Step
@@ -35,9 +35,9 @@ type Step struct {
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
 }
 
-// PatchLimit is how long an event stays open although all is reported, because patches of its
-// PipelineRuns are refused. The sweep goes on with them (docs/adr/0003). SecretLimit is the same
-// for the Secrets of its runs, as far as one process knows.
+// PatchLimit is how long an event stays unsettled although everything is reported, because patches
+// of its PipelineRuns are refused. The sweep continues with them (docs/adr/0003). SecretLimit is
+// the same for the Secrets of its runs, as far as one process knows.
 const (
 	PatchLimit  = time.Hour
 	SecretLimit = time.Hour
@@ -48,11 +48,11 @@ func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *
 	return &Step{GitAuth: secrets, Prune: prune.New(c), Failing: &RevocationFailures{}, Metrics: m, Leadership: leads}
 }
 
-// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
-// false if neither is so, and nothing was done but what no patch of a PipelineRun keeps waiting.
-// Idle tells that the steps before have met no fault, except the patches. It is one answer for one
-// moment: right after it a report may be worth another attempt, and an event must not be settled
-// then as if nothing were left to tell.
+// Do settles the event if nothing is left to do, or if the rest cannot be reported. due is false if
+// neither is true; then it has done only what patches do not delay. idle is true if the steps
+// before had no error, except the patches. All of this is decided once, at one moment: a moment
+// later a report may be due again, and an event must not be settled as if nothing were left to
+// report.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool, err error) {
 	switch {
 	case unreportable(a):
@@ -74,21 +74,22 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 	return true, s.finish(ctx, a, leftover{patches: unpatched})
 }
 
-// leavesPatches reports whether patches have been refused for long enough.
+// leavesPatches reports whether patches have been refused for so long that the sweep takes them
+// over.
 func (s *Step) leavesPatches(a *attempt.Attempt) bool {
 	wait := a.Waits.Of(v1alpha1.StepAnnotate)
 	return wait != nil && a.Clock.Since(wait.Since.Time) >= PatchLimit
 }
 
-// left is what a settled event leaves to the sweep: checks without a conclusion, and patches of
+// leftover is what a settled event leaves to the sweep: checks without a conclusion, and patches of
 // runs.
 type leftover struct {
 	open    []v1alpha1.Check
 	patches []*v1alpha1.Run
 }
 
-// checks are what the stub keeps of the checks: those that are open, and the ids that are still to
-// be patched onto PipelineRuns.
+// checks returns what the stub keeps of the checks: those without a conclusion, and the IDs that
+// must still be patched onto PipelineRuns.
 func (l leftover) checks(a *attempt.Attempt) []v1alpha1.Check {
 	all := l.open
 	for _, run := range l.patches {
@@ -100,17 +101,17 @@ func (l leftover) checks(a *attempt.Attempt) []v1alpha1.Check {
 	return all
 }
 
-// finished reports whether nothing is left to do but to patch runs: every run is refused or over,
-// every report accepted.
+// finished reports whether nothing is left to do but to patch runs: every run is refused or
+// finished, every report accepted.
 func finished(a *attempt.Attempt) bool {
-	waits := func(w v1alpha1.Wait) bool { // the others are looked at here
+	waits := func(w v1alpha1.Wait) bool { // settle decides about the others itself
 		return w.Step != v1alpha1.StepPrune && w.Step != v1alpha1.StepAnnotate
 	}
 	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Finished()
 }
 
-// finish removes what only an open event needs and settles the event, with what is left of it.
-// Every delete may be repeated.
+// finish removes what only an unsettled event needs, and settles the event with what is left of it.
+// Every deletion may be repeated.
 func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left leftover) error {
 	return a.Waits.WithBackoff(backoff.Step{Name: attempt.StepSettle}, func() error { return s.cleanUp(ctx, a, left) })
 }
@@ -118,7 +119,7 @@ func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left leftover) er
 func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) error {
 	st := &a.Event.Status
 	if st.Plan.Secret != "" ||
-		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
+		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // otherwise only the event is changed
 		if err := a.Record.Confirm(ctx); err != nil {
 			return err
 		}
@@ -144,7 +145,8 @@ func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) e
 	return a.Record.Write(ctx)
 }
 
-// leave is done with the git-auth secrets of the event's runs.
+// releaseSecrets revokes the tokens in the git-auth secrets of the event's runs, and leaves the
+// secrets to the runs.
 func (s *Step) releaseSecrets(ctx context.Context, a *attempt.Attempt) error {
 	exceeded, revoking := a.TimeLimit(attempt.ShortLimit), &revoking{step: s, a: a}
 	proceed := func(ctx context.Context) error {
@@ -183,7 +185,8 @@ func withSecrets(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
 	return runs
 }
 
-// again makes the retry of what is refused the workqueue's, whatever refuses it (docs/adr/0003).
+// again turns what is refused into a Transient fault, which the workqueue retries, whatever refuses
+// it (docs/adr/0003).
 func again(err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Class != fault.Operator {
@@ -199,9 +202,9 @@ func secretStays(err error, failing time.Duration) bool {
 	return f != nil && f.Class != fault.Conflict && failing >= SecretLimit
 }
 
-// meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It
-// is not found as one of its pull request then: everybody may write thousands, and what is decided
-// there reads all that there are.
+// irrelevant reports whether no later event is decided by a comment, and no reply mentions it. Such
+// a comment is not found as one of its pull request any more: everybody may write thousands, and
+// decisions about the pull request read all of them.
 func irrelevant(event *v1alpha1.GitEvent) bool {
 	return !history.Matters(event) && event.Status.Reply == nil
 }
