@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
@@ -27,9 +28,9 @@ import (
 )
 
 const (
-	// reconcileDeadline bounds one reconcile: knative sets no limit. It is longer than the 30 s
-	// that one call to a Git service may take, and shorter than the pod's grace period, so that a
-	// call in flight at SIGTERM finishes by itself.
+	// reconcileDeadline bounds one reconcile: knative sets no limit. It is longer than the 30 s that
+	// one call to a Git service may take, and shorter than the pod's grace period, so that a call in
+	// flight at SIGTERM finishes by itself.
 	reconcileDeadline = 50 * time.Second
 	// afterReport is the part of that deadline that is reserved for the steps after the report,
 	// even if calls of plan, create, observe and report hang: a token must not expire because of
@@ -45,8 +46,8 @@ type Reconciler struct {
 	options clients.Options
 
 	state       *attempt.State
-	credentials *credentials.Keeper
-	queue       *fairqueue.Turns
+	credentials *credentials.Pool
+	queue       *fairqueue.Queue
 	steps       *Steps
 	store       *plans.Store
 	// Settings adds the configuration to a context.
@@ -81,16 +82,16 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 		),
 		Payloads: c.Plumbline.EventPayloads(o.Namespace),
 		Secrets:  c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(
+		Memory: memory.NewBudget(
 			c.Clock.Now,
 			m.MemoryFull,
 			r.state.Wake,
 		),
 		Budget:  o.Budget,
 		Changed: known.Forget,
-		Pace:    plans.NewPace(),
+		Rate:    plans.NewRate(),
 	}
-	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoSlot, Wake: r.state.Wake}))
+	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Full: m.NoSlot, Wake: r.state.Wake}))
 	r.steps.Plan.CrashLoop.Inherited = func(event *v1alpha1.GitEvent) bool {
 		return r.steps.Settle.Leadership.Inherited(event) && !known.Exclusive(event.Name)
 	}
@@ -103,13 +104,19 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 // holds reports whether it is this process's. Without it every lease is.
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.state.Holds = holds }
 
-// share gives the events of each namespace and Git host their turns.
-func (r *Reconciler) share(t *fairqueue.Turns) {
+// share has events wait in the queue for workers and Git services.
+func (r *Reconciler) share(queue *fairqueue.Queue) {
 	c, o := r.cluster, r.options
-	r.queue = t
+	r.queue = queue
 	r.credentials = credentials.New(credentials.Options{
 		Namespace: o.Namespace, AppSecret: o.AppSecret, GlobalRepository: o.GlobalRepository, Providers: o.Providers,
-		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Turns: t, Clock: c.Clock, Wake: r.state.Wake,
+		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.state.Wake,
+		Calls: credentials.Calls{
+			Acquire: queue.Acquire,
+			Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+				queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
+			},
+		},
 	})
 }
 
@@ -176,7 +183,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be done without the Git service
-	release, err := r.queue.Begin(credentials.VisitOf(open), fresh)
+	release, err := r.queue.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
 	if err != nil {
 		return r.state.Requeue(err)
 	}
@@ -186,14 +193,14 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.state.Requeue(err)
 	}
 	plan := r.store.Of(version.Event)
-	return r.guarded(memory.Held(ctx, plan.HoldAnswers), r.state.Start(ctx, version, r.credentials, plan))
+	return r.guarded(memory.WithReserve(ctx, plan.HoldAnswers), r.state.Start(ctx, version, r.credentials, plan))
 }
 
 // leaveQueues removes an event from the queues that it waits in: it is settled, or another process
 // leads it.
 func (r *Reconciler) leaveQueues(event string) {
-	r.queue.Leave(event)
-	r.store.Room.Leave(event)
+	r.queue.Remove(event)
+	r.store.Memory.Remove(event)
 }
 
 // guarded turns a panic into a long wait: one event that crashes the controller must not delay the

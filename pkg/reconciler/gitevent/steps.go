@@ -56,7 +56,7 @@ func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 			Cancellations: ends,
 		},
 		Create:  create.New(c, o, secrets, m),
-		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
+		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns()},
 		Cancel:  ends,
 		Report: &report.Step{
 			Providers: o.Providers,

@@ -20,7 +20,7 @@ func (r *Reconciler) RunWatch() *Watch {
 		Runs: r.cluster.Runs,
 		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
 			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-			r.steps.Observe.Deleted.Note(run, r.cluster.Clock.Now())
+			r.steps.Observe.Deleted.Note(run)
 		},
 	}
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) repositoryChanged(before, after any) {
 
 // PollSecrets reads the Secrets that events wait for until ctx is done.
 func (r *Reconciler) PollSecrets(ctx context.Context) {
-	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
+	r.credentials.PollSecrets(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
 // leadsOpen reports whether an event is unsettled and this process leads it.

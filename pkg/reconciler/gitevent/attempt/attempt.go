@@ -73,7 +73,7 @@ type State struct {
 }
 
 // Start starts a reconcile of an event.
-func (d *State) Start(ctx context.Context, version *Version, logins *credentials.Keeper, plan *plans.Plan) *Attempt {
+func (d *State) Start(ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.Plan) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// lagLimit is how long a Git service may take to show what its webhook has reported (G10), and
-	// a controller to claim a URL. After that, a commit or a claim is polled slowly, and what the
+	// lagLimit is how long a Git service may take to show what its webhook has reported (G10), and a
+	// controller to claim a URL. After that, a commit or a claim is polled slowly, and what the
 	// service does not confirm is not accepted.
 	lagLimit = 10 * time.Minute
 	// minWait is how long an event must have waited for one thing before it is given up because of
@@ -70,7 +70,7 @@ func (w *Waits) ShouldGiveUp(wait *v1alpha1.Wait) bool {
 	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic,
 		wait.Reason == fault.ReasonCommitUnknown,
 		wait.Reason == fault.ReasonNotClaimedYet,
-		plans.NoRoom(wait.Reason):
+		plans.OverBudget(wait.Reason):
 		return met >= minWait && !latest.IsZero() && w.state.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false

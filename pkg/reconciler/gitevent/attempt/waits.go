@@ -80,7 +80,7 @@ func ofOneCheck(step, reason string) bool {
 
 // untilDue returns how long a wait with a time lasts, 0 if its step may be tried now.
 func (w *Waits) untilDue(wait *v1alpha1.Wait) time.Duration {
-	if wait.Class == fault.Operator.String() && w.session.Mended(wait.Reason) {
+	if wait.Class == fault.Operator.String() && w.session.Fixed(wait.Reason) {
 		return 0
 	}
 	return max(0, wait.NotBefore.Sub(w.state.Clock.Now()))
@@ -109,8 +109,8 @@ func (w *Waits) Update(step string, err error) error {
 		w.Clear(step)
 		return nil
 	}
-	// After a conflict the next reconcile reads the event again and knows better what to record.
-	// That another event has the slot is of interest to nobody.
+	// After a conflict the next reconcile reads the event again and knows better what to record. That
+	// another event has the slot is of interest to nobody.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
 	}
@@ -156,11 +156,12 @@ func continues(before, next *v1alpha1.Wait) bool {
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
-// rarelyWritten reports whether a current wait stays as it is recorded, because it is written only
-// as often as one for an operator. Thousands of events may wait for memory or a quota and check
-// each minute. Each write stores a whole event with its payload, and all of them would fill etcd.
+// rarelyWritten reports whether a wait that stands is left as it is recorded, because it is written again
+// only as often as one for an operator. Thousands may wait for room or a quota and look each
+// minute; each write of a status stores a whole event with its payload, and all of them would fill
+// etcd.
 func (w *Waits) rarelyWritten(reason string, before *v1alpha1.Wait) bool {
-	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
+	return (plans.OverBudget(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
 		w.state.Clock.Since(before.NotBefore.Time) < w.state.operatorRetry()
 }
 

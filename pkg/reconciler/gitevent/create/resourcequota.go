@@ -5,10 +5,10 @@ package create
 import (
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
@@ -22,17 +22,12 @@ const (
 	longest = time.Minute
 )
 
-// maxNamespaces bounds the remembered namespaces. A forgotten one costs one more attempt for each
-// object.
-const maxNamespaces = 10_000
-
 // FullNamespaces remembers in which namespaces a ResourceQuota is exhausted. Of thousands of
 // objects that wait there one is tried, not each of them: each attempt costs the API server and its
 // admission webhooks as much as a creation. It is only a hint: an object in a namespace that it
 // does not have is tried. The zero value is empty. Safe for concurrent use.
 type FullNamespaces struct {
-	mu      sync.Mutex
-	refused map[string]refusal
+	refused recent.Map[string, refusal] // by namespace
 }
 
 type refusal struct {
@@ -45,9 +40,7 @@ type refusal struct {
 // returns the recent refusal of another object, a Throttled fault with fault.ReasonQuota, with the
 // name of this object.
 func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, found := m.refused[namespace]
+	known, found := m.refused.Get(namespace)
 	if !found || !now.Before(known.until) {
 		return nil
 	}
@@ -60,17 +53,11 @@ func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
 // refused because of a quota opens the namespace for all.
 func (m *FullNamespaces) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if f == nil {
-		delete(m.refused, namespace)
+		m.refused.Delete(namespace)
 		return
 	}
-	if f.Reason != fault.ReasonQuota {
-		return
+	if f.Reason == fault.ReasonQuota {
+		m.refused.Put(namespace, refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))})
 	}
-	if m.refused == nil || len(m.refused) >= maxNamespaces {
-		m.refused = map[string]refusal{}
-	}
-	m.refused[namespace] = refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))}
 }

@@ -30,8 +30,8 @@ const (
 	unknownLife = time.Hour
 	// minRenewal keeps a clock that is ahead of the service's from renewing without a pause.
 	minRenewal = 5 * time.Second
-	// leaveFor is how long after a run has finished an event tries to leave the secret to it
-	// although that is forbidden: no event may wait for that for ever.
+	// leaveFor is how long after a run has finished an event tries to leave the secret to it although
+	// that is forbidden: no event may wait for that for ever.
 	leaveFor = 10 * time.Minute
 	// revokeTimeout bounds the calls that revoke one run's tokens.
 	revokeTimeout = 5 * time.Second

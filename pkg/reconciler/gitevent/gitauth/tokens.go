@@ -4,14 +4,11 @@ package gitauth
 
 import (
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// maxMade bounds the secrets whose tokens are remembered. A token has some 40 bytes, a JWT 500. A
-// forgotten one is read.
-const maxMade = 10_000
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
+)
 
 // maxFormer is how many earlier tokens are revoked: as many as a secret keeps
 // (resources.KeepTokens).
@@ -21,8 +18,7 @@ const maxFormer = 3
 // since, while it leads. So they can be revoked without reading the secret. They are in no log and
 // no metric.
 type made struct {
-	mu     sync.Mutex
-	tokens map[holder][]string
+	tokens recent.Map[holder, []string]
 }
 
 // holder is a secret of an event's run.
@@ -33,44 +29,29 @@ type holder struct {
 
 // created records the one token of a new secret; token is "" if it was not minted for it.
 func (m *made) created(at holder, token string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.tokens == nil || len(m.tokens) >= maxMade {
-		m.tokens = map[holder][]string{}
-	}
-	m.tokens[at] = nil
+	var tokens []string
 	if token != "" {
-		m.tokens[at] = []string{token}
+		tokens = []string{token}
 	}
+	m.tokens.Put(at, tokens)
 }
 
 // renewed records one more token of a secret whose others are known. The oldest tokens have expired
 // by themselves.
 func (m *made) renewed(at holder, token string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, known := m.tokens[at]
-	if !known || token == "" || slices.Contains(before, token) {
-		return
-	}
-	m.tokens[at] = append([]string{token}, before[:min(len(before), maxFormer)]...)
+	m.tokens.Update(at, func(before []string, known bool) ([]string, bool) {
+		if !known || token == "" || slices.Contains(before, token) {
+			return before, known
+		}
+		return append([]string{token}, before[:min(len(before), maxFormer)]...), true
+	})
 }
 
 func (m *made) of(at holder) (tokens []string, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	tokens, known = m.tokens[at]
+	tokens, known = m.tokens.Get(at)
 	return slices.Clone(tokens), known
 }
 
-func (m *made) forget(at holder) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.tokens, at)
-}
+func (m *made) forget(at holder) { m.tokens.Delete(at) }
 
-func (m *made) clear() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tokens = nil
-}
+func (m *made) clear() { m.tokens.DeleteFunc(func(holder) bool { return true }) }

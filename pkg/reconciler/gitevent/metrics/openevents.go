@@ -88,7 +88,7 @@ func ObserveQueues(waiting func() map[string]int) error {
 	}
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now := waiting()
-		for _, share := range fairqueue.Shares() { // an empty queue is a zero, not a gap
+		for _, share := range fairqueue.LimitNames() { // an empty queue is a zero, not a gap
 			o.ObserveInt64(gauge, int64(now[share]), metric.WithAttributes(attribute.String("share", share)))
 		}
 		return nil

@@ -3,63 +3,36 @@
 package observe
 
 import (
-	"sync"
-	"time"
-
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-const (
-	// endedFor is how long a deleted run is remembered. Its event is woken at once, and reads it
-	// when its current reconcile has finished.
-	endedFor = 10 * time.Minute
-	// maxEnded bounds them; the oldest one is evicted.
-	maxEnded = 1000
-)
+// maxEnded bounds the PipelineRuns that are remembered, at most some 6 KiB each.
+const maxEnded = 1000
 
-// DeletedRuns has the PipelineRuns that were deleted after they finished and before their event has
-// read them. A user who prunes them may be faster than a Git service that hangs. The zero value is
-// empty. It is only a hint: a run that it does not have is reported as deleted.
+// DeletedRuns stores the finished PipelineRuns that were deleted, for events that have not read them yet:
+// a user or a controller that prunes them may be faster than a Git service that hangs. It is
+// advice: a run that it does not know is reported as deleted.
 type DeletedRuns struct {
-	mu   sync.Mutex
-	runs map[types.UID]deleted
+	runs recent.Map[types.UID, *pipelinev1.PipelineRun]
 }
 
-type deleted struct {
-	run *pipelinev1.PipelineRun
-	at  time.Time
+// NewDeletedRuns returns a DeletedRuns that knows no run.
+func NewDeletedRuns() *DeletedRuns {
+	return &DeletedRuns{runs: recent.Map[types.UID, *pipelinev1.PipelineRun]{Max: maxEnded}}
 }
 
 // Note remembers a run that was deleted, if it was finished.
-func (e *DeletedRuns) Note(run *pipelinev1.PipelineRun, now time.Time) {
-	if !run.IsDone() {
-		return
+func (e *DeletedRuns) Note(run *pipelinev1.PipelineRun) {
+	if run.IsDone() {
+		e.runs.Put(run.UID, run)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.runs == nil {
-		e.runs = map[types.UID]deleted{}
-	}
-	oldest, at := run.UID, now
-	for uid, known := range e.runs {
-		if now.Sub(known.at) > endedFor {
-			delete(e.runs, uid)
-			continue
-		}
-		if known.at.Before(at) {
-			oldest, at = uid, known.at
-		}
-	}
-	if len(e.runs) >= maxEnded {
-		delete(e.runs, oldest)
-	}
-	e.runs[run.UID] = deleted{run, now}
 }
 
-// Get returns the run as it finished, nil if it is not remembered.
-func (e *DeletedRuns) Of(uid types.UID) *pipelinev1.PipelineRun {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.runs[uid].run
+// Get returns the run as it was when it was deleted, nil if it is not known.
+func (e *DeletedRuns) Get(uid types.UID) *pipelinev1.PipelineRun {
+	run, _ := e.runs.Get(uid)
+	return run
 }

@@ -39,8 +39,8 @@ type Step struct {
 	Tekton tektonv1.TektonV1Interface
 	// Runs is the cache of the PipelineRuns that are not finished and reported.
 	Runs cache.KeyListerGetter
-	// Ended are finished runs that were deleted.
-	Deleted DeletedRuns
+	// Deleted are finished runs that were deleted.
+	Deleted *DeletedRuns
 }
 
 // Input is what the observation of one run depends on.
@@ -125,7 +125,7 @@ func (s *Step) Observe(ctx context.Context, in Input) (out Output, err error) {
 		return out, err
 	}
 	if live == nil {
-		live = s.Deleted.Of(in.Run.UID)
+		live = s.Deleted.Get(in.Run.UID)
 	}
 	if live == nil {
 		out.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",

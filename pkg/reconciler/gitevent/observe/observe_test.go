@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonfake "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
@@ -88,9 +87,9 @@ func TestObserveFindsWhetherARunIsFinished(t *testing.T) {
 		if test.cached != nil {
 			_ = runs.Add(pipelineruns.TrimRun(test.cached))
 		}
-		s := &Step{Tekton: tekton.TektonV1(), Runs: runs}
+		s := &Step{Tekton: tekton.TektonV1(), Runs: runs, Deleted: NewDeletedRuns()}
 		if test.deleted != nil {
-			s.Deleted.Note(test.deleted, time.Now())
+			s.Deleted.Note(test.deleted)
 		}
 		in := Input{
 			Event: "push", Run: v1alpha1.Run{Namespace: "team", Name: "run", UID: "uid"}, MaxText: MaxText,
@@ -119,7 +118,7 @@ func TestObserveFindsWhetherARunIsFinished(t *testing.T) {
 func TestObserveHidesSecretsAndLeavesTheCacheAlone(t *testing.T) {
 	t.Parallel()
 	failed := pipelineRun(corev1.ConditionFalse, 0)
-	s := &Step{Tekton: tektonfake.NewSimpleClientset().TektonV1(), Runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)}
+	s := &Step{Tekton: tektonfake.NewSimpleClientset().TektonV1(), Runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), Deleted: NewDeletedRuns()}
 	out, err := s.Observe(t.Context(), Input{
 		Run: v1alpha1.Run{Namespace: "team", Name: "run", UID: "uid"}, Seen: failed, MaxText: MaxText,
 		Exceeded: func() error { return nil },

@@ -3,25 +3,23 @@
 package planning
 
 import (
-	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
-	// NotFoundReads is how often the Git service must not show what one of its own web addresses
-	// leads to before the author is told (L4): a replica that lags answers 404 for a recent push.
+	// NotFoundReads is how often the Git service must not show what a web address of its own leads to
+	// before the author is told (L4): a replica that lags answers 404 for what was just pushed.
 	NotFoundReads = 3
-	// NotFoundInterval is the least time between these reads.
+	// NotFoundInterval is how long after each other these reads are at least.
 	NotFoundInterval = 3 * time.Second
-	// maxMisses bounds what is remembered; forgetting costs time.
-	maxMisses = 10_000
 )
 
-// NotFound counts reads that found nothing. It is only a hint: a new process counts from the start.
-// The zero value is empty.
+// NotFound counts what was not found. It is advice: a process that knows nothing counts from the
+// start. The zero value is ready.
 type NotFound struct {
-	mu   sync.Mutex
-	seen map[string]miss
+	seen recent.Map[string, miss]
 }
 
 type miss struct {
@@ -29,18 +27,13 @@ type miss struct {
 	last  time.Time
 }
 
-// confirmed records that something was not found now, and reports whether that has happened often
-// enough.
+// confirmed notes that something was not found now, and reports whether that was so often enough.
 func (m *NotFound) confirmed(what string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.seen) >= maxMisses || m.seen == nil {
-		m.seen = map[string]miss{}
-	}
-	known := m.seen[what]
-	if known.reads < NotFoundReads && (known.reads == 0 || now.Sub(known.last) >= NotFoundInterval) {
-		known.reads, known.last = known.reads+1, now
-		m.seen[what] = known
-	}
+	known := m.seen.Update(what, func(known miss, _ bool) (miss, bool) {
+		if known.reads < NotFoundReads && (known.reads == 0 || now.Sub(known.last) >= NotFoundInterval) {
+			known.reads, known.last = known.reads+1, now
+		}
+		return known, true
+	})
 	return known.reads >= NotFoundReads
 }

@@ -15,6 +15,7 @@ import (
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"knative.dev/pkg/logging"
 
@@ -24,6 +25,7 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
@@ -32,23 +34,26 @@ import (
 const (
 	// ReasonNotPruned is the reason of the wait of an event that could not delete what is not kept.
 	ReasonNotPruned = "NotPruned"
-	// GiveUp is how long an event stays unsettled because of that. The pipeline's next event
-	// deletes what is left.
+	// GiveUp is how long an event stays unsettled because of that. The pipeline's next event deletes
+	// what is left.
 	GiveUp = time.Hour
 	// page is how many PipelineRuns are listed at once, without their specs: a user who creates one
-	// may give it a mebibyte of labels and annotations. maxListed bounds the runs of one pipeline
-	// that one attempt reads, and maxText what is kept of each of their annotations. Runs that are
-	// not read make it delete less, never more.
+	// may give it a mebibyte of labels and annotations. maxListed bounds the runs of one pipeline that
+	// one attempt reads, and maxText what is kept of each of their annotations. Runs that are not read
+	// make it delete less, never more.
 	page      = 50
 	maxListed = 10_000
 	maxText   = 1 << 10
-	// maxReads is how many events and runs one attempt reads to learn that runs are finished. The
-	// next attempt continues.
+	// maxReads is how many events and runs one attempt reads to learn that runs are finished. The next
+	// attempt continues.
 	maxReads = 300
-	// maxFruitless is how many of these may teach nothing permanent, because the event that a run
-	// names is unsettled or gone. Each event would read them again. Anybody who may label
-	// PipelineRuns can have any number of them, and the calls would delay all tenants.
+	// maxFruitless is how many of these may teach nothing that stays true, because the event that a run
+	// names is open or gone. Each event would read them again; and anybody who may label
+	// PipelineRuns can have any number of them, at the cost of everybody's calls.
 	maxFruitless = 50
+	// maxKnown bounds the verdicts that are remembered, some 250 bytes each. What is evicted is read
+	// again.
+	maxKnown = 50_000
 )
 
 // Step deletes runs of the pipelines of an event whose runs are finished and reported.
@@ -62,12 +67,15 @@ type Step struct {
 	// Open returns the unsettled events of a Repository from a cache.
 	Open func(namespace, name string) []*v1alpha1.GitEvent
 
-	known *verdicts
+	// known are the final verdicts of this process, so that each run is read once and not each time
+	// that its pipeline is pruned.
+	known *recent.Map[types.UID, verdict]
 }
 
 // New returns a step with an empty cache.
 func New(c clients.Cluster) *Step {
-	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: &verdicts{}}
+	known := &recent.Map[types.UID, verdict]{Max: maxKnown}
+	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: known}
 }
 
 // Do deletes what is not kept of the pipelines of the event's runs. Whatever refuses a deletion, it
@@ -181,7 +189,7 @@ func (s *Step) remove(ctx context.Context, old prunable) error {
 	})
 	if err == nil || fault.Gone(err) {
 		logging.FromContext(ctx).Infow("Pruned", "namespace", old.Namespace, "pipelinerun", old.Name)
-		s.known.forget(old.UID)
+		s.known.Delete(old.UID)
 		return nil
 	}
 	return notPruned(fault.VerbDelete, fmt.Errorf("deleting pipelinerun %s/%s: %w", old.Namespace, old.Name, err))

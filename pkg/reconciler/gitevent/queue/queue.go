@@ -34,8 +34,8 @@ const PollInterval = 5 * time.Minute
 
 // Queue is what the events of an installation know of slots. All of it comes from caches.
 type Queue struct {
-	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
-	// if there is none.
+	// installation is Plumbline's namespace, and global the name of the global Repository there, "" if
+	// there is none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
 	open                 clients.Open
@@ -93,7 +93,7 @@ func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) er
 func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
 		l.of, l.positions = repository, map[pacv1alpha1.Slot]int{}
-		for i, slot := range slots.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+		for i, slot := range slots.Queue(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
 			l.positions[slot] = i + 1
 		}
 	}
@@ -134,7 +134,7 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	}
 	granted, place := repository.Status.Slots(), l.position(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, PollInterval, "%s",
-		slots.Says(before, slots.Standing{
+		slots.Says(before, slots.Waiting{
 			Repository: repository.Namespace + "/" + repository.Name,
 			Limit:      limit,
 			Place:      place,
@@ -194,7 +194,7 @@ func (l *Queue) Changed(before, after any, wake func(event string, after time.Du
 		if is.Namespace == l.installation && is.Name == l.global { // its settings complete those of all Repositories
 			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 		}
-		granted = append(granted, slots.Line(events, nil)...)
+		granted = append(granted, slots.Queue(events, nil)...)
 	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
 		return
 	default:
@@ -220,7 +220,7 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 		}
 	}
 	var all []pacv1alpha1.Slot
-	for i, slot := range slots.Line(events, repository.Status.Slots()) {
+	for i, slot := range slots.Queue(events, repository.Status.Slots()) {
 		if !slots.Shows(says[slot], i+1) {
 			all = append(all, slot)
 		}
