@@ -30,8 +30,8 @@ import (
 
 const system = "plumbline"
 
-// world is a controller that leads every shard.
-type world struct {
+// env is a controller that leads every shard.
+type env struct {
 	*testing.T
 	r      *Reconciler
 	kube   *fake.Clientset
@@ -41,16 +41,16 @@ type world struct {
 	woken  map[string]time.Duration
 }
 
-func newWorld(t *testing.T, objects ...runtime.Object) *world {
-	w := &world{T: t, kube: fake.NewSimpleClientset(objects...), client: plumblinefake.NewSimpleClientset(), woken: map[string]time.Duration{},
+func newEnv(t *testing.T, objects ...runtime.Object) *env {
+	w := &env{T: t, kube: fake.NewSimpleClientset(objects...), client: plumblinefake.NewSimpleClientset(), woken: map[string]time.Duration{},
 		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		cached: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	w.restart()
 	return w
 }
 
-// restart is another controller, which knows nothing.
-func (w *world) restart() {
+// restart starts another controller with an empty memory.
+func (w *env) restart() {
 	lister := listers.NewRepositoryLister(w.cached)
 	r := newReconciler(w.clock)
 	r.namespace, r.secrets, r.logger = system, w.kube.CoreV1(), zap.NewNop().Sugar()
@@ -72,8 +72,8 @@ func secret(namespace, name string, data map[string]string) *corev1.Secret {
 	return s
 }
 
-// repository names a webhook secret.
-func (w *world) repository(namespace, name, secret string) {
+// repository adds a Repository that names a webhook secret.
+func (w *env) repository(namespace, name, secret string) {
 	w.Helper()
 	r := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{
 		URL:         "https://lab.example/" + namespace + "/" + name,
@@ -88,7 +88,7 @@ func (w *world) repository(namespace, name, secret string) {
 	w.r.names.changed()
 }
 
-func (w *world) remove(namespace, name string) {
+func (w *env) remove(namespace, name string) {
 	w.Helper()
 	if err := w.cached.Delete(&pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
 		w.Fatal(err)
@@ -97,7 +97,7 @@ func (w *world) remove(namespace, name string) {
 }
 
 // store creates or replaces a Secret.
-func (w *world) store(s *corev1.Secret) {
+func (w *env) store(s *corev1.Secret) {
 	w.Helper()
 	secrets := w.kube.CoreV1().Secrets(s.Namespace)
 	_ = secrets.Delete(w.Context(), s.Name, metav1.DeleteOptions{}) // it need not be there
@@ -106,8 +106,8 @@ func (w *world) store(s *corev1.Secret) {
 	}
 }
 
-// reconcile looks at every shard, and returns the reads of Secrets that are not shards.
-func (w *world) reconcile() (reads []string) {
+// reconcile reconciles every shard, and returns the reads of Secrets that are not shards.
+func (w *env) reconcile() (reads []string) {
 	w.Helper()
 	w.kube.ClearActions()
 	for shard := range copies.Shards {
@@ -118,7 +118,7 @@ func (w *world) reconcile() (reads []string) {
 	return w.reads()
 }
 
-func (w *world) reads() (reads []string) {
+func (w *env) reads() (reads []string) {
 	for _, action := range w.kube.Actions() {
 		if get, ok := action.(clienttesting.GetAction); ok && action.GetVerb() == "get" {
 			if _, shard := copies.ShardNumber(get.GetName()); !shard {
@@ -129,8 +129,8 @@ func (w *world) reads() (reads []string) {
 	return reads
 }
 
-// writes are those of shards.
-func (w *world) writes() (n int) {
+// writes counts those of shards.
+func (w *env) writes() (n int) {
 	for _, action := range w.kube.Actions() {
 		if verb := action.GetVerb(); verb == "create" || verb == "patch" {
 			n++
@@ -140,14 +140,14 @@ func (w *world) writes() (n int) {
 }
 
 // fails makes reads of a Secret fail.
-func (w *world) fails(name string, err error) {
+func (w *env) fails(name string, err error) {
 	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.(clienttesting.GetAction).GetName() == name && err != nil, nil, err
 	})
 }
 
 // copied is what a receiver has of a key: "current", "current previous", or "" for none.
-func (w *world) copied(namespace, name, key string) string {
+func (w *env) copied(namespace, name, key string) string {
 	w.Helper()
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: key})
 	shard, err := w.kube.CoreV1().Secrets(system).Get(w.Context(), copies.ShardName(copies.ShardOf(id)), metav1.GetOptions{})
@@ -161,14 +161,14 @@ func (w *world) copied(namespace, name, key string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", value.Current, value.Previous))
 }
 
-func (w *world) wantCopy(namespace, name, key, want string) {
+func (w *env) wantCopy(namespace, name, key, want string) {
 	w.Helper()
 	if got := w.copied(namespace, name, key); got != want {
 		w.Errorf("the copy of %s/%s %s is %q, want %q", namespace, name, key, got, want)
 	}
 }
 
-func (w *world) complete() bool {
+func (w *env) complete() bool {
 	w.Helper()
 	for shard := range copies.Shards {
 		found, err := w.kube.CoreV1().Secrets(system).Get(w.Context(), copies.ShardName(shard), metav1.GetOptions{})
@@ -179,8 +179,8 @@ func (w *world) complete() bool {
 	return true
 }
 
-// condition is "" when there is none.
-func (w *world) condition(namespace, name string) string {
+// condition returns the condition; "" if there is none.
+func (w *env) condition(namespace, name string) string {
 	w.Helper()
 	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(w.Context(), name, metav1.GetOptions{})
 	if err != nil {

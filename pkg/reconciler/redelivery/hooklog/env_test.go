@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/metric"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,11 +25,13 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	versioned "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
+	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
@@ -40,8 +42,8 @@ const (
 	pageSize = 20
 )
 
-// world is a GitLab with one project, a receiver and an API server. A process is its reconciler.
-type world struct {
+// env is a GitLab with one project, a receiver and an API server. A process is its reconciler.
+type env struct {
 	*testing.T
 	clock *clocktesting.FakeClock
 	hooks []provider.Hook
@@ -54,9 +56,9 @@ type world struct {
 	fails error
 	// unread is what reading the whole log fails with.
 	unread error
-	gone   bool // nothing is sent again
-	// heads are the project's; moved is when those of pull requests did, and noHeads what looking
-	// at them fails with.
+	gone   bool // GitLab resends nothing
+	// heads are the project's, moved is when those of pull requests moved, and noHeads is what
+	// reading them fails with.
 	heads    []provider.Head
 	moved    map[int64]time.Time
 	noHeads  error
@@ -69,10 +71,12 @@ type world struct {
 	client   *versioned.Clientset
 	kube     *fake.Clientset
 	events   *record.FakeRecorder
-	process  *Reconciler
+	process  *redelivery.Reconciler
+	source   *source
+	meter    metric.Reader
 }
 
-func newWorld(t *testing.T) *world {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
@@ -81,7 +85,7 @@ func newWorld(t *testing.T) *world {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "1", Generation: 1, CreationTimestamp: metav1.NewTime(begin)},
 		Spec:       pacv1alpha1.RepositorySpec{URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}},
 	}
-	w := &world{
+	e := &env{
 		T: t, clock: clocktesting.NewFakeClock(begin.Add(time.Hour)), recorded: map[string]int{},
 		hooks:  []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled}, {ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled, Pushes: true, Pulls: true}},
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
@@ -91,119 +95,121 @@ func newWorld(t *testing.T) *world {
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger}, Data: map[string]string{"github.json": "theirs"}}),
 		client: versioned.NewSimpleClientset(repository), others: map[int64]*[]provider.Attempt{}, events: record.NewFakeRecorder(100),
 	}
-	w.add(w.repos, repository)
-	w.add(w.claims, &v1alpha1.RepositoryClaim{
+	e.add(e.repos, repository)
+	e.add(e.claims, &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
 		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app"}},
 		Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 5}, RepositoryUID: "1"}},
 	})
-	w.start()
-	return w
+	e.start()
+	return e
 }
 
-func (w *world) add(to cache.Indexer, object any) {
-	w.Helper()
+func (e *env) add(to cache.Indexer, object any) {
+	e.Helper()
 	if err := to.Add(object); err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
-// start is a process that knows nothing.
-func (w *world) start() {
-	m, err := newMetrics(noop.Meter{})
+// start starts a process with an empty memory.
+func (e *env) start() {
+	e.meter = metric.NewManualReader()
+	m, err := redelivery.WebhookMetrics(metric.NewMeterProvider(metric.WithReader(e.meter)).Meter("test"))
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	settings := config.Default()
 	settings.WebhookURL = here
-	w.process = &Reconciler{
+	e.source = &source{
 		service: provider.Provider{
 			Name: "gitlab", BaseURL: func(string, string, v1alpha1.Project) string { return "https://gitlab.com" },
 			Hooks: func(_ string, p v1alpha1.Project, _ provider.Credentials) (provider.HookLog, error) {
 				if p.Owner != "acme/team" || p.Name != "app" {
-					w.Errorf("asked for %+v", p)
+					e.Errorf("asked for %+v", p)
 				}
-				return w, nil
+				return e, nil
 			},
 		},
-		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: w.kube.CoreV1()}, givenUp: newGivenUp(w.kube.CoreV1().ConfigMaps(system)),
-		cached:     cachesOf(w.repos, w.claims, system),
-		conditions: conditionsOf(context.WithValue(context.Background(), client.Key{}, w.client), system, w.events), recorder: w.events,
-		events: w.client.PlumblineV1alpha1().GitEvents(system), clock: w.clock, logger: zap.NewNop().Sugar(), metrics: m, pace: newPace(), known: map[types.NamespacedName]*memory{},
+		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: e.kube.CoreV1()}, givenUp: newGivenUp(e.kube.CoreV1().ConfigMaps(system)),
+		repositories: paclisters.NewRepositoryLister(e.repos), claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system),
+		conditions: conditions{e.client.PipelinesascodeV1alpha1(), e.events, system}, recorder: e.events,
+		events: e.client.PlumblineV1alpha1().GitEvents(system), clock: e.clock, logger: zap.NewNop().Sugar(), metrics: m, limits: newLimits(), known: map[types.NamespacedName]*memory{},
 	}
-	if err := w.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
-		w.Fatal(err)
+	e.process = redelivery.NewReconciler(e.source, e.clock, stepTimeout)
+	if err := e.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
+		e.Fatal(err)
 	}
 }
 
 // Hooks implements provider.HookLog.
-func (w *world) Hooks(context.Context) ([]provider.Hook, error) {
-	w.calls++
-	return w.hooks, w.fails
+func (e *env) Hooks(context.Context) ([]provider.Hook, error) {
+	e.calls++
+	return e.hooks, e.fails
 }
 
 // Attempts implements provider.HookLog.
-func (w *world) Attempts(_ context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
-	w.calls++
-	if !failed && w.unread != nil {
-		return nil, false, w.unread
+func (e *env) Attempts(_ context.Context, hook int64, failed bool, page int) ([]provider.Attempt, bool, error) {
+	e.calls++
+	if !failed && e.unread != nil {
+		return nil, false, e.unread
 	}
 	var all []provider.Attempt
-	for _, a := range slices.Backward(*w.logOf(hook)) {
+	for _, a := range slices.Backward(*e.logOf(hook)) {
 		if !failed || a.Status == 0 || a.Status >= 500 {
 			all = append(all, a)
 		}
 	}
 	from := min((page-1)*pageSize, len(all))
 	to := min(from+pageSize, len(all))
-	return all[from:to], to < len(all), w.fails
+	return all[from:to], to < len(all), e.fails
 }
 
 // Resend implements provider.HookLog.
-func (w *world) Resend(_ context.Context, hook, attempt int64) (int, error) {
-	w.calls++
-	if w.fails != nil {
-		return 0, w.fails
+func (e *env) Resend(_ context.Context, hook, attempt int64) (int, error) {
+	e.calls++
+	if e.fails != nil {
+		return 0, e.fails
 	}
-	if w.gone {
+	if e.gone {
 		return 0, fault.Ignoredf("DeliveryGone", "gone")
 	}
-	log := *w.logOf(hook)
+	log := *e.logOf(hook)
 	i := slices.IndexFunc(log, func(a provider.Attempt) bool { return a.ID == attempt })
 	if i < 0 {
-		w.Fatalf("asked for attempt %d of webhook %d", attempt, hook)
+		e.Fatalf("asked for attempt %d of webhook %d", attempt, hook)
 	}
 	guid := log[i].GUID
-	w.resent, w.when = append(w.resent, guid), append(w.when, w.clock.Now())
-	return w.deliverTo(hook, guid), nil
+	e.resent, e.when = append(e.resent, guid), append(e.when, e.clock.Now())
+	return e.deliverTo(hook, guid), nil
 }
 
-// deliver is what the service does to deliver.
-func (w *world) deliver(guid string) int { return w.deliverTo(7, guid) }
+// deliver makes a delivery of webhook 7.
+func (e *env) deliver(guid string) int { return e.deliverTo(7, guid) }
 
-func (w *world) deliverTo(hook int64, guid string) int {
+func (e *env) deliverTo(hook int64, guid string) int {
 	status := http.StatusAccepted
-	if w.receive != nil {
-		status = w.receive(guid)
+	if e.receive != nil {
+		status = e.receive(guid)
 	}
 	if status == http.StatusAccepted {
-		w.recorded[guid]++
+		e.recorded[guid]++
 	}
-	log := w.logOf(hook)
-	*log = append(*log, provider.Attempt{ID: int64(len(*log) + 1), GUID: guid, At: w.clock.Now(), Status: status, Starts: true})
+	log := e.logOf(hook)
+	*log = append(*log, provider.Attempt{ID: int64(len(*log) + 1), GUID: guid, At: e.clock.Now(), Status: status, Starts: true})
 	return status
 }
 
-// missed delivers some that nobody answers.
-func (w *world) missed(names ...string) { w.missedBy(7, names...) }
+// missed makes deliveries that no receiver takes.
+func (e *env) missed(names ...string) { e.missedBy(7, names...) }
 
-func (w *world) missedBy(hook int64, names ...string) {
-	was := w.receive
-	w.receive = func(string) int { return 0 }
+func (e *env) missedBy(hook int64, names ...string) {
+	was := e.receive
+	e.receive = func(string) int { return 0 }
 	for _, name := range names {
-		w.deliverTo(hook, name)
+		e.deliverTo(hook, name)
 	}
-	w.receive = was
+	e.receive = was
 }
 
 func refuses(guids ...string) func(string) int {
@@ -215,65 +221,65 @@ func refuses(guids ...string) func(string) int {
 	}
 }
 
-func (w *world) reconcile() time.Duration {
-	w.Helper()
-	requeue, after := controller.IsRequeueKey(w.process.Reconcile(context.Background(), "team/app"))
+func (e *env) reconcile() time.Duration {
+	e.Helper()
+	requeue, after := controller.IsRequeueKey(e.process.Reconcile(context.Background(), "team/app"))
 	if !requeue || after <= 0 {
-		w.Fatalf("the process does not come back: %t, %v", requeue, after)
+		e.Fatalf("the process is not requeued: %t, %v", requeue, after)
 	}
 	return after
 }
 
 // run lets the process work for so long.
-func (w *world) run(long time.Duration) {
-	w.Helper()
-	for end, n := w.clock.Now().Add(long), 0; ; n++ {
+func (e *env) run(long time.Duration) {
+	e.Helper()
+	for end, n := e.clock.Now().Add(long), 0; ; n++ {
 		if n > 20_000 {
-			w.Fatal("the process comes back too often")
+			e.Fatal("the process is requeued too often")
 		}
-		after := w.reconcile()
-		w.sync()
-		if left := end.Sub(w.clock.Now()); after >= left {
-			w.clock.Step(left)
+		after := e.reconcile()
+		e.sync()
+		if left := end.Sub(e.clock.Now()); after >= left {
+			e.clock.Step(left)
 			return
 		}
-		w.clock.Step(after)
+		e.clock.Step(after)
 	}
 }
 
-// sync brings the cache up to date.
-func (w *world) sync() *pacv1alpha1.Repository {
-	w.Helper()
-	live, err := w.client.PipelinesascodeV1alpha1().Repositories("team").Get(context.Background(), "app", metav1.GetOptions{})
+// sync updates the cache.
+func (e *env) sync() *pacv1alpha1.Repository {
+	e.Helper()
+	live, err := e.client.PipelinesascodeV1alpha1().Repositories("team").Get(context.Background(), "app", metav1.GetOptions{})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
-	w.add(w.repos, live)
+	e.add(e.repos, live)
 	return live
 }
 
-// heard lets a receiver say that it is there.
-func (w *world) heard() { w.clock.Step(w.process.Heard()) }
+// signal lets a receiver signal.
+func (e *env) signal() { e.clock.Step(e.process.Signal()) }
 
 // wantCondition checks status and reason, and returns the message; "" is no condition.
-func (w *world) wantCondition(want string) string {
-	w.Helper()
-	is := w.sync().Status.GetCondition(pacv1alpha1.RepositoryWebhook)
+func (e *env) wantCondition(want string) string {
+	e.Helper()
+	is := e.sync().Status.GetCondition(pacv1alpha1.RepositoryWebhook)
 	if is == nil {
 		if want != "" {
-			w.Errorf("no condition, want %s", want)
+			e.Errorf("no condition, want %s", want)
 		}
 		return ""
 	}
 	if got := fmt.Sprintf("%s %s", is.Status, is.Reason); got != want {
-		w.Errorf("the condition is %s, want %s", got, want)
+		e.Errorf("the condition is %s, want %s", got, want)
 	}
 	return is.Message
 }
 
-// statusWrites counts what was written.
-func (w *world) statusWrites() (n int) {
-	for _, a := range w.client.Actions() {
+// statusWrites counts the updates of the status.
+func (e *env) statusWrites() (n int) {
+	for _, a := range e.client.Actions() {
 		if a.GetVerb() == "update" {
 			n++
 		}
@@ -281,11 +287,11 @@ func (w *world) statusWrites() (n int) {
 	return n
 }
 
-func (w *world) wantOnce(guids ...string) {
-	w.Helper()
+func (e *env) wantOnce(guids ...string) {
+	e.Helper()
 	for _, guid := range guids {
-		if w.recorded[guid] != 1 {
-			w.Errorf("%s is recorded %d times", guid, w.recorded[guid])
+		if e.recorded[guid] != 1 {
+			e.Errorf("%s is recorded %d times", guid, e.recorded[guid])
 		}
 	}
 }

@@ -30,8 +30,8 @@ import (
 
 const system = "plumbline"
 
-// world is an API server that holds Plumbline's own kinds, and the process that sweeps them.
-type world struct {
+// env is an API server with Plumbline's own kinds, and the process that sweeps them.
+type env struct {
 	t        *testing.T
 	clock    *clocktesting.FakePassiveClock
 	kube     *kubefake.Clientset
@@ -51,8 +51,8 @@ type world struct {
 	failed  int // what the workqueue knows of failures since it was made to forget them
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{
+func newEnv(t *testing.T) *env {
+	w := &env{
 		t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), kube: kubefake.NewSimpleClientset(),
 		events: map[string]*v1alpha1.GitEvent{}, payloads: map[string]*metav1.PartialObjectMetadata{}, pages: map[string]*v1alpha1.TombstonePage{},
 		calls: map[string]int{}, answer: func(string, string) error { return nil },
@@ -61,8 +61,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart is a new process: it remembers nothing.
-func (w *world) restart() {
+// restart starts a process with an empty memory.
+func (w *env) restart() {
 	w.t.Helper()
 	r := &Reconciler{
 		namespace: system, events: eventClient{w: w}, payloads: payloadClient{w: w}, tombstones: pageClient{w: w},
@@ -78,8 +78,8 @@ func (w *world) restart() {
 	w.sweep = r
 }
 
-// pass reconciles until the pass is over and returns the number of reconciles.
-func (w *world) pass() int {
+// pass reconciles until the pass has ended, and returns the number of reconciles.
+func (w *env) pass() int {
 	w.t.Helper()
 	for n := 1; n < 10_000; n++ {
 		err := w.sweep.Reconcile(w.t.Context(), system+"/"+key)
@@ -97,30 +97,31 @@ func (w *world) pass() int {
 	return 0
 }
 
-func (w *world) must(err error) {
+func (w *env) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) later(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+func (w *env) later(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
 // called counts a call and lets the test fail it.
-func (w *world) called(call, name string) error {
+func (w *env) called(call, name string) error {
 	w.calls[call]++
 	w.later(w.perCall)
 	return w.answer(call, name)
 }
 
-func (w *world) object(name string) metav1.ObjectMeta {
+// object returns what exists of a name; nil if there is nothing.
+func (w *env) object(name string) metav1.ObjectMeta {
 	w.version++
 	return metav1.ObjectMeta{Namespace: system, Name: name, UID: types.UID(fmt.Sprint("uid-", w.version)), ResourceVersion: fmt.Sprint(w.version),
 		CreationTimestamp: metav1.NewTime(w.clock.Now().Truncate(time.Second))}
 }
 
-// settled adds an event that settles as soon as it is received.
-func (w *world) settled(key string) *v1alpha1.GitEvent {
+// settled adds an event that settles when it is received.
+func (w *env) settled(key string) *v1alpha1.GitEvent {
 	now := metav1.NewTime(w.clock.Now())
 	e := &v1alpha1.GitEvent{
 		ObjectMeta: w.object(v1alpha1.EventName("push", "github", "github.com", key)),
@@ -131,7 +132,7 @@ func (w *world) settled(key string) *v1alpha1.GitEvent {
 	return e
 }
 
-func (w *world) payload(name, event string) {
+func (w *env) payload(name, event string) {
 	m := w.object(name)
 	if event != "" {
 		m.Labels = map[string]string{plumbline.EventLabel: event}
@@ -141,7 +142,7 @@ func (w *world) payload(name, event string) {
 
 type eventClient struct {
 	plumblineclient.GitEventInterface
-	w *world
+	w *env
 }
 
 func (c eventClient) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.GitEvent, error) {
@@ -182,7 +183,7 @@ func (c eventClient) UpdateStatus(_ context.Context, e *v1alpha1.GitEvent, _ met
 
 type payloadClient struct {
 	plumblineclient.EventPayloadInterface
-	w *world
+	w *env
 }
 
 func (c payloadClient) Delete(_ context.Context, name string, _ metav1.DeleteOptions) error {
@@ -195,7 +196,7 @@ func (c payloadClient) Delete(_ context.Context, name string, _ metav1.DeleteOpt
 
 type pageClient struct {
 	plumblineclient.TombstonePageInterface
-	w *world
+	w *env
 }
 
 func (c pageClient) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.TombstonePage, error) {

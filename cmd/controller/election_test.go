@@ -18,12 +18,11 @@ import (
 	"knative.dev/pkg/system"
 )
 
-// errNotYet is what an API server answers to everybody until it has read the roles.
+// errNotYet is the response of an API server that has not read the roles yet.
 var errNotYet = apierrors.NewForbidden(corev1.Resource("configmaps"), "leader-election", errors.New("not yet"))
 
-// TestTheSettingsOfTheElection: an API server that refuses is asked again for ten seconds, and only
-// an object that is gone counts as none.
-func TestTheSettingsOfTheElection(t *testing.T) {
+// An API server that refuses is read again for ten seconds. Only a missing object counts as none.
+func TestElectionSettingsAreRetried(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, "plumbline")
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaderelection.ConfigMapName()}}
 	for name, tc := range map[string]struct {
@@ -46,7 +45,7 @@ func TestTheSettingsOfTheElection(t *testing.T) {
 					refusals--
 					return refusals >= 0, nil, errNotYet
 				})
-				cm, err := settingsOfElection(t.Context(), client)
+				cm, err := electionSettings(t.Context(), client)
 				if !errors.Is(err, tc.wantError) {
 					t.Errorf("error %v, want %v", err, tc.wantError)
 				}
@@ -57,7 +56,7 @@ func TestTheSettingsOfTheElection(t *testing.T) {
 					t.Errorf("ConfigMap %v, want %s", cm, tc.want)
 				}
 				if waited := time.Since(begin); waited != tc.wantWait {
-					t.Errorf("asked for %s, want %s", waited, tc.wantWait)
+					t.Errorf("retried for %s, want %s", waited, tc.wantWait)
 				}
 			})
 		})

@@ -38,8 +38,8 @@ const (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// world is an API server, caches that follow it only when told, and a Reconciler between them.
-type world struct {
+// env is an API server, caches that follow it only when told, and a Reconciler between them.
+type env struct {
 	*testing.T
 	client   *fake.Clientset
 	recorder *record.FakeRecorder
@@ -53,8 +53,8 @@ type world struct {
 	r        *Reconciler
 }
 
-func newWorld(t *testing.T, objects ...runtime.Object) *world {
-	w := &world{
+func newEnv(t *testing.T, objects ...runtime.Object) *env {
+	w := &env{
 		T: t, client: fake.NewSimpleClientset(objects...), recorder: record.NewFakeRecorder(100),
 		clock: clocktesting.NewFakePassiveClock(start), synced: true,
 		tekton: tektonfake.NewSimpleClientset(),
@@ -79,13 +79,13 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	return w
 }
 
-// restart makes the process forget what it knows beside its caches.
-func (w *world) restart() {
+// restart makes the process forget everything but its caches.
+func (w *env) restart() {
 	w.r.replaced, w.r.unseen, w.r.priorities, w.r.retries = replaced{}, unseen{}, priorities{}, backoff.New()
 }
 
-// catchUp makes the caches what the API server has.
-func (w *world) catchUp() {
+// catchUp updates the caches.
+func (w *env) catchUp() {
 	w.Helper()
 	list, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -111,8 +111,8 @@ func (w *world) catchUp() {
 	}
 }
 
-// rivals are what an index of Repositories would find.
-func (w *world) rivals(claim string) []types.NamespacedName {
+// rivals returns what an index of Repositories would find.
+func (w *env) rivals(claim string) []types.NamespacedName {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers())
 	list, err := w.client.PipelinesascodeV1alpha1().Repositories("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -127,15 +127,15 @@ func (w *world) rivals(claim string) []types.NamespacedName {
 }
 
 // configure changes the ConfigMap.
-func (w *world) configure(data map[string]string) {
+func (w *env) configure(data map[string]string) {
 	store := config.NewStore(logtesting.TestLogger(w.T))
 	store.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}, Data: data})
 	w.r.settings = store
 }
 
-// reconcile runs keys in order, with a cache that is up to date before each, and fails on errors
-// that are not timers.
-func (w *world) reconcile(keys ...string) time.Duration {
+// reconcile reconciles keys in order, each with current caches, and fails on errors that are not
+// timers.
+func (w *env) reconcile(keys ...string) time.Duration {
 	w.Helper()
 	var after time.Duration
 	for _, key := range keys {
@@ -150,9 +150,9 @@ func (w *world) reconcile(keys ...string) time.Duration {
 	return after
 }
 
-func (w *world) advance(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+func (w *env) advance(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
-func (w *world) repository(namespace, name string) *pacv1alpha1.Repository {
+func (w *env) repository(namespace, name string) *pacv1alpha1.Repository {
 	w.Helper()
 	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
@@ -161,7 +161,7 @@ func (w *world) repository(namespace, name string) *pacv1alpha1.Repository {
 	return r
 }
 
-func (w *world) setURL(namespace, name, url string) {
+func (w *env) setURL(namespace, name, url string) {
 	w.Helper()
 	r := w.repository(namespace, name)
 	r.Spec.URL, r.Generation = url, r.Generation+1
@@ -170,22 +170,22 @@ func (w *world) setURL(namespace, name, url string) {
 	}
 }
 
-func (w *world) create(r *pacv1alpha1.Repository) {
+func (w *env) create(r *pacv1alpha1.Repository) {
 	w.Helper()
 	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(r.Namespace).Create(context.Background(), r, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) delete(namespace, name string) {
+func (w *env) delete(namespace, name string) {
 	w.Helper()
 	if err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// claimOf returns the claim of a URL, nil if there is none.
-func (w *world) claimOf(url string) *v1alpha1.RepositoryClaim {
+// claimOf returns the claim of a URL; nil if there is none.
+func (w *env) claimOf(url string) *v1alpha1.RepositoryClaim {
 	w.Helper()
 	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(), v1alpha1.ClaimName(url), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -197,7 +197,7 @@ func (w *world) claimOf(url string) *v1alpha1.RepositoryClaim {
 	return claim
 }
 
-func (w *world) wantOwner(url, owner string) {
+func (w *env) wantOwner(url, owner string) {
 	w.Helper()
 	claim := w.claimOf(url)
 	if claim == nil || ownerOf(claim).String() != owner {
@@ -205,7 +205,7 @@ func (w *world) wantOwner(url, owner string) {
 	}
 }
 
-func (w *world) wantCondition(namespace, name string, condition apis.ConditionType, want string) {
+func (w *env) wantCondition(namespace, name string, condition apis.ConditionType, want string) {
 	w.Helper()
 	c := w.repository(namespace, name).Status.GetCondition(condition)
 	if c == nil {
@@ -217,8 +217,8 @@ func (w *world) wantCondition(namespace, name string, condition apis.ConditionTy
 	}
 }
 
-// writes returns verb and resource of every write so far and forgets them.
-func (w *world) writes() []string {
+// writes returns verb and resource of every write since the last time.
+func (w *env) writes() []string {
 	var all []string
 	for _, action := range w.client.Actions() {
 		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" {
@@ -233,8 +233,8 @@ func (w *world) writes() []string {
 	return all
 }
 
-// failOnce answers the next call of verb on resource with err.
-func (w *world) failOnce(verb, resource string, err error) {
+// failOnce fails the next call of verb on resource with err.
+func (w *env) failOnce(verb, resource string, err error) {
 	done := false
 	w.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		if done {
@@ -245,7 +245,7 @@ func (w *world) failOnce(verb, resource string, err error) {
 	})
 }
 
-func (w *world) told() []string {
+func (w *env) told() []string {
 	var all []string
 	for len(w.recorder.Events) > 0 {
 		all = append(all, <-w.recorder.Events)
@@ -263,7 +263,7 @@ const (
 	trueNoProblem = "True " + reasonNoProblem
 )
 
-// trimmed are the events as the cache has them.
+// trimmed returns the events as the cache has them.
 func trimmed(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	kept := make([]*v1alpha1.GitEvent, 0, len(events))
 	for _, event := range events {

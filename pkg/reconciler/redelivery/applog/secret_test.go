@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// hanging is an API server that never answers about Secrets.
+// hanging is an API server that never answers reads of Secrets.
 type hanging struct{ typedcorev1.SecretInterface }
 
 func (h hanging) Secrets(string) typedcorev1.SecretInterface { return h }
@@ -23,22 +25,22 @@ func (hanging) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev1.
 	return nil, ctx.Err()
 }
 
-func TestAnAppSecretWhoseReadHangsIsReadAgainSoon(t *testing.T) {
+func TestHangingReadOfAppSecretIsRepeatedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.receive = nobody
-		w.deliver("missed", 1)
-		w.receive = nil
-		secrets := w.process.secrets
-		w.process.secrets = hanging{}
+		e := newEnv(t)
+		e.receive = unreachable
+		e.deliver("missed", 1)
+		e.receive = nil
+		secrets := e.source.secrets
+		e.source.secrets = hanging{}
 		began := time.Now()
-		after := w.reconcile()
-		if took := time.Since(began); took > 10*time.Second || after > retryLookAtMost {
+		after := e.reconcile()
+		if took := time.Since(began); took > 10*time.Second || after > redelivery.RetryAtMost {
 			t.Errorf("it is read for %v, and again after %v", took, after)
 		}
-		w.process.secrets = secrets
-		w.clock.Step(after)
-		w.run(lookEvery)
-		w.wantRecorded("missed")
+		e.source.secrets = secrets
+		e.clock.Step(after)
+		e.run(redelivery.ReadEvery)
+		e.wantRecorded("missed")
 	})
 }
