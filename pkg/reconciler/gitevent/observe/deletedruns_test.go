@@ -19,16 +19,16 @@ func TestEndedRemembersFinishedRuns(t *testing.T) {
 		r.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "True"})
 		return r
 	}
-	e := NewEnded()
+	e := NewDeletedRuns()
 	e.Note(&pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{UID: "running"}})
 	e.Note(run("a"))
-	if e.Of("running") != nil || e.Of("a") == nil || e.Of("b") != nil {
+	if e.Get("running") != nil || e.Get("a") == nil || e.Get("b") != nil {
 		t.Error("a run is known that had not finished, or was not noted, or the noted one is not")
 	}
 	for n := range maxEnded {
 		e.Note(run(types.UID(fmt.Sprint(n))))
 	}
-	if e.Of("a") != nil || e.Of("0") == nil {
+	if e.Get("a") != nil || e.Get("0") == nil {
 		t.Errorf("the oldest run is still known, or more than one was evicted")
 	}
 }

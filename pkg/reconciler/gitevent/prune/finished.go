@@ -20,27 +20,27 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// ended is a run of which it is certain that it is over, reported and ours.
-type ended struct {
+// prunable is a run that is certain to be finished, reported and ours.
+type prunable struct {
 	*metav1.ObjectMeta
 	at time.Time // its completion
 }
 
-// certain returns those of the listed runs that are certain, the one that was completed first at
-// the beginning. It may return an error beside them: what it leaves out is neither counted nor
-// deleted, so that more is kept than without it and never less. One that is of another pipeline is
-// not certain either, whatever somebody has labelled it.
-func (s *Step) certain(
+// finished returns the listed runs that are certain to be finished, the earliest completion first.
+// It may return an error with them. A run that it leaves out is neither counted nor deleted, so it
+// may keep more runs and never fewer. It leaves out a run of another pipeline, whatever labels
+// somebody has given it.
+func (s *Step) finished(
 	ctx context.Context,
 	a *attempt.Attempt,
 	pipeline string,
 	listed []metav1.ObjectMeta,
 	over func() error,
-) ([]ended, error) {
-	var all []ended
+) ([]prunable, error) {
+	var all []prunable
 	var faults []error
 	reads, open := &reads{over: over}, s.unsettled(a)
-	listed = attempt.InTurn(len(listed) > maxVain, listed) // so that those that teach nothing do not always come first
+	listed = attempt.Rotated(len(listed) > maxFruitless, listed) // so that fruitless ones do not always come first
 	for i := range listed {
 		object := &listed[i]
 		if open[object.Labels[plumbline.EventLabel]] {
@@ -53,23 +53,23 @@ func (s *Step) certain(
 			faults = append(faults, err)
 		}
 		if verdict.ended && resources.SamePipeline(verdict.pipeline, pipeline) {
-			all = append(all, ended{object, verdict.at})
+			all = append(all, prunable{object, verdict.at})
 		}
 	}
-	slices.SortFunc(all, func(x, y ended) int {
+	slices.SortFunc(all, func(x, y prunable) int {
 		return cmp.Or(x.at.Compare(y.at), x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 	})
-	if err := attempt.First(faults); err != nil {
+	if err := attempt.Merge(faults); err != nil {
 		return all, err
 	}
-	if reads.left && reads.learnt >= maxVain { // else it is somebody's labels that are looked at, and will be again
+	if reads.left && reads.learnt >= maxFruitless { // otherwise somebody has labelled them, and they would be read again and again
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
 }
 
-// unsettled are the names of the other open events of the Repository, as far as the cache knows:
-// none of their runs is certain.
+// unsettled returns the names of the other unsettled events of the Repository, as far as the cache
+// knows. None of their runs counts as finished.
 func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
 	names := map[string]bool{}
 	for _, event := range s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name) {
@@ -78,7 +78,7 @@ func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
 	return names
 }
 
-// reads is what one attempt reads to learn that runs are over.
+// reads counts what one attempt reads to learn that runs are finished.
 type reads struct {
 	all, learnt int
 	// left is true if there was more to read.
@@ -86,18 +86,18 @@ type reads struct {
 	over func() error
 }
 
-// may reports whether one more may be read.
+// may reports whether one more object may be read.
 func (r *reads) may() bool {
-	if r.all < maxReads && r.all-r.learnt < maxVain && r.over() == nil {
+	if r.all < maxReads && r.all-r.learnt < maxFruitless && r.over() == nil {
 		return true
 	}
 	r.left = true
 	return false
 }
 
-// learn finds out about a run, and remembers what does not change any more. One that is not read is
-// not certain. The event's own runs are over when nothing is left to do but to settle, and cost no
-// read.
+// learn finds out about a run, and caches a verdict that does not change any more. A run that is
+// not read does not count as finished. The event's own runs are finished when nothing is left to do
+// but to settle, and cost no read.
 func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta, r *reads) (verdict, error) {
 	if object.Labels[plumbline.EventLabel] == a.Event.Name {
 		return recorded(a.Event, a.Event, object), nil
@@ -116,17 +116,18 @@ func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.Obj
 
 // verdict is what is known of a run.
 type verdict struct {
-	// ended is true if it is certain that it is over, reported and ours; at is its completion then.
+	// ended is true if the run is certain to be finished, reported and ours; at is its completion
+	// then.
 	ended bool
 	at    time.Time
-	// pipeline is what its event calls it; of a forgotten event what its own name proves.
+	// pipeline is the name in its event; if that is deleted, what the run's own name proves.
 	pipeline string
 	// final is true if that does not change any more.
 	final bool
 }
 
-// read finds out about a run of another event. It is certain that it is over if a settled event of
-// the same Repository has recorded this object and its end, and has nothing left to report.
+// read finds out about a run of another event. It is certainly finished if a settled event of the
+// same Repository has recorded this object and its result, and has nothing left to report.
 func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	name := object.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
@@ -144,8 +145,8 @@ func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.Obje
 	return recorded(event, a.Event, object), nil
 }
 
-// recorded is what an event has recorded of an object. Nothing counts that is of another
-// Repository; one that was deleted and made again for the same URL is the same.
+// recorded returns what an event has recorded of an object. An event of another Repository does not
+// count; a Repository that was recreated for the same URL is the same.
 func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict {
 	of, is := event.Spec.Repository, now.Spec.Repository
 	if of.Namespace != is.Namespace || of.Name != is.Name || !v1alpha1.SameURL(of.URL, is.URL) {
@@ -161,11 +162,11 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 	return verdict{final: true}
 }
 
-// forgotten is what is certain of a run whose event is not kept any more. Its name proves that it
-// was planned; it is of the same URL; it is as old as any event that may be forgotten, so that
-// nobody can pass off what has just been made; and its label says that its end was accepted. Where
-// that label is refused, it is twice as old: the sweep has had as long to close the check of a run
-// whose event was deleted.
+// forgotten returns what is certain about a run whose event is deleted. All of these must be true:
+//   - its name proves that it was planned
+//   - it belongs to the same URL
+//   - it is as old as any event that may be deleted, so nobody can pass off a new run
+//   - its label says that its result was accepted; without that label it is twice as old, because the sweep has had as long to close the check of a run whose event was deleted
 func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
 	of := object.Annotations[pipelinesascode.RepoURL]
 	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {
@@ -199,7 +200,8 @@ func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1
 	}, nil
 }
 
-// completion is a time to sort by. What has none counts as the last, as in PaC; Tekton sets one.
+// completion returns a time to sort by. A run without a completion time comes last, as in PaC;
+// Tekton sets one.
 func completion(at *metav1.Time) time.Time {
 	if at == nil {
 		return time.Unix(1<<40, 0)

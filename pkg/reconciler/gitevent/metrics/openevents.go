@@ -20,25 +20,25 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
-// What an open event is doing, as plumbline.gitevent.open and .oldest say it.
+// The steps of unsettled events, as plumbline.gitevent.open and .oldest show them.
 const (
 	doingPlan     = "plan"     // since it was received
 	doingCreate   = "create"   // since it was planned
-	doingQueue    = "queue"    // it waits for slots of its Repository and for nothing else, since it was planned
-	doingRun      = "run"      // Tekton's part, since the runs were created
-	doingReport   = "report"   // since the last run ended
+	doingQueue    = "queue"    // waits only for slots of its Repository, since it was planned
+	doingRun      = "run"      // the runs exist, since they were created
+	doingReport   = "report"   // since the last run finished
 	doingAnnotate = "annotate" // since then
 	doingSettle   = "settle"   // since everything was done
 )
 
-// gauges show the open events as this process's cache has them. Every replica has them all and
-// shows the same: use max, not sum.
+// gauges show the unsettled events in this process's cache. Every replica has all of them and shows
+// the same: use max, not sum.
 type gauges struct {
 	open, waiting, outstanding metric.Int64ObservableGauge
 	oldest, outstandingOldest  metric.Float64ObservableGauge
 }
 
-// Lister is the cache of the open events.
+// Lister is the cache of the unsettled events.
 type Lister interface {
 	List(selector labels.Selector) ([]*v1alpha1.GitEvent, error)
 }
@@ -77,10 +77,9 @@ func ObserveOpen(open Lister, clock clock.PassiveClock) error {
 	return err
 }
 
-// ObserveLines registers plumbline.gitevent.turns.waiting (share): events that stand in a line of
-// this process, by the share of the workers of which each found no turn (fairqueue.Work and the
-// others).
-func ObserveLines(waiting func() map[string]int) error {
+// ObserveQueues registers plumbline.gitevent.turns.waiting (share): events that wait in a queue of
+// this process, by the share of the workers that was exhausted (fairqueue.Work and the others).
+func ObserveQueues(waiting func() map[string]int) error {
 	meter := otel.Meter(Name)
 	gauge, err := meter.Int64ObservableGauge("plumbline.gitevent.turns.waiting", metric.WithUnit("{event}"),
 		metric.WithDescription("Events that stand in a line for a turn, by the share of which each found none"))
@@ -89,7 +88,7 @@ func ObserveLines(waiting func() map[string]int) error {
 	}
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now := waiting()
-		for _, share := range fairqueue.LimitNames() { // a line that is empty is a zero, not a gap
+		for _, share := range fairqueue.LimitNames() { // an empty queue is a zero, not a gap
 			o.ObserveInt64(gauge, int64(now[share]), metric.WithAttributes(attribute.String("share", share)))
 		}
 		return nil
@@ -97,7 +96,7 @@ func ObserveLines(waiting func() map[string]int) error {
 	return err
 }
 
-// waitKind is what plumbline.gitevent.waiting distinguishes.
+// waitKind has the labels of plumbline.gitevent.waiting.
 type waitKind struct{ step, class, reason string }
 
 // summary is what the gauges show.
@@ -112,10 +111,10 @@ type summary struct {
 func summarize(events []*v1alpha1.GitEvent, now time.Time) summary {
 	s := summary{open: map[string]int{}, oldest: map[string]time.Duration{}, waiting: map[waitKind]int{}}
 	for _, step := range []string{doingPlan, doingCreate, doingQueue, doingRun, doingReport, doingAnnotate, doingSettle} {
-		s.open[step], s.oldest[step] = 0, 0 // a step that nobody is at is a zero, not a gap
+		s.open[step], s.oldest[step] = 0, 0 // a step without events is a zero, not a gap
 	}
 	for _, event := range events {
-		step, since := doing(event)
+		step, since := currentStep(event)
 		s.open[step]++
 		s.oldest[step] = max(s.oldest[step], now.Sub(since))
 		for _, wait := range event.Status.Waits {
@@ -150,14 +149,14 @@ func waitAttributes(k waitKind) []attribute.KeyValue {
 	}
 }
 
-// KindOf is a step without the run's name, which would be a label without bound.
+// KindOf returns a step without the run's name, which would be an unbounded label.
 func KindOf(step string) string {
 	kind, _, _ := strings.Cut(step, "/")
 	return kind
 }
 
-// doing tells what an open event is at and since when.
-func doing(event *v1alpha1.GitEvent) (step string, since time.Time) {
+// currentStep returns the step of an unsettled event and since when it is there.
+func currentStep(event *v1alpha1.GitEvent) (step string, since time.Time) {
 	s := &event.Status
 	planned, created := s.GetCondition(v1alpha1.GitEventPlanned), s.GetCondition(v1alpha1.GitEventCreated)
 	switch {
@@ -183,7 +182,7 @@ func doing(event *v1alpha1.GitEvent) (step string, since time.Time) {
 	return doingSettle, since
 }
 
-// queues reports whether all that an event has not created waits for a slot.
+// queues reports whether all runs that an event has not created wait for a slot.
 func queues(s *v1alpha1.GitEventStatus) bool {
 	waits := map[string]bool{}
 	for _, wait := range s.Waits {
@@ -200,8 +199,8 @@ func queues(s *v1alpha1.GitEventStatus) bool {
 	return queued
 }
 
-// unreported counts the ends of runs that the Git service has not accepted; an event whose report
-// waits counts once at least. It tells since when the first of them is known.
+// unreported counts the results of runs that the Git service has not accepted. An event whose
+// report waits counts at least once. since is when the first of them was known.
 func unreported(event *v1alpha1.GitEvent) (n int, since time.Time) {
 	s := &event.Status
 	concluded := map[string]bool{}
@@ -232,7 +231,7 @@ func unreported(event *v1alpha1.GitEvent) (n int, since time.Time) {
 	return n, since
 }
 
-// lastEnd is when the last run ended, created if none tells.
+// lastEnd returns when the last run finished, created if no run says so.
 func lastEnd(s *v1alpha1.GitEventStatus, created time.Time) time.Time {
 	last := created
 	for i := range s.Runs {
@@ -243,8 +242,8 @@ func lastEnd(s *v1alpha1.GitEventStatus, created time.Time) time.Time {
 	return last
 }
 
-// endOf is when a run ended, otherwise if its result does not say: a run that was refused or
-// deleted.
+// endOf returns when a run finished, otherwise if its result does not say so because it was refused
+// or deleted.
 func endOf(run *v1alpha1.Run, otherwise time.Time) time.Time {
 	if run.Result == nil || run.Result.CompletedAt == nil {
 		return otherwise

@@ -20,30 +20,30 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// asks answers what the plan of one event asks.
-type asks struct {
+// answers answers the questions of the plan of one event.
+type answers struct {
 	step *Step
 	a    *attempt.Attempt
 }
 
-// sources are the Git service, the cluster and the web.
+// sources returns the Git service, the cluster and the web as the plan needs them.
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
-	q := asks{s, a}
+	q := answers{s, a}
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
-		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
+		Budget: plan.Budget{Hold: q.hold, Rest: a.StoredPlan.Rest},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
 			Past: plan.Past{
-				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels,
+				First: q.first, RecordsOf: q.recordsOf, About: a.StoredPlan.About, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
 			},
 		},
 	}
 }
 
-// access asks who may do what.
+// access returns what asks the Git service for permissions.
 func (s *Step) access(a *attempt.Attempt, client *provider.Client) *Access {
 	return &Access{
 		Service: client,
@@ -51,61 +51,63 @@ func (s *Step) access(a *attempt.Attempt, client *provider.Client) *Access {
 		Spec:    &a.Event.Spec,
 		Asked:   v1alpha1.Reopened(a.Event.Name),
 		Now:     a.Clock.Now,
-		Tell:    a.Waits.Tell,
+		Tell:    a.Waits.WarningEvent,
 	}
 }
 
-// missing returns 0 when what the Git service does not show is believed not to be there.
-func (q asks) missing(address string) time.Duration {
-	if q.step.Misses.believed(q.a.Event.Name+" "+address, q.a.Clock.Now()) {
+// missing returns 0 if something that the Git service does not show is accepted as missing, else
+// the time until it must be read again.
+func (q answers) missing(address string) time.Duration {
+	if q.step.NotFound.confirmed(q.a.Event.Name+" "+address, q.a.Clock.Now()) {
 		return 0
 	}
-	return MissApart
+	return NotFoundInterval
 }
 
-// hold takes the memory for definitions and manifests of so many bytes, until the attempt is over.
-func (q asks) hold(definitions, manifests int) error {
-	return q.a.Kept.Hold(plan.Definitions, leastHeld+heldPerByte*definitions+manifests)
+// hold reserves the memory for definitions and manifests of this size, until the attempt is
+// released.
+func (q answers) hold(definitions, manifests int) error {
+	return q.a.StoredPlan.Hold(plan.Definitions, minMemory+memoryPerByte*definitions+manifests)
 }
 
-// records are what was recorded of the same pull request or commit.
-func (q asks) records(ctx context.Context) ([]history.Record, error) {
+// records returns what was recorded of the same pull request or commit.
+func (q answers) records(ctx context.Context) ([]history.Record, error) {
 	return q.recordsOf(ctx, q.a.Event.Spec.Subjects())
 }
 
-// recordsOf are those of any pull request or commit.
-func (q asks) recordsOf(ctx context.Context, subject string) ([]history.Record, error) {
-	hold := func(bytes int) error { return q.a.Kept.Hold("records", bytes) }
+// recordsOf returns what was recorded of any pull request or commit.
+func (q answers) recordsOf(ctx context.Context, subject string) ([]history.Record, error) {
+	hold := func(bytes int) error { return q.a.StoredPlan.Hold("records", bytes) }
 	all, err := history.List(ctx, q.step.Events, subject, hold)
-	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
+	if fault.Is(err, fault.Ignored) { // there are too many, and a decision by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}
 	}
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }
 
-// cancels reports what a cancellation would end now.
-func (q asks) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
+// cancels reports what a cancellation would stop now.
+func (q answers) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
 	something, running bool, err error,
 ) {
-	return q.step.Closings.Finds(ctx, q.a.Event.Name, spec, c)
+	return q.step.Cancellations.Finds(ctx, q.a.Event.Name, spec, c)
 }
 
-// first keeps two events from deciding by what has run at the same moment.
-func (q asks) first(ctx context.Context, subject string) error {
+// first keeps two events from deciding at the same moment by what has run.
+func (q answers) first(ctx context.Context, subject string) error {
 	return history.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
 }
 
 // outdate makes another event decide again, and annotates it with notes.
-func (q asks) outdate(ctx context.Context, record history.Record, notes map[string]string) error {
+func (q answers) outdate(ctx context.Context, record history.Record, notes map[string]string) error {
 	return history.Outdate(ctx, q.step.Events, record.Event, notes)
 }
 
-func (q asks) body(ctx context.Context) ([]byte, error) {
-	return q.a.Kept.Payload(ctx)
+func (q answers) body(ctx context.Context) ([]byte, error) {
+	return q.a.StoredPlan.Payload(ctx)
 }
 
-// comment reads from the payload what a comment says: the record does not hold it.
-func (q asks) comment(ctx context.Context) (string, error) {
+// comment reads the text of a comment from the payload; the record does not have it.
+func (q answers) comment(ctx context.Context) (string, error) {
 	again, err := q.decoded(ctx)
 	if err != nil {
 		return "", err
@@ -116,8 +118,8 @@ func (q asks) comment(ctx context.Context) (string, error) {
 	return again.Comment.Body, nil
 }
 
-// actor reads from the payload who caused an event that a version before has recorded.
-func (q asks) actor(ctx context.Context) (string, error) {
+// actor reads from the payload who caused an event that an older version has recorded.
+func (q answers) actor(ctx context.Context) (string, error) {
 	again, err := q.decoded(ctx)
 	if err != nil {
 		return "", err
@@ -125,8 +127,8 @@ func (q asks) actor(ctx context.Context) (string, error) {
 	return again.Actor, nil
 }
 
-// decoded is the event as this version reads its payload.
-func (q asks) decoded(ctx context.Context) (*v1alpha1.GitEventSpec, error) {
+// decoded returns the event as this version decodes its payload.
+func (q answers) decoded(ctx context.Context) (*v1alpha1.GitEventSpec, error) {
 	spec := &q.a.Event.Spec
 	payload, err := q.body(ctx)
 	if err != nil {
@@ -143,8 +145,8 @@ func (q asks) decoded(ctx context.Context) (*v1alpha1.GitEventSpec, error) {
 	return again, nil
 }
 
-// secret reads a value that a custom param refers to.
-func (q asks) secret(ctx context.Context, ref template.SecretRef) (string, error) {
+// secret reads the value that a custom param refers to.
+func (q answers) secret(ctx context.Context, ref template.SecretRef) (string, error) {
 	namespace := q.a.Event.Spec.Repository.Namespace
 	secret, err := q.a.Git.Secret(ctx, namespace, ref.Name)
 	if apierrors.IsNotFound(err) {

@@ -24,8 +24,8 @@ func TestAnEventThatWasTakenOverIsMarkedForTheSweep(t *testing.T) {
 		"it was taken over before, as far as clocks can be trusted": {-clockSkew + time.Second, true},
 		"the event came long after":                                 {-clockSkew, false},
 	} {
-		var leads Tenure
-		leads.Take(created.Add(c.promoted))
+		var leads Leadership
+		leads.Start(created.Add(c.promoted))
 		if got := leads.Inherited(&v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}}); got != c.marked {
 			t.Errorf("%s: marked %v, want %v", name, got, c.marked)
 		}

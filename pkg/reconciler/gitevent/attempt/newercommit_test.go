@@ -22,7 +22,7 @@ func TestWhenACommitWasLearnt(t *testing.T) {
 	} {
 		event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}}
 		event.Spec.ReceivedAt = metav1.NewTime(test.received)
-		if got := Learnt(event); !got.Equal(test.want) {
+		if got := LearnedAt(event); !got.Equal(test.want) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}
 	}
