@@ -72,7 +72,7 @@ func (r *Recorder) keepBuried(
 	if until.Sub(entry.Until) < keepApart {
 		return false, nil
 	}
-	patch, err := tombstone.Moved(page, entry, until)
+	patch, err := tombstone.Move(page, entry, until)
 	if err != nil {
 		return false, fmt.Errorf("encoding the patch of TombstonePage %s: %w", page.Name, err)
 	}

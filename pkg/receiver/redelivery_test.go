@@ -96,7 +96,7 @@ func (w *world) evict(name string) {
 		w.t.Fatal(err)
 	}
 	page := &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: tombstone.PageOf(name)}}
-	tombstone.Bury(page, []tombstone.Entry{tombstone.Of(found.(*v1alpha1.GitEvent), w.clock.Now().Add(4*24*time.Hour))}, w.clock.Now()) //nolint:forcetypeassert // its type is that of the resource
+	tombstone.Add(page, []tombstone.Entry{tombstone.Of(found.(*v1alpha1.GitEvent), w.clock.Now().Add(4*24*time.Hour))}, w.clock.Now()) //nolint:forcetypeassert // its type is that of the resource
 	if err := tracker.Create(v1alpha1.SchemeGroupVersion.WithResource("tombstonepages"), page, systemNamespace); err != nil {
 		w.t.Fatal(err)
 	}

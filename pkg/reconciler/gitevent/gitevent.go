@@ -193,7 +193,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.desk.Requeue(err)
 	}
 	plan := r.store.Of(version.Event)
-	return r.guarded(memory.WithReserve(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
+	return r.guarded(memory.WithReserve(ctx, plan.ReserveAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
 }
 
 // leave gives up what an event waits for in a line: it is settled, or another process leads it.

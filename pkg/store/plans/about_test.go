@@ -18,7 +18,7 @@ func TestWhatAnEventIsAboutIsWrittenDownOnce(t *testing.T) {
 	w := newWorld(t, event)
 	plan := w.store.Of(cached(event))
 	for range 2 {
-		if err := plan.About(t.Context(), "pull"); err != nil {
+		if err := plan.SetSubject(t.Context(), "pull"); err != nil {
 			t.Fatal(err)
 		}
 	}

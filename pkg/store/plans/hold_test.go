@@ -23,27 +23,27 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	}
 	alone, other, third := of("one"), of("two"), of("three")
 	for _, what := range []string{"definitions", "payload", "plan", "plan", "another plan", "definitions"} {
-		if err := alone.Hold(what, 1<<30); err != nil {
+		if err := alone.Reserve(what, 1<<30); err != nil {
 			t.Fatalf("an event that is alone finds no room for its %s: %v", what, err)
 		}
 	}
-	if err := other.Hold("plan", memory.MaxPart); err != nil {
+	if err := other.Reserve("plan", memory.MaxPart); err != nil {
 		t.Errorf("one event has taken more than half of the room: %v", err)
 	}
-	if f := fault.Of(third.Hold("plan", memory.MaxPart)); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
+	if f := fault.Of(third.Reserve("plan", memory.MaxPart)); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
 		t.Errorf("%v, want it to come back", f)
 	}
-	if err := third.Hold("definitions", 4<<20); err != nil {
+	if err := third.Reserve("definitions", 4<<20); err != nil {
 		t.Errorf("one that needs little finds no room: %v", err)
 	}
 	for _, p := range []*plans.Plan{alone, other, third} {
 		p.Release()
-		if err := p.HoldAnswers(memory.MaxPart); err != nil { // of a call that nobody waits for any more
+		if err := p.ReserveAnswers(memory.MaxPart); err != nil { // of a call that nobody waits for any more
 			t.Error(err)
 		}
 	}
 	for _, namespace := range []string{"one", "two", "three"} {
-		if err := of(namespace).Hold("plan", memory.MaxPart); err != nil {
+		if err := of(namespace).Reserve("plan", memory.MaxPart); err != nil {
 			t.Errorf("what was released is not free: %v", err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestAnswersAddUp(t *testing.T) {
 	room := memory.NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})
 	plan := (&plans.Store{Memory: room}).Of(&v1alpha1.GitEvent{})
 	for range 8 {
-		if err := plan.HoldAnswers(memory.MaxPart / 8); err != nil {
+		if err := plan.ReserveAnswers(memory.MaxPart / 8); err != nil {
 			t.Fatal(err)
 		}
 	}

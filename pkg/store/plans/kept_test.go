@@ -59,7 +59,7 @@ func TestWhereManifestsAreKept(t *testing.T) {
 	}{{100, 0, false}, {100, 0, false}, {v1alpha1.MaxManifestBytes, 1, true}, {100, 1, false}} {
 		e := cached(w.live())
 		e.Status.Plan = next
-		err := w.store.Of(e).Keep(t.Context(), next, []plans.Manifest{manifest(fmt.Sprint("run-", i), step.noise)}, nil)
+		err := w.store.Of(e).Save(t.Context(), next, []plans.Manifest{manifest(fmt.Sprint("run-", i), step.noise)}, nil)
 		if err != nil || len(next.Blobs) != step.blobs || len(next.Manifests) >= v1alpha1.MaxManifestBytes {
 			t.Fatalf("%d: %v, %d bytes and %d blobs", i, err, len(next.Manifests), len(next.Blobs))
 		}
@@ -93,7 +93,7 @@ func TestAPlanThatExpandsToMuchIsNotInTheStatus(t *testing.T) {
 	w := newWorld(t, event)
 	next, e := &v1alpha1.Plan{}, cached(event)
 	huge := plans.Manifest{Name: "run", JSON: []byte(`{"metadata":{"name":"run","annotations":{"x":"` + strings.Repeat("x", 2<<20) + `"}}}`)}
-	if err := w.store.Of(e).Keep(t.Context(), next, []plans.Manifest{huge}, nil); err != nil || next.Manifests != nil || len(next.Blobs) != 1 {
+	if err := w.store.Of(e).Save(t.Context(), next, []plans.Manifest{huge}, nil); err != nil || next.Manifests != nil || len(next.Blobs) != 1 {
 		t.Errorf("%v, %d bytes and %d blobs", err, len(next.Manifests), len(next.Blobs))
 	}
 }
@@ -107,7 +107,7 @@ func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 	large := []plans.Manifest{manifest("run", 700_000)}
 	w.fail("create", "eventpayloads", apierrors.NewServiceUnavailable("shutting down"))
 	e := cached(event)
-	if err := w.store.Of(e).Keep(t.Context(), &v1alpha1.Plan{}, large, nil); err == nil {
+	if err := w.store.Of(e).Save(t.Context(), &v1alpha1.Plan{}, large, nil); err == nil {
 		t.Fatal("nothing is stored and nobody is told")
 	}
 	if calls := w.calls(); calls[0] != "patch gitevents" || slices.Contains(calls[1:], "patch gitevents") {
@@ -116,7 +116,7 @@ func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 	counted := quota.Read(w.live())
 	w.client.ReactionChain = w.client.ReactionChain[1:]
 	for range 2 { // the process was killed, and another one plans the same
-		if err := w.store.Of(cached(w.live())).Keep(t.Context(), &v1alpha1.Plan{}, large, nil); err != nil {
+		if err := w.store.Of(cached(w.live())).Save(t.Context(), &v1alpha1.Plan{}, large, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 	if now := quota.Read(w.live()); now != counted || now.Plan != stored || now.Bytes != stored+100 || stored < 700_000 {
 		t.Errorf("counted %+v and then %+v, want the %d that are stored", counted, now, stored)
 	}
-	if err := w.store.Of(cached(w.live())).Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("another", 700_000)}, nil); err != nil {
+	if err := w.store.Of(cached(w.live())).Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("another", 700_000)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if now := quota.Read(w.live()); now.Plan < 2*stored-1000 {
@@ -146,7 +146,7 @@ func TestAPlanThatHasNoRoomWaits(t *testing.T) {
 	w.used.Seen("other", quota.Use{Repository: quota.Read(event).Repository, Bytes: 5 << 20, Plan: 4 << 20})
 	e := cached(event)
 	plan := w.store.Of(e)
-	err := plan.Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 700_000)}, nil)
+	err := plan.Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 700_000)}, nil)
 	if f := fault.Of(err); f == nil || f.Class != fault.Throttled || !plans.OverBudget(f.Reason) || f.RetryAfter == 0 ||
 		f.Message != "the payloads and plans of the open events of Repository team/app have used up their 1 MiB: this event is planned when others have ended" {
 		t.Errorf("%v, want that it waits", err)
@@ -154,18 +154,18 @@ func TestAPlanThatHasNoRoomWaits(t *testing.T) {
 	if calls := w.calls(); len(calls) != 0 {
 		t.Errorf("calls %v", calls)
 	}
-	if !plans.OverBudget(fault.Of(plan.HasRoom()).Reason) {
+	if !plans.OverBudget(fault.Of(plan.WithinBudget()).Reason) {
 		t.Error("there is room")
 	}
-	if err := plan.Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, nil); err != nil {
+	if err := plan.Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, nil); err != nil {
 		t.Errorf("a plan that the status holds needs room: %v", err)
 	}
 	w.used.Gone("other")
-	if err := plan.HasRoom(); err != nil {
+	if err := plan.WithinBudget(); err != nil {
 		t.Errorf("there is no room: %v", err)
 	}
 	values := map[string]string{"marker": strings.Repeat("x", v1alpha1.MaxManifestBytes)}
-	if err := plan.Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, values); err != nil || w.live().Annotations[plumbline.PlanBytesAnnotation] == "" {
+	if err := plan.Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, values); err != nil || w.live().Annotations[plumbline.PlanBytesAnnotation] == "" {
 		t.Errorf("%v, and the secret values are not counted", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestACountThatIsNotRecordedIsTakenBack(t *testing.T) {
 	w := newWorld(t, event)
 	w.limits.Bytes = 10 << 20
 	w.fail("patch", "gitevents", apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1", errors.New("modified")))
-	if err := w.store.Of(cached(event)).Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 3<<20)}, nil); !fault.Is(err, fault.Conflict) {
+	if err := w.store.Of(cached(event)).Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 3<<20)}, nil); !fault.Is(err, fault.Conflict) {
 		t.Errorf("%v, want the conflict", err)
 	}
 	patch := w.client.Actions()[0].(clienttesting.PatchAction).GetPatch()
@@ -198,7 +198,7 @@ func TestRemove(t *testing.T) {
 	event := pushed("x")
 	event.Status.Plan = &v1alpha1.Plan{}
 	w := newWorld(t, event)
-	if err := w.store.Of(event).Keep(t.Context(), event.Status.Plan, []plans.Manifest{manifest("run", 300_000)}, nil); err != nil {
+	if err := w.store.Of(event).Save(t.Context(), event.Status.Plan, []plans.Manifest{manifest("run", 300_000)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.calls()

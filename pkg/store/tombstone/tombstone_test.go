@@ -28,7 +28,7 @@ func TestWhatIsBuriedIsFoundUntilItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{Entries: []string{"what somebody wrote", "push-1 x done never", ""}}
 	done, refused := event("a", v1alpha1.DispositionRuns), event("b", v1alpha1.DispositionRefused)
-	if lost := Bury(page, []Entry{Of(done, now.Add(time.Hour)), Of(refused, now.Add(2*time.Hour))}, now); lost != 0 || len(page.Entries) != 2 {
+	if lost := Add(page, []Entry{Of(done, now.Add(time.Hour)), Of(refused, now.Add(2*time.Hour))}, now); lost != 0 || len(page.Entries) != 2 {
 		t.Fatalf("%d lost, entries %q", lost, page.Entries)
 	}
 	for _, c := range []struct {
@@ -48,10 +48,10 @@ func TestWhatIsBuriedIsFoundUntilItsTimeIsOver(t *testing.T) {
 			t.Errorf("%s: found %v, %+v", c.sentence, found, entry)
 		}
 	}
-	if got := Living(page, now.Add(time.Hour)); got != 1 {
+	if got := Count(page, now.Add(time.Hour)); got != 1 {
 		t.Errorf("%d living, want 1", got)
 	}
-	if Bury(page, nil, now.Add(time.Hour)); len(page.Entries) != 1 {
+	if Add(page, nil, now.Add(time.Hour)); len(page.Entries) != 1 {
 		t.Errorf("what is over stays: %q", page.Entries)
 	}
 }
@@ -60,7 +60,7 @@ func TestAnEventIsBuriedOnce(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{}
 	for range 3 { // its stub could not be deleted
-		Bury(page, []Entry{Of(event("a", v1alpha1.DispositionRuns), now.Add(time.Hour))}, now)
+		Add(page, []Entry{Of(event("a", v1alpha1.DispositionRuns), now.Add(time.Hour))}, now)
 	}
 	if len(page.Entries) != 1 {
 		t.Errorf("entries %q", page.Entries)
@@ -74,7 +74,7 @@ func TestAFullPageLosesWhatEndsFirst(t *testing.T) {
 	for i := range v1alpha1.MaxTombstones + 3 {
 		all = append(all, Of(event(fmt.Sprint(i), v1alpha1.DispositionRuns), now.Add(time.Hour+time.Duration(i)*time.Second)))
 	}
-	if lost := Bury(page, all, now); lost != 3 || len(page.Entries) != v1alpha1.MaxTombstones {
+	if lost := Add(page, all, now); lost != 3 || len(page.Entries) != v1alpha1.MaxTombstones {
 		t.Fatalf("%d lost, %d kept", lost, len(page.Entries))
 	}
 	for i, e := range all {

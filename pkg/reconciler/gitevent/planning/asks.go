@@ -32,11 +32,11 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
-		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
+		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
 			Past: plan.Past{
-				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels,
+				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.SetSubject, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
 			},
 		},
@@ -65,7 +65,7 @@ func (q asks) missing(address string) time.Duration {
 
 // hold takes the memory for definitions and manifests of so many bytes, until the attempt is over.
 func (q asks) hold(definitions, manifests int) error {
-	return q.a.Kept.Hold(plan.Definitions, leastHeld+heldPerByte*definitions+manifests)
+	return q.a.Kept.Reserve(plan.Definitions, leastHeld+heldPerByte*definitions+manifests)
 }
 
 // records are what was recorded of the same pull request or commit.
@@ -75,7 +75,7 @@ func (q asks) records(ctx context.Context) ([]history.Record, error) {
 
 // recordsOf are those of any pull request or commit.
 func (q asks) recordsOf(ctx context.Context, subject string) ([]history.Record, error) {
-	hold := func(bytes int) error { return q.a.Kept.Hold("records", bytes) }
+	hold := func(bytes int) error { return q.a.Kept.Reserve("records", bytes) }
 	all, err := history.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
 		return nil, &plan.Over{Why: fault.Of(err)}

@@ -67,11 +67,11 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 		return s.park(ctx, a)
 	}
 	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.OverBudget(wait.Reason) {
-		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
+		if err := a.Kept.WithinBudget(); err != nil { // a thousand events may wait: none asks anybody
 			return err
 		}
 	}
-	if err := a.Kept.Waits(); err != nil { // it would be read and rendered up to there each time
+	if err := a.Kept.Queued(); err != nil { // it would be read and rendered up to there each time
 		return err
 	}
 	if fresh(a) {
@@ -223,7 +223,7 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 			return err
 		}
 	}
-	if err := a.Kept.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
+	if err := a.Kept.Save(ctx, next, manifestsOf(made), made.Secrets); err != nil {
 		return err
 	}
 	noteWaits(a, made)

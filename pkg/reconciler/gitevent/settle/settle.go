@@ -133,7 +133,7 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 		return err
 	}
 	if meantNothing(a.Event) {
-		if err := a.Kept.About(ctx, ""); err != nil {
+		if err := a.Kept.SetSubject(ctx, ""); err != nil {
 			return err
 		}
 	}
