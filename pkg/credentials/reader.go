@@ -14,15 +14,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Reader reads what a Repository names to log in with, for calls that no event makes.
+// Reader reads the credentials that a Repository names, for calls without an event.
 type Reader struct {
 	// Namespace is Plumbline's own.
 	Namespace string
 	Kube      corev1client.SecretsGetter
 }
 
-// Read returns what a Repository logs in with at the service at base, which is own's. The token is
-// read live.
+// Read returns the credentials of a Repository for the service at base, which is own's. It reads
+// the token live.
 func (r Reader) Read(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// AbsenceBelieved is how long a live answer that there is no global Repository counts. One that
-	// is created is seen at once while the watch works; so late only while it does not.
+	// AbsenceLife is how long a live answer counts that there is no global Repository. One that is
+	// created is known at once while the watch works, and after this time while it does not.
 	AbsenceLife = 20 * time.Second
-	// AppBelieved is how long the GitHub App's Secret counts as it was read: most events of a
-	// cluster need the same one. A rotated key is used so much later at most, or at once if GitHub
-	// refuses the old one. Other Secrets are tenants', and read each time.
+	// AppSecretLife is how long the GitHub App's Secret is cached, which most events of a cluster
+	// need. A rotated key is used after this time at the latest, and at once if GitHub refuses the
+	// old one. Other Secrets are tenants', and read each time.
 	AppSecretLife = 10 * time.Second
 )
 
-// absence is when the API server has said last that there is no global Repository.
+// absence stores when the API server last said that there is no global Repository.
 type absence struct {
 	mu sync.Mutex
 	at time.Time
@@ -41,15 +41,15 @@ func (a *absence) recent(now time.Time) bool {
 	return !a.at.IsZero() && now.Sub(a.at) < AbsenceLife
 }
 
-// appSecret is the App's Secret as it was read last.
+// appSecret caches the App's Secret.
 type appSecret struct {
 	mu     sync.Mutex
 	secret *corev1.Secret
 	at     time.Time
-	by     *Session // who read it
+	by     *Session // that has read it
 }
 
-// of returns the Secret if it was read a moment ago. It is shared: it is not to be changed.
+// of returns the cached Secret, nil if it is too old. It is shared: do not change it.
 func (a *appSecret) of(now time.Time) *corev1.Secret {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,27 +71,27 @@ func (a *appSecret) readBy(s *Session) bool {
 	return a.by == s
 }
 
-// app returns the App's Secret, and notes what it was as Secret does.
+// app returns the App's Secret, cached or live, and stores its digest as Secret does.
 func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
 	o := &s.pool.options
 	name := types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}
 	now := o.Clock.Now()
-	if believed := s.pool.app.of(now); believed != nil {
+	if cached := s.pool.app.of(now); cached != nil {
 		s.secret = name
-		s.saw[name], _ = contentOf(believed, nil)
-		return believed, nil
+		s.saw[name], _ = contentOf(cached, nil)
+		return cached, nil
 	}
 	secret, err := s.loginSecret(ctx, name.Namespace, name.Name)
 	if err != nil {
-		s.pool.app.set(nil, time.Time{}, s) // nobody believes it, and this session need not read it again
+		s.pool.app.set(nil, time.Time{}, s) // it is not cached, and this session need not read it again
 		return nil, err
 	}
 	s.pool.app.set(secret, now, s)
 	return secret, nil
 }
 
-// again reports whether logging in is to be tried once more: the App's Secret holds something else
-// now than a moment ago.
+// again reports whether to log in once more, because the App's Secret has changed since it was
+// cached.
 func (s *Session) again(ctx context.Context, err error) bool {
 	if !fault.Is(err, fault.Operator) {
 		return false
@@ -100,12 +100,12 @@ func (s *Session) again(ctx context.Context, err error) bool {
 	if !s.Outdated() {
 		return false
 	}
-	_, _ = s.app(ctx) // without an answer it is not another
+	_, _ = s.app(ctx) // after an error it counts as unchanged
 	return s.saw[s.secret] != tried
 }
 
-// Outdated reports whether what the Git service has refused was a login with the App's Secret as
-// another session had read it. It is not believed any more: whoever tries again reads it.
+// Outdated reports whether the session has used the App's Secret as another session had read it. If
+// so, it drops the cached one, so that the next login reads it.
 func (s *Session) Outdated() bool {
 	o := &s.pool.options
 	if s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.pool.app.readBy(s) {
