@@ -151,12 +151,15 @@ func (s *Session) attempt() attempt {
 	}
 }
 
-// End releases what the session has acquired and notes whether the event waits for an operator, as
-// its status.waits say now. Tried tells that a step of this session needs an operator's help;
-// skipped, that one that waits for an operator was not tried, because it was not its time. An event
-// that does not wait any more after it reached the Git service shows that the credentials are
-// mended, so the events are woken that wait because of the same ones. It is called once, however
-// the reconcile ended.
+// End releases what the session has acquired. It stores whether the event waits for an
+// administrator, which is in its status.waits. It is called once, also after a panic.
+//
+//   - tried says that a step of this session needs an administrator.
+//   - skipped says that a step that waits for an administrator was not tried, because it was too
+//     early.
+//
+// If the event has used the Git service and does not wait any more, its credentials work. Then End
+// wakes the events that wait because of the same ones.
 func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()
