@@ -61,7 +61,7 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 
 // Work that takes longer at once than the pace lets through at once waits for as long as it takes,
 // and is not put off for ever.
-func TestALongPieceOfWorkIsDone(t *testing.T) {
+func TestLongWorkIsThrottledAndFinishes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
@@ -78,7 +78,7 @@ func TestALongPieceOfWorkIsDone(t *testing.T) {
 
 // Two tenants that make one large plan after the other, all in large pieces, keep a third one's
 // from its end for two minutes at most: it has its turn, and then its half of the pace.
-func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
+func TestLargePlanFinishesDespiteOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

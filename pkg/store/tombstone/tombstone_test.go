@@ -24,7 +24,7 @@ func event(key string, disposition v1alpha1.Disposition) *v1alpha1.GitEvent {
 	}
 }
 
-func TestWhatIsBuriedIsFoundUntilItsTimeIsOver(t *testing.T) {
+func TestFindReturnsEntriesUntilTheyExpire(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{Entries: []string{"what somebody wrote", "push-1 x done never", ""}}
 	done, refused := event("a", v1alpha1.DispositionRuns), event("b", v1alpha1.DispositionRefused)
@@ -56,7 +56,7 @@ func TestWhatIsBuriedIsFoundUntilItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestAnEventIsBuriedOnce(t *testing.T) {
+func TestAddReplacesTheEntryOfAnEvent(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{}
 	for range 3 { // its stub could not be deleted
@@ -67,7 +67,7 @@ func TestAnEventIsBuriedOnce(t *testing.T) {
 	}
 }
 
-func TestAFullPageLosesWhatEndsFirst(t *testing.T) {
+func TestFullPageDropsWhatExpiresFirst(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{}
 	var all []Entry
@@ -85,7 +85,7 @@ func TestAFullPageLosesWhatEndsFirst(t *testing.T) {
 }
 
 // The bound that the documentation names, in bytes as JSON holds them.
-func TestALineHasAtMost200Bytes(t *testing.T) {
+func TestLineHasAtMost200Bytes(t *testing.T) {
 	t.Parallel()
 	longest := event("x", v1alpha1.DispositionRefused)
 	longest.Name += "-r20"

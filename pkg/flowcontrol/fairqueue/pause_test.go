@@ -9,7 +9,7 @@ import (
 
 // Pull requests of a Repository that wait do so for as long as the one before them took, up to
 // maxPause; others do not, nor a pull request that comes when nobody waits.
-func TestPullRequestsRest(t *testing.T) {
+func TestPullRequestsPauseBetweenEachOther(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		pullsOf    string

@@ -14,7 +14,7 @@ import (
 
 // An event that is alone finds room for whatever it needs, another one waits for its turn, and
 // comes to it.
-func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
+func TestEventReservesLimitedMemory(t *testing.T) {
 	t.Parallel()
 	room := memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {})
 	of := func(namespace string) *plans.Plan {
@@ -50,7 +50,7 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 }
 
 // What several calls are answered at once is held for each of them.
-func TestAnswersAddUp(t *testing.T) {
+func TestReservedAnswersAddUp(t *testing.T) {
 	t.Parallel()
 	full := 0
 	room := memory.NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})

@@ -12,7 +12,7 @@ import (
 
 // What an event is about is written down once, beside its other labels, and its payload can still
 // be read.
-func TestWhatAnEventIsAboutIsWrittenDownOnce(t *testing.T) {
+func TestSetSubjectWritesOnce(t *testing.T) {
 	event := pushed("body")
 	event.Labels = map[string]string{plumbline.SubjectLabel: "commit", "other": "stays"}
 	w := newWorld(t, event)

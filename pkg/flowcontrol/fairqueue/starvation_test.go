@@ -9,7 +9,7 @@ import (
 
 // Tenants who always have one event that waits do not keep one with several from its turn: a line
 // that has just been made is not older than one that was served before.
-func TestABacklogIsNotStarvedByTenantsWithOneEventEach(t *testing.T) {
+func TestTenantsWithOneEventEachDoNotStarveABacklog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	visits := map[string]Request{}

@@ -15,7 +15,7 @@ import (
 
 // Of a queue whose keys are known only the leases with a key are stood for: its two keys are led,
 // and there are no others.
-func TestNobodyStandsForALeaseWithoutAKey(t *testing.T) {
+func TestNoElectionForALeaseWithoutAKey(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, stop := context.WithCancel(t.Context())
 	election, err := New(ctx.Done(), client, "plumbline", leaderelection.ComponentConfig{

@@ -11,7 +11,7 @@ import (
 // The end of a push's run is not told after that of 80 pull requests, which strangers may cause,
 // when all of them wait for the same Git service, e.g. because its limits have closed it for a
 // minute.
-func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
+func TestBegunPushesAndPullRequestsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	visits := map[string]Request{}
@@ -41,7 +41,7 @@ func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
 
 // Each Repository's pull requests stand in a line of their own. Those of forty do not have forty
 // turns before the next push of their namespace, which all stand in one.
-func TestPullRequestsOfManyRepositoriesTakeTurnsWithPushes(t *testing.T) {
+func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	visits := map[string]Request{}
@@ -79,7 +79,7 @@ func TestPullRequestsOfManyRepositoriesTakeTurnsWithPushes(t *testing.T) {
 
 // A Git service that hangs holds one pull request of a Repository that has begun, for nearly a
 // minute each time. The ends of the others' runs are stored meanwhile: a pruner may take the runs.
-func TestBegunPullRequestsDoNotWaitForOneAtAGitServiceThatHangs(t *testing.T) {
+func TestHangingServiceDoesNotDelayBegunPullRequests(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{4, 16, 64} {
 		w := newWorld(t, workers)

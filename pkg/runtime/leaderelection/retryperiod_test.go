@@ -10,7 +10,7 @@ import (
 
 // Leases that are taken together are not renewed together for long: their times differ, and none is
 // longer than what is configured.
-func TestLeasesAreRenewedApart(t *testing.T) {
+func TestLeasesAreRenewedAtDifferentTimes(t *testing.T) {
 	t.Parallel()
 	const period, leases = 10 * time.Second, 50
 	times := map[time.Duration]bool{}

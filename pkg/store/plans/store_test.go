@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-func TestThePayloadIsReadFromTheEvent(t *testing.T) {
+func TestPayloadIsReadFromTheEvent(t *testing.T) {
 	t.Parallel()
 	event := pushed(`{"a":"b"}`)
 	w := newWorld(t, event)
@@ -31,7 +31,7 @@ func TestThePayloadIsReadFromTheEvent(t *testing.T) {
 }
 
 // A payload that was removed is missing for good; whatever else goes wrong is not.
-func TestAPayloadThatCannotBeRead(t *testing.T) {
+func TestUnreadablePayload(t *testing.T) {
 	t.Parallel()
 	removed := pushed("x")
 	removed.Payload = nil
@@ -47,7 +47,7 @@ func TestAPayloadThatCannotBeRead(t *testing.T) {
 
 // Few manifests are in the plan, and cost no call; when there are too many for it, the later ones
 // are in EventPayloads.
-func TestWhereManifestsAreKept(t *testing.T) {
+func TestWhereManifestsAreStored(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
 	w := newWorld(t, event)
@@ -87,7 +87,7 @@ func TestWhereManifestsAreKept(t *testing.T) {
 }
 
 // What compresses to nearly nothing is kept apart as well: it is read whole for each run.
-func TestAPlanThatExpandsToMuchIsNotInTheStatus(t *testing.T) {
+func TestLargePlanIsNotInTheStatus(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
 	w := newWorld(t, event)
@@ -100,7 +100,7 @@ func TestAPlanThatExpandsToMuchIsNotInTheStatus(t *testing.T) {
 
 // S5: a plan is counted before it is written, once however often it is written, and what it takes
 // is what is counted.
-func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
+func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
 	w := newWorld(t, event)
@@ -138,7 +138,7 @@ func TestAPlanIsCountedBeforeItIsStored(t *testing.T) {
 }
 
 // S5: a plan that has no room waits, and nothing is written of it.
-func TestAPlanThatHasNoRoomWaits(t *testing.T) {
+func TestPlanOverBudgetWaits(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
 	w := newWorld(t, event)
@@ -172,7 +172,7 @@ func TestAPlanThatHasNoRoomWaits(t *testing.T) {
 
 // A count that could not be recorded is taken back, and what somebody else has changed meanwhile is
 // not overwritten.
-func TestACountThatIsNotRecordedIsTakenBack(t *testing.T) {
+func TestFailedCountIsUndone(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
 	w := newWorld(t, event)

@@ -12,7 +12,7 @@ import (
 // Renewals go before whatever else waits for their installation, whoever's it is and how long it
 // has waited; also of an event that stood in the line before its token had to be renewed. Only the
 // share of their namespace can hold them up.
-func TestRenewalsGoFirst(t *testing.T) {
+func TestRenewalsAreServedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	var begun []func()
@@ -65,7 +65,7 @@ func TestRenewalsGoFirst(t *testing.T) {
 
 // The places in the lines are divided by namespace: one with a backlog that took them all makes
 // room for whoever has fewer. What it loses comes back by itself.
-func TestPlacesAreDivided(t *testing.T) {
+func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0))}
