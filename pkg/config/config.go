@@ -106,7 +106,7 @@ type Config struct {
 	// webhooks that lead elsewhere are somebody else's. Empty is unknown.
 	WebhookURL string
 	// Ceiling is what authors' PipelineRuns may ask for at most, in every namespace.
-	Ceiling podsecurity.Limits
+	RunLimits podsecurity.Limits
 	// GitAllowed are Git services that Repositories may name although their addresses are not
 	// public.
 	GitAllowed egress.Hosts
@@ -135,7 +135,7 @@ type Config struct {
 	// Remote says where references of authors may lead.
 	Remote Remote
 	// Keep says how many ended runs are kept.
-	Keep Keep
+	Retention Retention
 	// Namespaces are those whose Repositories are served.
 	Namespaces Namespaces
 	// CancelInProgress says whose older runs end where the author says nothing.

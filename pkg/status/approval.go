@@ -36,7 +36,7 @@ func pending(in Input) Check {
 		return approved(in)
 	}
 	return Check{
-		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(event), Former: formerID(event), Shared: true,
+		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(event), FormerExternalID: formerID(event), Shared: true,
 		State: Queued, Title: titlePending, Summary: in.summary("", "is waiting for approval."),
 		Text: render("pending.md", approval{
 			User: plain(
@@ -54,16 +54,16 @@ func pending(in Input) Check {
 // no check where there is none.
 func approved(in Input) Check {
 	c := Check{
-		Key:        EventKey,
-		Name:       in.Application,
-		ExternalID: ApprovalID(in.Event),
-		Former:     formerID(in.Event),
-		OnlyOpen:   true,
-		State:      Completed,
-		Conclusion: Skipped,
-		Title:      titleApproved,
-		Summary:    in.summary("", "waits for no approval any more."),
-		Text:       "Somebody who may has started the pipelines of this commit. Their own checks tell how they end.",
+		Key:              EventKey,
+		Name:             in.Application,
+		ExternalID:       ApprovalID(in.Event),
+		FormerExternalID: formerID(in.Event),
+		OnlyOpen:         true,
+		State:            Completed,
+		Conclusion:       Skipped,
+		Title:            titleApproved,
+		Summary:          in.summary("", "waits for no approval any more."),
+		Text:             "Somebody who may has started the pipelines of this commit. Their own checks tell how they end.",
 	}
 	if plan := in.Event.Status.Plan; plan.Approval != nil {
 		c.Text = plain(

@@ -39,7 +39,7 @@ func TestWhatWaitedForApprovalEnds(t *testing.T) {
 					continue
 				}
 				ended++
-				if check.Key != EventKey || check.Name != "CI" || check.ExternalID != ApprovalID(e) || !check.Is("approval-"+before+"-"+e.Status.Plan.HeadSHA) || check.Conclusion != Skipped || !check.OnlyOpen || !strings.Contains(check.Text, c.says) {
+				if check.Key != EventKey || check.Name != "CI" || check.ExternalID != ApprovalID(e) || !check.HasExternalID("approval-"+before+"-"+e.Status.Plan.HeadSHA) || check.Conclusion != Skipped || !check.OnlyOpen || !strings.Contains(check.Text, c.says) {
 					t.Errorf("%+v", check)
 				}
 			}

@@ -43,9 +43,9 @@ type Check struct {
 	ExternalID string
 	// Former is what the version before called the check, if that was another ExternalID; "" if it
 	// was not.
-	Former     string `json:"-"`
-	State      State
-	Conclusion Conclusion
+	FormerExternalID string `json:"-"`
+	State            State
+	Conclusion       Conclusion
 	// Title is one line. Summary and Text are GitHub-flavoured Markdown.
 	Title   string
 	Summary string
@@ -66,8 +66,8 @@ type Check struct {
 }
 
 // Is reports whether the check is what has this external id.
-func (c Check) Is(externalID string) bool {
-	return externalID == c.ExternalID || c.Former != "" && externalID == c.Former
+func (c Check) HasExternalID(externalID string) bool {
+	return externalID == c.ExternalID || c.FormerExternalID != "" && externalID == c.FormerExternalID
 }
 
 // EventKey is the Key of the check that is about the event as a whole ("Pending approval").

@@ -79,7 +79,7 @@ func Desired(in Input) []Check {
 
 // Conclude returns the conclusion of a terminal state. An outcome it does not know, which only
 // another version of Plumbline can have written, has none: the check stays open rather than wrong.
-func Conclude(r *v1alpha1.Result) Conclusion {
+func conclusionOf(r *v1alpha1.Result) Conclusion {
 	if r == nil {
 		return ""
 	}
@@ -99,7 +99,7 @@ func Conclude(r *v1alpha1.Result) Conclusion {
 // waited are the checks that have shown what an event waited for.
 func waited(in Input) (checks []Check) {
 	for _, run := range in.Runs {
-		if Conclude(run.Run.Result) == Skipped {
+		if conclusionOf(run.Run.Result) == Skipped {
 			checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
 		}
 	}
@@ -117,7 +117,7 @@ func (in Input) run(run RunState) Check {
 		c.Name = in.Application
 	}
 	switch {
-	case Conclude(run.Run.Result) != "":
+	case conclusionOf(run.Run.Result) != "":
 		in.ended(&c, run)
 	case run.Run.UID != "":
 		in.started(&c, run)

@@ -15,7 +15,7 @@ import (
 // Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X"
 // whenever a pod cannot be created for a reason it does not know, such as an admission webhook that
 // refuses connections. The guess is repeated only if facts say that X does not exist.
-func Diagnose(reason, message string, facts Facts) string {
+func diagnose(reason, message string, facts Facts) string {
 	if !fromControlPlane(reason) {
 		return ""
 	}

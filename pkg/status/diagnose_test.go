@@ -51,7 +51,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Diagnose(c.reason, c.message, c.facts); got != c.want {
+			if got := diagnose(c.reason, c.message, c.facts); got != c.want {
 				t.Errorf("Diagnose =\n%s\nwant\n%s", got, c.want)
 			}
 		})

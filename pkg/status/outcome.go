@@ -69,7 +69,7 @@ type tally struct{ failed, cancelled, running, uncreated int }
 func count(runs []v1alpha1.Run) tally {
 	var t tally
 	for i := range runs {
-		conclusion := Conclude(runs[i].Result)
+		conclusion := conclusionOf(runs[i].Result)
 		switch {
 		case conclusion == Success, conclusion == Skipped:
 		case conclusion == Cancelled:

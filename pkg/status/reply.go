@@ -40,7 +40,7 @@ type answered struct {
 // Replies is the comment that answers the commands of one pull request: the newest of them in full,
 // and some that were given before it in one line each. What has no Reply is left out.
 func Replies(events []*v1alpha1.GitEvent) string {
-	events = Newest(events)
+	events = NewestCommands(events)
 	var page struct {
 		Mark   string
 		Newest *answered
@@ -58,23 +58,23 @@ func Replies(events []*v1alpha1.GitEvent) string {
 }
 
 // Newest returns the commands that the comment is about, the newest first.
-func Newest(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
+func NewestCommands(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	events = slices.DeleteFunc(
 		slices.Clone(events),
 		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil },
 	)
-	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return After(b, a) })
+	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return CompareCommands(b, a) })
 	return events[:min(len(events), 1+maxBefore)]
 }
 
 // Tells reports whether the comment that answers commands is about one of them: of many only the
 // newest are in it.
-func Tells(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
-	return slices.ContainsFunc(Newest(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
+func InReply(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
+	return slices.ContainsFunc(NewestCommands(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
 }
 
 // After compares two commands by when they were given, and then by the names of their events.
-func After(a, b *v1alpha1.GitEvent) int {
+func CompareCommands(a, b *v1alpha1.GitEvent) int {
 	return cmp.Or(a.Happened().Compare(b.Happened()), cmp.Compare(a.Name, b.Name))
 }
 

@@ -55,7 +55,7 @@ func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
 
 func (in Input) ended(c *Check, run RunState) {
 	result := run.Run.Result
-	in.conclude(c, run.Run.Pipeline, Conclude(result))
+	in.conclude(c, run.Run.Pipeline, conclusionOf(result))
 	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
 	c.Text = result.Text
 	if c.Conclusion == Failure {

@@ -148,7 +148,7 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	if err != nil {
 		return err
 	}
-	if !status.Tells(events, a.Event) { // whoever writes many commands must not have each of them wait for its turn
+	if !status.InReply(events, a.Event) { // whoever writes many commands must not have each of them wait for its turn
 		return nil
 	}
 	if err := s.alone(ctx, a, events); err != nil {
@@ -182,7 +182,7 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 		return true, nil
 	}
 	events, err := s.said(ctx, a)
-	if err != nil || !status.Tells(events, a.Event) {
+	if err != nil || !status.InReply(events, a.Event) {
 		return false, err
 	}
 	if wait := s.Untrusted(a.Event, a.Clock.Now()); wait > 0 {
@@ -205,7 +205,7 @@ func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEve
 			writing = append(writing, kept)
 			return true
 		}
-		others = status.Newest(append(others, kept))
+		others = status.NewestCommands(append(others, kept))
 		return true
 	})
 	return slices.Concat([]*v1alpha1.GitEvent{a.Event}, writing, others), err
@@ -266,7 +266,7 @@ func (s *Step) alone(ctx context.Context, a *attempt.Attempt, events []*v1alpha1
 		if !s.writes(a, other) {
 			continue
 		}
-		waits, second = true, second || status.After(a.Event, other) > 0
+		waits, second = true, second || status.CompareCommands(a.Event, other) > 0
 	}
 	switch {
 	case second:

@@ -51,8 +51,8 @@ func (p *parser) podSecurity(previous string) string {
 // Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's
 // ceiling or its Repository's allows: an Invalid fault that names the file, the field and the
 // setting.
-func (c *Config) Allows(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
-	installation := c.Ceiling
+func (c *Config) CheckRun(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
+	installation := c.RunLimits
 	installation.Setting = "the installation's ConfigMap (" + keyRunAccounts + ", " + keyRunPodSecurity + ")"
 	limits := []podsecurity.Limits{installation}
 	if settings := repository.Spec.Settings; settings != nil && settings.RunCeiling != nil {
