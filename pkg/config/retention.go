@@ -20,7 +20,7 @@ type Retention struct {
 // Of returns how many ended runs of a pipeline are kept, and false if all of them are. Asked is
 // what the author has written: nil for nothing, KeepAll for what is no number of runs. An author
 // who writes 0 keeps none.
-func (k Retention) Of(asked *int64) (most int, limited bool) {
+func (k Retention) For(asked *int64) (most int, limited bool) {
 	switch {
 	case asked == nil:
 		return k.Default, k.Default > 0

@@ -31,7 +31,7 @@ func (o Options) keeps(annotations map[string]string) *Keep {
 	if err != nil && !errors.Is(err, strconv.ErrRange) || most < 0 {
 		return &Keep{Most: config.RetainAll, Problem: says + ", which is not a whole number from 0: all runs are kept"}
 	}
-	if _, limited := o.Config.Retention.Of(&most); !limited {
+	if _, limited := o.Config.Retention.For(&most); !limited {
 		return &Keep{Most: most, Problem: fmt.Sprintf("%s, more than %d: all runs are kept", says, config.MaxRetained)}
 	}
 	return &Keep{Most: most}

@@ -101,7 +101,7 @@ func (s *Step) others(a *attempt.Attempt) bool {
 	open := s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name)
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if _, limited := a.Config.Retention.Of(run.MaxKeepRuns); run.UID == "" || !limited {
+		if _, limited := a.Config.Retention.For(run.MaxKeepRuns); run.UID == "" || !limited {
 			continue
 		}
 		if !slices.ContainsFunc(open, func(later *v1alpha1.GitEvent) bool {
@@ -121,7 +121,7 @@ func isLater(event, than *v1alpha1.GitEvent) bool {
 // are kept.
 func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool {
 	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
-		_, limited := a.Config.Retention.Of(run.MaxKeepRuns)
+		_, limited := a.Config.Retention.For(run.MaxKeepRuns)
 		return limited && run.UID != "" && run.Namespace == as.Namespace && resources.SamePipeline(run.Pipeline, as.Pipeline)
 	})
 }
@@ -131,7 +131,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	over := a.Turn(attempt.LongTurn)
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		keep, limited := a.Config.Retention.Of(run.MaxKeepRuns)
+		keep, limited := a.Config.Retention.For(run.MaxKeepRuns)
 		if run.UID == "" || !limited || keep >= maxListed { // no more are looked at, so all are kept
 			continue
 		}
