@@ -2,24 +2,23 @@
 
 package config
 
-// MaxKeep is the largest number of ended runs that a setting may name. An author who asks for more
-// asks for all.
+// MaxRetained is the largest number of finished runs that a setting may name. An author who asks
+// for more keeps all.
 const MaxRetained = 1_000_000
 
-// KeepAll is what is noted of an author's text that is no number of runs: all of them are kept.
+// RetainAll stands for an author's text that is not a number: all runs are kept.
 const RetainAll = -1
 
-// Keep says how many ended runs of each pipeline are kept. 0 is unset in both.
+// Retention says how many finished runs of each pipeline are kept. In both fields, 0 means unset.
 type Retention struct {
-	// Default is for pipelines whose authors say nothing. It is not capped, as in PaC.
+	// Default is for pipelines without the annotation. It is not capped, as in PaC.
 	Default int
 	// Limit is the most that an author may ask for.
 	Limit int
 }
 
-// Of returns how many ended runs of a pipeline are kept, and false if all of them are. Asked is
-// what the author has written: nil for nothing, KeepAll for what is no number of runs. An author
-// who writes 0 keeps none.
+// For returns how many finished runs of a pipeline are kept, and false if all are. asked is the
+// author's value: nil without the annotation, RetainAll if it is not a number. 0 keeps none.
 func (k Retention) For(asked *int64) (most int, limited bool) {
 	switch {
 	case asked == nil:

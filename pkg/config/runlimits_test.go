@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// A slip of the pen opens nothing that was closed.
-func TestABadCeilingKeepsThePreviousOne(t *testing.T) {
+// A typing error must not allow what was forbidden.
+func TestBadRunLimitsKeepThePreviousOnes(t *testing.T) {
 	before := Default()
 	before.RunLimits = podsecurity.Limits{ServiceAccounts: []string{"builder"}, PodSecurity: podsecurity.Restricted}
 	before.GitAllowed = egress.Hosts{"git.corp.example"}

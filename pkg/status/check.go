@@ -56,11 +56,11 @@ type Check struct {
 	DetailsURL  string
 	StartedAt   *metav1.Time
 	CompletedAt *metav1.Time
-	// OnlyOpen means: conclude the check if it exists and is pending, and change nothing else. It is
-	// set where it is unknown what was reported before.
+	// OnlyOpen means: conclude the check if it exists and is pending, and change nothing else. It
+	// is set where it is unknown what was reported before.
 	OnlyOpen bool `json:",omitempty"`
-	// Shared means that other events post this check, too: it is always looked up before a post, and
-	// after the first one.
+	// Shared means that other events post this check, too: it is always looked up before a post,
+	// and after the first one.
 	Shared bool `json:",omitempty"`
 }
 

@@ -57,8 +57,8 @@ type Input struct {
 //   - else, if the author's text was refused before or at creation: failure, with the words of what refused it;
 //   - else: queued, with a text that says what it waits for.
 //
-// A PipelineRun that exists outweighs a refusal. A create may have succeeded although its answer was
-// lost; when it is repeated, admission checks it again, and that refusal means nothing.
+// A PipelineRun that exists outweighs a refusal. A create may have succeeded although its answer
+// was lost; when it is repeated, admission checks it again, and that refusal means nothing.
 func Desired(in Input) []Check {
 	switch in.Event.Status.Disposition {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded, v1alpha1.DispositionCancels:

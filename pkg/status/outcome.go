@@ -85,8 +85,9 @@ func count(runs []v1alpha1.Run) tally {
 	return t
 }
 
-// heldBy returns the reason of the wait that blocks the event: a panic of the controller first, then
-// planning, then the first run that cannot be created. Waits of reports and metadata block nothing.
+// heldBy returns the reason of the wait that blocks the event: a panic of the controller first,
+// then planning, then the first run that cannot be created. Waits of reports and metadata block
+// nothing.
 func heldBy(waits []v1alpha1.Wait) string {
 	for _, holds := range []func(step string) bool{
 		func(step string) bool { return step == v1alpha1.StepReconcile },

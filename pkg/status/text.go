@@ -33,7 +33,8 @@ func placeOf(run RunState) place {
 	}
 }
 
-// render fills a template. No data makes it fail; a template with an unknown field fails in its test.
+// render fills a template. No data makes it fail; a template with an unknown field fails in its
+// test.
 func render(name string, data any) string {
 	var b strings.Builder
 	parsed, err := template.ParseFS(files, "templates/"+name)
