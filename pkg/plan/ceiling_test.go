@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S36: what asks for more than a ceiling allows is its author's to mend; the other pipelines run.
-// Without one all run.
+// S36: a pipeline that exceeds a limit is refused, for its author to fix; the other pipelines run.
+// Without limits all run.
 func TestAPipelineAboveACeilingIsRefused(t *testing.T) {
 	t.Parallel()
 	greedy := edited(pipeline("greedy"), "spec:\n", "spec:\n  taskRunTemplate: {serviceAccountName: admin, podTemplate: {hostNetwork: true}}\n")
@@ -20,8 +20,8 @@ func TestAPipelineAboveACeilingIsRefused(t *testing.T) {
 		limit   func(*plan.Input)
 		refused []string // what the refusal says, none if there is none
 	}{
-		"no ceiling": {func(*plan.Input) {}, nil},
-		"the installation's": {func(in *plan.Input) { in.Config.Ceiling.PodSecurity = "baseline" },
+		"no limits": {func(*plan.Input) {}, nil},
+		"the installation's": {func(in *plan.Input) { in.Config.RunLimits.PodSecurity = "baseline" },
 			[]string{".tekton/greedy.yaml", "spec.taskRunTemplate.podTemplate: ", "hostNetwork=true", "run-pod-security"}},
 		"the Repository's": {func(in *plan.Input) {
 			in.Repository.Spec.Settings = &pacv1alpha1.Settings{RunCeiling: &pacv1alpha1.RunCeiling{ServiceAccounts: []string{"builder"}}}

@@ -200,7 +200,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 		return nil, err
 	}
 	d := &draft{planner: p, head: head, facts: known, runs: runs{all: p.earlierRuns()}}
-	d.set = set.Resting(d.rest)
+	d.set = set.Paced(d.rest)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files:     p.Source,

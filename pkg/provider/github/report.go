@@ -131,7 +131,7 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		return "", err
 	}
 	for _, run := range ours {
-		if completed(run) || !check.Is(run.GetExternalID()) || r.othersApp(run) {
+		if completed(run) || !check.HasExternalID(run.GetExternalID()) || r.othersApp(run) {
 			continue // the known id may be anybody's word
 		}
 		if _, err := r.write(
@@ -223,7 +223,7 @@ func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
 	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
 		return false, noAnswer("looking the check up")
 	}
-	return check.Is(run.GetExternalID()), nil
+	return check.HasExternalID(run.GetExternalID()), nil
 }
 
 // othersApp reports whether a check run names another App than ours. Not every service names one.

@@ -111,12 +111,12 @@ func TestAPullRequestWithManyRecords(t *testing.T) {
 			if got := fmt.Sprint(w.cancelledOnes()); got != "[runs]" {
 				t.Errorf("cancelled are %s", got)
 			}
-			w.wantReply("The runs of this pull request that were there when this was written are ended.")
+			w.wantReply("Cancels the runs of this pull request that existed when this was written.")
 		}},
 		"/cancel of nothing": {func(t *testing.T) *world {
 			return commands(t, "/cancel", pullFile("hello"))
 		}, func(_ *testing.T, w *world) {
-			w.wantReply("The runs of this pull request that were there when this was written are ended: there were none.")
+			w.wantReply("Found no runs of this pull request to cancel.")
 		}},
 		"/test": {func(t *testing.T) *world {
 			return commands(t, "/test", pullFile("hello"))

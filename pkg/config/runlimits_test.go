@@ -12,10 +12,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// A slip of the pen opens nothing that was closed.
-func TestABadCeilingKeepsThePreviousOne(t *testing.T) {
+// A typing error must not allow what was forbidden.
+func TestBadRunLimitsKeepThePreviousOnes(t *testing.T) {
 	before := Default()
-	before.Ceiling = podsecurity.Limits{ServiceAccounts: []string{"builder"}, PodSecurity: podsecurity.Restricted}
+	before.RunLimits = podsecurity.Limits{ServiceAccounts: []string{"builder"}, PodSecurity: podsecurity.Restricted}
 	before.GitAllowed = egress.Hosts{"git.corp.example"}
 	for key, value := range map[string]string{"run-service-accounts": "builder, Not One", "run-pod-security": "strict", "git-allowed-hosts": "https://x"} {
 		data := map[string]string{"run-service-accounts": "builder", "run-pod-security": "restricted", "git-allowed-hosts": "git.corp.example", key: value}

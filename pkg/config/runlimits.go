@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config/podsecurity"
 )
 
-// ceiling reads what authors' PipelineRuns may ask for. A bad key keeps what was allowed before: it
+// runLimits reads what authors' PipelineRuns may ask for. A bad key keeps its previous value: it
 // must not allow more.
-func (p *parser) ceiling(previous podsecurity.Limits) podsecurity.Limits {
+func (p *parser) runLimits(previous podsecurity.Limits) podsecurity.Limits {
 	return podsecurity.Limits{
 		ServiceAccounts: p.accounts(previous.ServiceAccounts),
 		PodSecurity:     p.podSecurity(previous.PodSecurity),
@@ -48,11 +48,11 @@ func (p *parser) podSecurity(previous string) string {
 	return v
 }
 
-// Allows refuses a PipelineRun, with everything inlined, that asks for more than the installation's
-// ceiling or its Repository's allows: an Invalid fault that names the file, the field and the
-// setting.
-func (c *Config) Allows(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
-	installation := c.Ceiling
+// CheckRun returns an Invalid fault for a PipelineRun that asks for more than the installation or
+// its Repository allows. Everything that the run refers to has to be inlined. The message names the
+// file, the field and the setting.
+func (c *Config) CheckRun(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
+	installation := c.RunLimits
 	installation.Setting = "the installation's ConfigMap (" + keyRunAccounts + ", " + keyRunPodSecurity + ")"
 	limits := []podsecurity.Limits{installation}
 	if settings := repository.Spec.Settings; settings != nil && settings.RunCeiling != nil {

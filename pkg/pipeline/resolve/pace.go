@@ -26,12 +26,12 @@ func (c cost) work() time.Duration {
 
 // Rest is told before work is done that takes a core so long, and returns when it may be: others
 // have work to do as well. An error ends the rendering and is returned by it.
-type Rest func(ctx context.Context, work time.Duration) error
+type Pace func(ctx context.Context, work time.Duration) error
 
 // Resting returns the same set for one event, whose Render asks rest before each document that it
 // reads or inlines once more, and which remembers what is the same in all of the event's
 // PipelineRuns. It may not be shared.
-func (s *Set) Resting(rest Rest) *Set {
+func (s *Set) Paced(rest Pace) *Set {
 	resting := *s
 	resting.rest, resting.same = rest, &sameTasks{of: map[*document]*inlineTask{}}
 	return &resting
