@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
@@ -246,7 +247,7 @@ func (c *cluster) baseURL(name string) string {
 
 // options are the parts of the handler that need the cluster.
 func (c *cluster) options(s settings) receiver.Options {
-	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
+	plumbline, timeout := c.client.PlumblineV1alpha1(), recorder.CallTimeout(s.apiWait)
 	indexer := repositories.Repositories(c.repositories().GetIndexer(), c.config)
 	lister := repositories.Lister(c.repositories().GetIndexer(), c.config)
 	cached := receiver.CachedView(
@@ -254,7 +255,7 @@ func (c *cluster) options(s settings) receiver.Options {
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return lister.Repositories(namespace).Get(name)
 		})
-	live, unverified := receiver.LiveView(c.client, c.namespace, wait), receiver.LiveView(c.unverified, c.namespace, wait)
+	live, unverified := receiver.LiveView(c.client, c.namespace, timeout), receiver.LiveView(c.unverified, c.namespace, timeout)
 	live.Repository = repositories.Reader(live.Repository, c.config)
 	unverified.Repository = repositories.Reader(unverified.Repository, c.config)
 	return receiver.Options{
@@ -262,25 +263,25 @@ func (c *cluster) options(s settings) receiver.Options {
 		Secret:  secrets.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: unverified,
-			Named: receiver.NamedBy(indexer), Beside: receiver.BesideBy(indexer),
-			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
+			Neighbours: receiver.NeighboursIn(indexer),
+			CannotClaim: func(canonical, namespace string) bool {
+				return c.config.Load().Owners.Bar(canonical, namespace)
+			},
 		},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},
-		Recorder: &receiver.Recorder{
-			Namespace: c.namespace,
-			Clock:     clock.RealClock{},
-			Budget:    c.budget,
-			Retention: func() time.Duration { return c.config.Load().SettledRetention },
-			Events: plumbline.GitEvents(
-				c.namespace,
-			),
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Copies: c.copies},
+		Recorder: &recorder.Recorder{
+			Namespace:  c.namespace,
+			Clock:      clock.RealClock{},
+			Quota:      c.budget,
+			Retention:  func() time.Duration { return c.config.Load().SettledRetention },
+			Events:     plumbline.GitEvents(c.namespace),
 			Payloads:   blob.Payloads(plumbline, c.namespace),
 			Tombstones: plumbline.TombstonePages(c.namespace),
-			Wait:       wait,
+			Timeout:    timeout,
 		},
-		Missed: c.missed.Ask,
-		Logger: c.logger,
-		Clock:  clock.RealClock{},
-		Wait:   wait,
+		Undelivered: c.missed.Ask,
+		Logger:      c.logger,
+		Clock:       clock.RealClock{},
+		Timeout:     timeout,
 	}
 }

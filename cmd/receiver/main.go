@@ -33,6 +33,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 )
 
@@ -90,7 +91,7 @@ func parse() (settings, *rest.Config) {
 	flag.DurationVar(
 		&s.apiWait,
 		"api-wait",
-		receiver.KubeCallBudget,
+		recorder.DefaultCallTimeout,
 		"how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s",
 	)
 	flag.StringVar(
@@ -200,7 +201,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	options.Providers = []provider.Provider{github.New(github.Options{}), gitlab.New(gitlab.Options{})}
 	options.Metrics = counters
 	server := receiver.NewServer(receiver.NewHandler(options), counters)
-	server.Synced, server.DrainWait, server.Wait, server.Logger = cluster.synced, s.drainWait, options.Wait, logger
+	server.Synced, server.DrainWait, server.Timeout, server.Logger = cluster.synced, s.drainWait, options.Timeout, logger
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {

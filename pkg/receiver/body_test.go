@@ -17,7 +17,7 @@ import (
 )
 
 func TestTooLarge(t *testing.T) { // A10
-	w := newWorld(t)
+	w := newEnv(t)
 	declared := push("k").request()
 	declared.ContentLength = receiver.MaxBodyBytes + 1
 	body := &endless{}
@@ -43,7 +43,7 @@ func (b *waiting) Read(p []byte) (int, error) {
 }
 
 func TestLargeBodiesAreFewAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	h := w.replica()
 	large := func(rest io.Reader) *http.Request {
 		r := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(bytes.NewReader(make([]byte, 2<<20)), rest))
@@ -70,7 +70,7 @@ func TestLargeBodiesAreFewAtOnce(t *testing.T) {
 }
 
 func TestTwentyMegabytesAreAccepted(t *testing.T) { // A10
-	w := newWorld(t)
+	w := newEnv(t)
 	d := push("k1")
 	d.message.Padding = strings.Repeat(bodyMarker, 20_000_000/len(bodyMarker))
 	w.expect(http.StatusAccepted, d)

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-func (w *world) payloads() int {
+func (w *env) payloads() int {
 	w.t.Helper()
 	list, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -33,12 +33,12 @@ func (w *world) payloads() int {
 // one is answered as before.
 func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 	for reason, c := range map[string]struct{ scope, says string }{
-		quota.ReasonRepository: {"repository", "the open events of this Repository have used up their budget"},
-		quota.ReasonNamespace:  {"namespace", "the open events of the Repository's namespace have"},
-		quota.ReasonTotal:      {"total", "the open events of this installation have"},
+		quota.ReasonRepository: {"repository", "the unsettled events of this Repository have exhausted their budget"},
+		quota.ReasonNamespace:  {"namespace", "the unsettled events of the Repository's namespace have"},
+		quota.ReasonTotal:      {"total", "the unsettled events of this installation have"},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.limits.Events = 20 // 2 for the Repository, 5 for its namespace
 			w.expect(http.StatusAccepted, large("k1"))
 			for i := range map[string]int{quota.ReasonRepository: 1, quota.ReasonNamespace: 4, quota.ReasonTotal: 19}[reason] {
@@ -68,7 +68,7 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 // Whoever writes comments on one pull request while events stay open uses up that pull request's
 // share, and nobody else's.
 func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	of := func(key string, pull int64) delivery {
 		d := push(key)
 		d.message.Pull = pull
@@ -79,7 +79,7 @@ func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
 		w.expect(http.StatusAccepted, of(fmt.Sprint("comment-", i), 1))
 	}
 	answer := w.expect(http.StatusServiceUnavailable, of("comment-10", 1))
-	if says := "the open events of this pull request have used up their budget"; !strings.Contains(answer.Body.String(), says) {
+	if says := "the unsettled events of this pull request have exhausted their budget"; !strings.Contains(answer.Body.String(), says) {
 		t.Errorf("answered %s", answer.Body)
 	}
 	over := w.sum("plumbline.receiver.over_budget", map[string]string{"scope": "pull_request"})
@@ -93,13 +93,13 @@ func TestOnePullRequestLeavesTheOthersTheirDeliveries(t *testing.T) {
 
 // Receivers read from an event's metadata what it uses.
 func TestAnEventSaysWhatItUses(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.expect(http.StatusAccepted, push("k1"))
 	small := w.wantEvents(1)[0]
 	if got, want := small.Annotations["plumbline.dev/stored-bytes"], fmt.Sprint((len(small.Payload)+2)/3*4); got != want {
 		t.Errorf("an event with its payload says %q, want %q", got, want)
 	}
-	w = newWorld(t)
+	w = newEnv(t)
 	w.expect(http.StatusAccepted, large("k1"))
 	event := w.wantEvents(1)[0]
 	payload, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).Get(t.Context(), event.Spec.Payload.Name+"-0", metav1.GetOptions{})
@@ -117,7 +117,7 @@ func TestAnEventSaysWhatItUses(t *testing.T) {
 // While events cannot be created their payloads are, and stay for an hour: they fill no more than
 // the budget.
 func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.limits.Bytes = 5_000_000 // a tenth for the Repository; a payload takes some 70,000
 	w.fail("create", "gitevents", apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "e", errors.New("exceeded quota: plumbline, requested: count/gitevents.plumbline.dev=1, used: count/gitevents.plumbline.dev=7, limited: count/gitevents.plumbline.dev=7")))
 	for i := range 50 {
@@ -134,7 +134,7 @@ func TestPayloadsWithoutEventsKeepToTheBudget(t *testing.T) {
 // Of a payload of several objects some may be there when another is refused. They count as long as
 // they are there.
 func TestPartsOfPayloadsKeepToTheBudget(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.limits.Bytes = 20 << 20 // 2 MiB for the Repository
 	w.client.PrependReactor("create", "eventpayloads", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		payload := a.(clienttesting.CreateAction).GetObject().(*v1alpha1.EventPayload)
@@ -157,7 +157,7 @@ func TestPartsOfPayloadsKeepToTheBudget(t *testing.T) {
 
 // A payload that cannot be created leaves nothing that counts.
 func TestWhatCouldNotBeWrittenUsesNoBudget(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.limits.Events = 20
 	w.fail("create", "eventpayloads", apierrors.NewServiceUnavailable("shutting down"))
 	for i := range 5 {
@@ -171,7 +171,7 @@ func TestWhatCouldNotBeWrittenUsesNoBudget(t *testing.T) {
 // API servers that count a quota at once answer 409 to some creates: nobody is told of it.
 func TestAConflictOfTheQuotaIsTriedAgain(t *testing.T) {
 	for _, resource := range []string{"eventpayloads", "gitevents"} {
-		w, conflicts := newWorld(t), 0
+		w, conflicts := newEnv(t), 0
 		w.client.PrependReactor("create", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			conflicts++
 			return conflicts < 4, nil, apierrors.NewConflict(v1alpha1.Resource("resourcequotas"), "plumbline", errors.New("the object has been modified"))

@@ -45,8 +45,8 @@ func (a *asked) Patch(_ context.Context, name string, kind types.PatchType, data
 	return nil, nil
 }
 
-// asking runs the asks of a world against an API server that may fail.
-func (w *world) asking(fails error) *asked {
+// asking runs the asks of a env against an API server that may fail.
+func (w *env) asking(fails error) *asked {
 	a := &asked{fails: fails, came: make(chan struct{}, 1000)}
 	w.asks = secrets.NewAsks(a, w.clock, w.logger())
 	stop := make(chan struct{})
@@ -64,7 +64,7 @@ func TestADeliveryWaitsForANewerCopy(t *testing.T) {
 		"there is no copy yet":   {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			a := w.asking(nil)
 			w.copied = before
 			c := w.copies()
@@ -93,7 +93,7 @@ func TestADeliveryWaitsForANewerCopy(t *testing.T) {
 
 // Who guesses waits once, and every guess of a second is one ask.
 func TestGuessesWaitOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	a := w.asking(nil)
 	c := w.copies()
 	h := w.replica()
@@ -116,7 +116,7 @@ func TestGuessesWaitOnce(t *testing.T) {
 // A9: while nobody can be asked whether the secret has changed, a delivery that does not fit is
 // answered 503, not 401.
 func TestAMismatchWhileNobodyCanBeAsked(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	a := w.asking(errors.New("connection refused"))
 	h := w.replica()
 	right, wrong := push("k1"), push("k2")
@@ -133,7 +133,7 @@ func TestAMismatchWhileNobodyCanBeAsked(t *testing.T) {
 
 // A receiver is complete once every shard was filled, and stays so.
 func TestCompleteCopies(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	all := shards(nil)
 	c := secrets.New(w.asks, w.clock)
 	for n, shard := range all {

@@ -22,7 +22,7 @@ import (
 )
 
 func TestAcceptedDeliveryIsDurable(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	d := push("k1")
 	w.expect(http.StatusAccepted, d)
 	event := w.wantEvents(1)[0]
@@ -51,7 +51,7 @@ func TestAcceptedDeliveryIsDurable(t *testing.T) {
 func TestBadSignature(t *testing.T) { // A9
 	for name, signature := range map[string]string{"wrong": "0000", "of another secret": "x" + sign([]byte("x"), []byte("y"))} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			d := push("k1")
 			d.signature = signature
 			answer := w.expect(http.StatusUnauthorized, d)
@@ -80,7 +80,7 @@ func TestUnreadableSecretIs503(t *testing.T) { // A9: 503, not 401
 		"SecretMissing": {systemNamespace + "/plumbline-github-app": {"other": "x", "webhook.secret": " \n"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.copied = copied
 			d := push("k1")
 			d.signature = sign(mustBody(d), nil) // what verifies when an empty secret is used
@@ -97,14 +97,14 @@ func TestUnreadableSecretIs503(t *testing.T) { // A9: 503, not 401
 }
 
 func TestNeverActedOn(t *testing.T) { // A12
-	for reason, change := range map[string]func(w *world, d *delivery){
-		"EventIgnored": func(_ *world, d *delivery) { d.event, d.message.URL = "ping", "" },
-		"NoRepository": func(_ *world, d *delivery) { d.message.URL = "https://git.example/acme/unknown" },
-		"OtherHost":    func(w *world, _ *delivery) { w.baseURL = "https://other.example" },
-		"NotTheApp":    func(_ *world, d *delivery) { d.message.App = false },
+	for reason, change := range map[string]func(w *env, d *delivery){
+		"EventIgnored": func(_ *env, d *delivery) { d.event, d.message.URL = "ping", "" },
+		"NoRepository": func(_ *env, d *delivery) { d.message.URL = "https://git.example/acme/unknown" },
+		"OtherHost":    func(w *env, _ *delivery) { w.baseURL = "https://other.example" },
+		"NotTheApp":    func(_ *env, d *delivery) { d.message.App = false },
 	} {
 		t.Run(reason, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			d := push("k1")
 			change(w, &d)
 			w.expect(http.StatusOK, d)
@@ -120,7 +120,7 @@ func TestNeverActedOn(t *testing.T) { // A12
 }
 
 func TestHostOfTheEventMustBeTheConfiguredOne(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	d := push("k1")
 	d.message.Host = "evil.example" // the URL is right, the rest of the payload is not
 	w.expect(http.StatusOK, d)
@@ -137,7 +137,7 @@ func TestHostOfTheEventMustBeTheConfiguredOne(t *testing.T) {
 }
 
 func TestRefusedRequests(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	noHeaders := push("k").request()
 	noHeaders.Header = http.Header{}
 	missing := push("k")
@@ -175,7 +175,7 @@ func TestRefusedRequests(t *testing.T) {
 // live records nothing and reports whether its context still was.
 type live struct{ err error }
 
-func (l *live) Affords(string, bool, int) error { return nil }
+func (l *live) CheckRate(string, bool, int) error { return nil }
 
 func (l *live) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (string, bool, error) {
 	l.err = ctx.Err()
@@ -183,7 +183,7 @@ func (l *live) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (
 }
 
 func TestSenderThatHangsUpIsRecorded(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	recorder := &live{err: errors.New("not called")}
@@ -201,21 +201,21 @@ func TestLookup(t *testing.T) {
 	unserved := &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{}}}
 	for name, c := range map[string]struct {
-		arrange func(w *world)
+		arrange func(w *env)
 		status  int
 	}{
-		"the claim cannot be read":              {func(w *world) { w.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable},
-		"the claim's read times out":            {func(w *world) { w.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable},
-		"claims are not served (CRD missing)":   {func(w *world) { w.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable},
-		"Repositories are not served":           {func(w *world) { w.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable},
-		"the Repository cannot be read":         {func(w *world) { w.fail("get", "repositories", boom) }, http.StatusServiceUnavailable},
-		"the claim's Repository is gone":        {func(w *world) { w.remove("app") }, http.StatusOK},
-		"the claim's Repository has a new URL":  {func(w *world) { w.remove("app"); w.add("https://git.example/x/y") }, http.StatusOK},
-		"the Repository's URL is spelt anyhow":  {func(w *world) { w.remove("app"); w.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted},
-		"the cache knows, the API server fails": {func(w *world) { w.fillCache(); w.fail("get", "repositoryclaims", boom) }, http.StatusAccepted},
+		"the claim cannot be read":              {func(w *env) { w.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable},
+		"the claim's read times out":            {func(w *env) { w.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable},
+		"claims are not served (CRD missing)":   {func(w *env) { w.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable},
+		"Repositories are not served":           {func(w *env) { w.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable},
+		"the Repository cannot be read":         {func(w *env) { w.fail("get", "repositories", boom) }, http.StatusServiceUnavailable},
+		"the claim's Repository is gone":        {func(w *env) { w.remove("app") }, http.StatusOK},
+		"the claim's Repository has a new URL":  {func(w *env) { w.remove("app"); w.add("https://git.example/x/y") }, http.StatusOK},
+		"the Repository's URL is spelt anyhow":  {func(w *env) { w.remove("app"); w.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted},
+		"the cache knows, the API server fails": {func(w *env) { w.fillCache(); w.fail("get", "repositoryclaims", boom) }, http.StatusAccepted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			c.arrange(w)
 			w.expect(c.status, push("k1"))
 		})
@@ -223,19 +223,19 @@ func TestLookup(t *testing.T) {
 }
 
 // fillCache makes the cache know what the API server has.
-func (w *world) fillCache() {
+func (w *env) fillCache() {
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(
 		claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)), systemNamespace, 0)
 }
 
-func (w *world) remove(name string) {
+func (w *env) remove(name string) {
 	w.t.Helper()
 	if err := w.client.PipelinesascodeV1alpha1().Repositories("ci").Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) add(url string) {
+func (w *env) add(url string) {
 	w.t.Helper()
 	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("ci").Create(w.t.Context(), repository("ci", "app", url), metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)

@@ -23,7 +23,7 @@ const day = 24 * time.Hour
 
 // forget does what the sweep does with a settled event: it is deleted when its retention is over,
 // counted from when it was last delivered.
-func (w *world) forget(name string) {
+func (w *env) forget(name string) {
 	w.t.Helper()
 	events := w.client.PlumblineV1alpha1().GitEvents(systemNamespace)
 	e, err := events.Get(w.t.Context(), name, metav1.GetOptions{})
@@ -47,7 +47,7 @@ func TestARedeliveryOfARedeliveryDoesNotRun(t *testing.T) {
 	for name, evicted := range map[string]bool{"its record is there": false, "it has a tombstone": true} {
 		for body, d := range map[string]delivery{"that tells no time": push("k1"), "that tells when": happened("k1", time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)), "of its own": large("k1")} {
 			t.Run(name+", a body "+body, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				w.expect(http.StatusAccepted, d)
 				first := w.settle(0, settled(v1alpha1.DispositionRuns))
 				if evicted {
@@ -81,7 +81,7 @@ func TestARedeliveryOfARedeliveryDoesNotRun(t *testing.T) {
 func TestARedeliveryOfWhatMayRunAgainRunsOnce(t *testing.T) {
 	for name, evicted := range map[string]bool{"its record is there": false, "it has a tombstone": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.expect(http.StatusAccepted, push("k1"))
 			first := w.settle(0, settled(v1alpha1.DispositionRefused))
 			if evicted {
@@ -107,7 +107,7 @@ func TestARedeliveryOfWhatMayRunAgainRunsOnce(t *testing.T) {
 func TestARedeliveryIsNotedOnceAnHour(t *testing.T) {
 	for name, evicted := range map[string]bool{"its record is there": false, "it has a tombstone": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.expect(http.StatusAccepted, push("k1"))
 			first := w.settle(0, settled(v1alpha1.DispositionRuns))
 			if evicted {
@@ -150,7 +150,7 @@ func TestANoteOfARedeliveryThatFails(t *testing.T) {
 		"the page is changed meanwhile":  {true, apierrors.NewInvalid(v1alpha1.Kind("TombstonePage"), "t", nil), http.StatusAccepted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.expect(http.StatusAccepted, push("k1"))
 			first := w.settle(0, settled(v1alpha1.DispositionRuns))
 			if c.evicted {
@@ -183,7 +183,7 @@ func TestANoteOfARedeliveryThatFails(t *testing.T) {
 
 // The other entries of a page stay as they are.
 func TestOnlyOneTombstoneMoves(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.expect(http.StatusAccepted, push("k1"))
 	first := w.settle(0, settled(v1alpha1.DispositionRuns))
 	w.evict(first)

@@ -45,7 +45,7 @@ func TestCallsOfADelivery(t *testing.T) {
 		"a large one writes its payload": {d: func(at time.Time) delivery { d := large("k"); d.message.At = at.Unix(); return d }, calls: []string{"create " + payload, "create " + event, "get " + event}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.ahead = c.ahead
 			h := w.replica()
 			if !c.first {
@@ -75,7 +75,7 @@ func TestCallsOfADelivery(t *testing.T) {
 func TestAnEventThatIsBuriedMeanwhileDoesNotRunAgain(t *testing.T) {
 	for name, d := range map[string]delivery{"whose body tells no time": push("k1"), "that happened an hour ago": happened("k1", time.Date(2026, 1, 2, 2, 0, 0, 0, time.UTC))} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.expect(http.StatusAccepted, d)
 			first := w.settle(0, settled(v1alpha1.DispositionRuns))
 			var once sync.Once
@@ -95,7 +95,7 @@ func TestAnEventThatIsBuriedMeanwhileDoesNotRunAgain(t *testing.T) {
 
 // A copy of what is recorded needs no room, also when its event has ended.
 func TestACopyNeedsNoRoom(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	d := happened("k1", w.clock.Now())
 	w.expect(http.StatusAccepted, d)
 	w.settle(0, settled(v1alpha1.DispositionRuns))
@@ -122,7 +122,7 @@ func TestAFailedCreateUsesNoBudget(t *testing.T) {
 		"its outcome is unknown": {context.DeadlineExceeded, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.limits.Events = 10 // one of the Repository
 			w.fail("create", "gitevents", c.err)
 			w.expect(http.StatusServiceUnavailable, push("k1"))

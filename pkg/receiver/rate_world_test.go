@@ -21,7 +21,7 @@ import (
 // A namespace that has had many large bodies written is refused the next one before it is decoded;
 // small ones are taken.
 func TestLargeBodiesBeyondARateAreNotDecoded(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	h := w.both()
 	noise := make([]byte, 700<<10)
 	sent := func(n int, sha string) delivery {
@@ -52,7 +52,7 @@ func TestLargeBodiesThatTakeLittleAreTakenTogether(t *testing.T) {
 	if raced {
 		t.Skip("how many are worked on at once depends on how fast they are decoded")
 	}
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	w.client.PrependReactor("create", "gitevents", func(clienttesting.Action) (bool, runtime.Object, error) {
 		<-time.After(30 * time.Millisecond)
 		return false, nil, nil
@@ -85,7 +85,7 @@ func inline(key string, bytes int) delivery {
 func TestBodiesInEventsHaveARate(t *testing.T) {
 	for _, size := range []int{12 << 10, 22 << 10, 31 << 10} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			h := w.replica()
 			n, status := 0, http.StatusAccepted
 			for ; status == http.StatusAccepted && n < 50; n++ {
@@ -114,7 +114,7 @@ func TestBodiesInEventsHaveARate(t *testing.T) {
 // anything.
 func TestWhatATeamDoesAtOnceIsRecorded(t *testing.T) {
 	for size, n := range map[int]int{8 << 10: 100, 9 << 10: 40, 15 << 10: 10} { // 11, 12 and 20 KiB in JSON
-		w := newWorld(t)
+		w := newEnv(t)
 		h := w.replica()
 		for i := range n {
 			w.check(http.StatusAccepted, w.send(h, inline(fmt.Sprint("k", i), size).request()))
@@ -132,7 +132,7 @@ func TestOnlyWrittenBodiesInEventsCount(t *testing.T) {
 		"unreachable": {context.DeadlineExceeded, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			h := w.replica()
 			w.fail("create", "gitevents", c.err)
 			for i := range 20 {

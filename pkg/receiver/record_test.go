@@ -51,7 +51,7 @@ func TestCannotRecord(t *testing.T) { // A2
 				continue // is NotFound: the create that follows tells
 			}
 			t.Run(name+" on "+call, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				call := strings.TrimSpace(call)
 				verb, resource, _ := strings.Cut(call, " ")
 				w.fail(verb, resource, answer)
@@ -69,7 +69,7 @@ func TestCannotRecord(t *testing.T) { // A2
 }
 
 func TestRetryAfterIsTheServers(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.fail("create", "gitevents", apierrors.NewTooManyRequests("later", 7))
 	answer := w.expect(http.StatusServiceUnavailable, push("k1"))
 	if got := answer.Result().Header.Get("Retry-After"); got != "7" {
@@ -78,7 +78,7 @@ func TestRetryAfterIsTheServers(t *testing.T) {
 }
 
 func TestForeignObject(t *testing.T) { // A2: 409 with a foreign object
-	w := newWorld(t)
+	w := newEnv(t)
 	w.expect(http.StatusAccepted, push("k1"))
 	other := push("k1")
 	other.message.SHA = strings.Repeat("f", 40)
@@ -107,7 +107,7 @@ func TestOutcomeUnknown(t *testing.T) { // A2: a create that landed is processed
 		"a denial is final: nothing more is asked of": {"gitevents", apierrors.NewBadRequest(`admission webhook "x" denied the request: no`), false, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.failOnce(c.resource, c.err, c.landed)
 			d := push("k1")
 			if c.resource == "eventpayloads" {
@@ -124,7 +124,7 @@ func TestOutcomeUnknown(t *testing.T) { // A2: a create that landed is processed
 }
 
 // failOnce answers the first create of a resource with err, after it was applied if landed.
-func (w *world) failOnce(resource string, err error, landed bool) {
+func (w *env) failOnce(resource string, err error, landed bool) {
 	var once sync.Once
 	w.client.PrependReactor("create", resource, func(a clienttesting.Action) (handled bool, _ runtime.Object, _ error) {
 		once.Do(func() { handled = true })
@@ -141,7 +141,7 @@ func (w *world) failOnce(resource string, err error, landed bool) {
 func TestSameDeliveryTwice(t *testing.T) { // A4
 	for name, gap := range map[string]time.Duration{"at once": 0, "1 s apart": time.Second, "2 h apart": 2 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			h := w.replica()
 			w.check(http.StatusAccepted, w.send(h, push("k1").request()))
 			w.clock.SetTime(w.clock.Now().Add(gap))
@@ -160,7 +160,7 @@ func TestFiftyCopiesOverThreeReplicas(t *testing.T) { // A5
 }
 
 func fiftyCopies(t *testing.T, d delivery, stored int) {
-	w := newWorld(t)
+	w := newEnv(t)
 	replicas := []*receiver.Handler{w.replica(), w.replica(), w.replica()}
 	answers := make([]*httptest.ResponseRecorder, 50)
 	var wait sync.WaitGroup
@@ -199,7 +199,7 @@ func TestRedelivery(t *testing.T) {
 		"a disposition of a newer version":        {settled("Unheard-of"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.expect(http.StatusAccepted, large("k1"))
 			first := w.settle(0, c.status)
 			w.expect(http.StatusAccepted, large("k1"))
@@ -223,7 +223,7 @@ func TestRedelivery(t *testing.T) {
 }
 
 func TestRedeliveryIsBounded(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	for range 21 {
 		w.expect(http.StatusAccepted, push("k1"))
 		for i := range w.events() {
@@ -238,7 +238,7 @@ func TestRedeliveryIsBounded(t *testing.T) {
 }
 
 func TestRedeliveryOfASettledEventLeavesNoPayload(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.expect(http.StatusAccepted, large("k1"))
 	w.settle(0, settled(v1alpha1.DispositionRuns))
 	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
@@ -261,7 +261,7 @@ func withRun(s v1alpha1.GitEventStatus, uid types.UID) v1alpha1.GitEventStatus {
 }
 
 // settle sets the status of the i-th event and returns its name.
-func (w *world) settle(i int, status v1alpha1.GitEventStatus) string {
+func (w *env) settle(i int, status v1alpha1.GitEventStatus) string {
 	w.t.Helper()
 	event := w.events()[i]
 	event.Status = status

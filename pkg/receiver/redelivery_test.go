@@ -30,7 +30,7 @@ func TestRedeliveryAfterTheEventWasEvicted(t *testing.T) {
 		"a refused one is processed again":       {settled(v1alpha1.DispositionRefused), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.expect(http.StatusAccepted, push("k1"))
 			first := w.settle(0, c.status)
 			w.evict(first)
@@ -53,7 +53,7 @@ func TestRedeliveryAfterTheEventWasEvicted(t *testing.T) {
 // GitLab's log has no e-mail addresses, and what it sends again is from there: the same delivery
 // has another body.
 func TestWhatIsSentAgainWithoutAddressesIsRecordedAlready(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	first, again := push("k1"), push("k1")
 	first.message.Padding, again.message.Padding = bodyMarker+" of ada@example.com", bodyMarker+" of [REDACTED]"
 	w.expect(http.StatusAccepted, first)
@@ -78,7 +78,7 @@ func TestATombstoneThatCannotBeReadIsNotAbsent(t *testing.T) {
 	answers["not served"] = apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1alpha1.Resource("tombstonepages"), "x", "404 page not found", 0, true)
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.fail("get", "tombstonepages", answer)
 			w.expect(http.StatusServiceUnavailable, push("k1"))
 			w.wantEvents(0)
@@ -88,7 +88,7 @@ func TestATombstoneThatCannotBeReadIsNotAbsent(t *testing.T) {
 
 // evict does what the sweep does with an event above the cap, right now: also while the fake
 // answers a call.
-func (w *world) evict(name string) {
+func (w *env) evict(name string) {
 	w.t.Helper()
 	tracker, events := w.client.Tracker(), v1alpha1.SchemeGroupVersion.WithResource("gitevents")
 	found, err := tracker.Get(events, systemNamespace, name)
@@ -109,7 +109,7 @@ func (w *world) evict(name string) {
 // has seen the old payload without an event by then, and deletes it after the event was created:
 // the event's own payload must be another one.
 func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	payloads := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace)
 	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
 	w.expect(http.StatusServiceUnavailable, large("k1"))
@@ -130,7 +130,7 @@ func TestASweepUnderWayDoesNotTakeThePayloadOfAnAcknowledgedDelivery(t *testing.
 // Attempts that follow each other closely share their payload: a service that retries leaves no
 // heap of them.
 func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
 	w.expect(http.StatusServiceUnavailable, large("k1"))
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
@@ -144,7 +144,7 @@ func TestAttemptsOfTheSameHalfHourShareThePayload(t *testing.T) {
 // Receivers whose clocks differ write different payloads at once. Each copy is answered, one event
 // is recorded, and it has its payload whatever else is deleted.
 func TestCopiesAcrossTheHalfHourOnReceiversWhoseClocksDiffer(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	var wait sync.WaitGroup
 	var created atomic.Int32
 	for i := range 50 {

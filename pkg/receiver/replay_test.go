@@ -19,7 +19,7 @@ func happened(key string, at time.Time) delivery {
 // S35: who has seen a delivery can send its body again under an id of their own, for the signature
 // does not cover that.
 func TestABodyUnderAnotherIDIsTheSameDelivery(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	at := w.clock.Now()
 	w.expect(http.StatusAccepted, happened("k1", at))
 	replayed := w.expect(http.StatusAccepted, happened("k2", at))
@@ -41,7 +41,7 @@ func TestABodyUnderAnotherIDIsTheSameDelivery(t *testing.T) {
 }
 
 func TestABodyUnderAnotherIDIsProcessedAgainAfterAnEndWithoutRuns(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.expect(http.StatusAccepted, happened("k1", w.clock.Now()))
 	first := w.settle(0, settled("Refused"))
 	w.expect(http.StatusAccepted, happened("k2", w.clock.Now()))

@@ -30,7 +30,7 @@ func TestTheWebhookSecretIsRotatedWithoutALostDelivery(t *testing.T) {
 		"only the previous one is there":         {map[string]string{"webhook.secret.previous": before}, before, http.StatusServiceUnavailable, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.store(systemNamespace, "plumbline-github-app", test.data)
 			d := push("k1")
 			d.signature = sign(mustBody(d), []byte(test.signed))
@@ -50,10 +50,10 @@ func TestTheWebhookSecretIsRotatedWithoutALostDelivery(t *testing.T) {
 
 // The secret that a Repository names is rotated in the same way, beside the key that it names.
 func TestARepositorysWebhookSecretIsRotated(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	key := pacv1alpha1.SecretKey{Namespace: "ci", Name: "lab", Key: "hook"}
 	w.store(key.Namespace, key.Name, map[string]string{"hook": "new\n", "hook.previous": "old\n", "webhook.secret.previous": "another's"})
-	got, err := receiver.Services{Secrets: w.copies()}.Secret(t.Context(), key)
+	got, err := receiver.Services{Copies: w.copies()}.Secret(t.Context(), key)
 	if err != nil || string(got.Current) != "new" || string(got.Previous) != "old" {
 		t.Errorf("got %q, %q, %v", got.Current, got.Previous, err)
 	}

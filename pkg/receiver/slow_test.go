@@ -24,15 +24,15 @@ import (
 // patient is far longer than anything here takes, and nothing is told by it but that it never came.
 const patient = 15 * time.Second
 
-// front is a world behind a real listener.
+// front is a env behind a real listener.
 type front struct {
-	*world
+	*env
 	*served
 	server *receiver.Server
 }
 
 func newFront(t *testing.T, limits *connlimit.Limits) *front {
-	w := newWorld(t)
+	w := newEnv(t)
 	server := receiver.NewServer(w.replica(), w.metrics)
 	server.Synced, server.DrainWait = func() bool { return true }, 0
 	if limits != nil {
@@ -43,14 +43,14 @@ func newFront(t *testing.T, limits *connlimit.Limits) *front {
 
 // dial connects and sends a text.
 func (f *front) dial(text string) net.Conn {
-	f.world.t.Helper()
+	f.env.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
-		f.world.t.Fatal(err)
+		f.env.t.Fatal(err)
 	}
-	f.world.t.Cleanup(func() { _ = conn.Close() })
+	f.env.t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, text); err != nil {
-		f.world.t.Fatal(err)
+		f.env.t.Fatal(err)
 	}
 	return conn
 }
@@ -189,7 +189,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	for _, attackers := range []int{128, 2000} {
 		t.Run(fmt.Sprint(attackers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, listener := newWorld(t), make(pipes)
+				w, listener := newEnv(t), make(pipes)
 				server := receiver.NewServer(w.replica(), w.metrics)
 				server.Synced, server.DrainWait, server.Logger = func() bool { return true }, 0, w.logger()
 				ctx, stop := context.WithCancel(t.Context())
@@ -207,7 +207,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 					}()
 				}
 				synctest.Wait()
-				f := &front{world: w, served: &served{url: "http://receiver"}}
+				f := &front{env: w, served: &served{url: "http://receiver"}}
 				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: listener.dial}}
 				began := time.Now()
 				for i := range 20 {

@@ -19,11 +19,11 @@ import (
 // slowBody takes an hour to arrive.
 type slowBody struct {
 	io.ReadCloser
-	world *world
+	env *env
 }
 
 func (b slowBody) Read(p []byte) (int, error) {
-	b.world.clock.SetTime(b.world.clock.Now().Add(time.Hour))
+	b.env.clock.SetTime(b.env.clock.Now().Add(time.Hour))
 	return b.ReadCloser.Read(p)
 }
 
@@ -31,8 +31,8 @@ func (b slowBody) Read(p []byte) (int, error) {
 // would tell what was looked up.
 func TestS34ASlowBodyIsAnsweredAsLate(t *testing.T) {
 	const late = 300 * time.Millisecond
-	w := ownWorld(t)
-	h := w.both().Hasten(late)
+	w := webhookEnv(t)
+	h := w.both().AnswerUnverifiedAfter(late)
 	request := ownPush("guessed").request()
 	request.Body = slowBody{request.Body, w}
 	begin := time.Now()
@@ -43,7 +43,7 @@ func TestS34ASlowBodyIsAnsweredAsLate(t *testing.T) {
 }
 
 // neighbour is a Repository of the same group with a webhook secret of its own.
-func (w *world) neighbour(namespace, name, value string) {
+func (w *env) neighbour(namespace, name, value string) {
 	w.t.Helper()
 	r := repository(namespace, name, "https://lab.example/acme/"+namespace+"-"+name)
 	r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own", Secret: &pacv1alpha1.Secret{Name: name}, WebhookSecret: &pacv1alpha1.Secret{Name: name}}
@@ -57,7 +57,7 @@ func (w *world) neighbour(namespace, name, value string) {
 // Repositories one tenant says are of that group, and from however many namespaces the group's own
 // are.
 func TestNobodyDisplacesAVoucher(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	for n := range 100 {
 		w.neighbour("a-tenant", fmt.Sprintf("fake-%03d", n), "made up")
 	}
@@ -72,7 +72,7 @@ func TestNobodyDisplacesAVoucher(t *testing.T) {
 // Nobody waits for a neighbour's secret that is missing: it would keep a group's true delivery
 // waiting, 2 s for each, and tell a stranger that somebody of the group is onboarded.
 func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	a := w.asking(nil)
 	for n := range 5 {
 		w.neighbour("a-tenant", fmt.Sprint("missing-", n), "")
@@ -80,7 +80,7 @@ func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
 	h := w.both()
 	c := w.copies()
 	c.Wait = time.Hour // whoever waits never ends
-	h.Services = receiver.Services{Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"), Secrets: c}
+	h.Services = receiver.Services{Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"), Copies: c}
 	d := ownPush(ownSecret)
 	d.message.URL = unknownURL
 	w.check(http.StatusOK, w.send(h, d.signed(ownSecret).request()))
@@ -93,7 +93,7 @@ func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
 // until it is complete.
 func TestAShardThatIsFilledAgain(t *testing.T) {
 	const name = "plumbline/plumbline-github-app"
-	w := newWorld(t)
+	w := newEnv(t)
 	c := w.copies()
 	h := w.replica()
 	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
@@ -113,7 +113,7 @@ func TestAShardThatIsFilledAgain(t *testing.T) {
 // deliveries need to wait for a rotation.
 func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	const fresh = "the-secret-of-a-moment-ago"
-	w := newWorld(t)
+	w := newEnv(t)
 	c := w.copies()
 	c.Wait = time.Minute
 	ctx, stop := context.WithCancel(t.Context())
@@ -141,11 +141,11 @@ func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 // S4: a stranger's delivery for a project of a group with thousands of Repositories does not look
 // at all of them: at most once a second somebody's does.
 func TestS4AGroupIsLookedAtOnce(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	h := w.both()
 	looks := 0
-	beside := h.Lookup.Beside
-	h.Lookup.Beside = func(canonical string) ([]*pacv1alpha1.Repository, func() []*pacv1alpha1.Repository) {
+	beside := h.Lookup.Neighbours
+	h.Lookup.Neighbours = func(canonical string) ([]*pacv1alpha1.Repository, func() []*pacv1alpha1.Repository) {
 		naming, group := beside(canonical)
 		return naming, func() []*pacv1alpha1.Repository { looks++; return group() }
 	}

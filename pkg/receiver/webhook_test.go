@@ -24,28 +24,28 @@ func TestOwnDeliveriesAreVerified(t *testing.T) { // A9
 		{"what is not verified is not decoded: this would panic", nil, signedBy("guessed", func(d *delivery) { d.event = "panic" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"what is not verified is no ignored event either", nil, signedBy("guessed", func(d *delivery) { d.event = "ping" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"the App's secret", nil, signedBy(webhookSecret, func(*delivery) {}), http.StatusUnauthorized, "rejected/Unauthenticated"},
-		{"an empty secret is none", func(w *world) { w.store("ci", "own", map[string]string{"webhook.secret": " \n"}) }, signedBy("", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"a Secret without the key", func(w *world) { w.store("ci", "own", map[string]string{"other": ownSecret}) }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"a Secret that is not there", func(w *world) { delete(w.copied, "ci/own") }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
-		{"nothing is copied yet", func(w *world) { w.copied = nil }, nil, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
-		{"a secret that is not copied yet refuses nobody, wrong as the delivery is", func(w *world) { w.copied = nil }, signedBy("guessed", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
-		{"a Repository that names no webhook secret", func(w *world) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"a Repository of the App", func(w *world) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"the global Repository's secret, for one that names no token", func(w *world) { w.declare(inherits); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusAccepted, "recorded/Recorded"},
-		{"the global Repository's secret opens no Repository with one of its own", func(w *world) { w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusUnauthorized, "rejected/Unauthenticated"},
-		{"a webhook secret of its own beside the global token is not believed: its namespace is not the token's", func(w *world) {
+		{"an empty secret is none", func(w *env) { w.store("ci", "own", map[string]string{"webhook.secret": " \n"}) }, signedBy("", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/SecretMissing"},
+		{"a Secret without the key", func(w *env) { w.store("ci", "own", map[string]string{"other": ownSecret}) }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
+		{"a Secret that is not there", func(w *env) { delete(w.copied, "ci/own") }, nil, http.StatusServiceUnavailable, "unavailable/SecretMissing"},
+		{"nothing is copied yet", func(w *env) { w.copied = nil }, nil, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"a secret that is not copied yet refuses nobody, wrong as the delivery is", func(w *env) { w.copied = nil }, signedBy("guessed", func(*delivery) {}), http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"a Repository that names no webhook secret", func(w *env) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"a Repository of the App", func(w *env) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"the global Repository's secret, for one that names no token", func(w *env) { w.declare(inherits); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusAccepted, "recorded/Recorded"},
+		{"the global Repository's secret opens no Repository with one of its own", func(w *env) { w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusUnauthorized, "rejected/Unauthenticated"},
+		{"a webhook secret of its own beside the global token is not believed: its namespace is not the token's", func(w *env) {
 			w.global("")
 			w.declare(func(r *pacv1alpha1.Repository) {
 				inherits(r)
 				r.Spec.GitProvider.WebhookSecret = &pacv1alpha1.Secret{Name: "own"}
 			})
 		}, nil, http.StatusUnauthorized, "rejected/Unauthenticated"},
-		{"a global Repository that cannot be read", func(w *world) { w.failGlobal(unavailable) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
-		{"a URL that the global token is not for", func(w *world) {
+		{"a global Repository that cannot be read", func(w *env) { w.failGlobal(unavailable) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"a URL that the global token is not for", func(w *env) {
 			w.global("https://lab.example")
 			w.declare(func(r *pacv1alpha1.Repository) { inherits(r); r.Spec.GitProvider.URL = "https://other.example" })
 		}, nil, http.StatusServiceUnavailable, "unavailable/BadRepository"},
-		{"a Repository on a host that the global token is not for", func(w *world) {
+		{"a Repository on a host that the global token is not for", func(w *env) {
 			w.declare(inherits)
 			w.global("")
 			elsewhere := repository(systemNamespace, "global", "https://other.example/global")
@@ -62,13 +62,13 @@ func TestOwnDeliveriesThatNobodyWants(t *testing.T) {
 	for _, c := range []ownCase{
 		{"an event that is never acted on", nil, signedBy(ownSecret, func(d *delivery) { d.event = "wiki" }), http.StatusOK, "ignored/EventIgnored"},
 		{"a project of a group whose webhook serves another one", nil, signedBy(ownSecret, func(d *delivery) { d.message.URL = unknownURL }), http.StatusOK, "ignored/NoRepository"},
-		{"a project whose webhook has the token of all", func(w *world) { w.global("") }, signedBy(globalSecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusOK, "ignored/NoRepository"},
-		{"a Repository that is gone", func(w *world) { w.remove("own"); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusOK, "ignored/NoRepository"},
+		{"a project whose webhook has the token of all", func(w *env) { w.global("") }, signedBy(globalSecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusOK, "ignored/NoRepository"},
+		{"a Repository that is gone", func(w *env) { w.remove("own"); w.global("") }, signedBy(globalSecret, func(*delivery) {}), http.StatusOK, "ignored/NoRepository"},
 		{"an event of a group, which names no repository", nil, func(d *delivery) { d.message.URL = "" }, http.StatusOK, "ignored/NoRepository"},
 		{"a URL of no repository", nil, func(d *delivery) { d.message.URL = "lab.example" }, http.StatusOK, "ignored/NoRepository"},
 		{"a URL with two readings", nil, func(d *delivery) { d.message.URL = "https://lab.example/a/../b" }, http.StatusOK, "ignored/NoRepository"},
 		{"an event of another host than its repository's", nil, signedBy(ownSecret, func(d *delivery) { d.message.Host = "evil.example" }), http.StatusOK, "ignored/OtherHost"},
-		{"a Repository that is configured for another host", func(w *world) {
+		{"a Repository that is configured for another host", func(w *env) {
 			w.declare(func(r *pacv1alpha1.Repository) {
 				r.Spec.GitProvider.URL, r.Spec.GitProvider.WebhookSecret = "https://other.example", &pacv1alpha1.Secret{Name: "own"}
 			})
@@ -85,8 +85,8 @@ func TestOwnDeliveriesThatAreNone(t *testing.T) {
 		{"not JSON", nil, func(d *delivery) { d.raw = []byte("x=" + bodyMarker) }, http.StatusBadRequest, "rejected/BadJSON"},
 		{"a needed field is missing", nil, signedBy(ownSecret, func(d *delivery) { d.message.SHA = "" }), http.StatusBadRequest, "rejected/MissingField"},
 		{"larger than any service sends", nil, func(d *delivery) { d.raw = make([]byte, receiver.MaxBodyBytes+1) }, http.StatusRequestEntityTooLarge, "rejected/TooLarge"},
-		{"a claim that cannot be read", func(w *world) { w.fail("get", "repositoryclaims", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
-		{"a record that cannot be written", func(w *world) { w.fail("create", "gitevents", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"a claim that cannot be read", func(w *env) { w.fail("get", "repositoryclaims", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"a record that cannot be written", func(w *env) { w.fail("create", "gitevents", boom) }, nil, http.StatusServiceUnavailable, "unavailable/Unavailable"},
 		{"a panic", nil, signedBy(ownSecret, func(d *delivery) { d.event = "panic" }), http.StatusServiceUnavailable, "unavailable/Panic"},
 	} {
 		t.Run(c.name, c.try)
@@ -95,7 +95,7 @@ func TestOwnDeliveriesThatAreNone(t *testing.T) {
 
 // One handler serves both kinds of services, each with its own secrets only.
 func TestTwoServicesSideBySide(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	h := w.both()
 	own := ownPush(ownSecret)
 	w.check(http.StatusAccepted, w.send(h, push("k1").request()))
@@ -133,7 +133,7 @@ func TestTwoServicesSideBySide(t *testing.T) {
 }
 
 func TestGlobalRepository(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	live := receiver.LiveView(w.client, systemNamespace, 0)
 	read := func(name string) (*pacv1alpha1.Repository, error) {
 		return receiver.GlobalOf(w.cached, live, systemNamespace, name)(t.Context())

@@ -34,6 +34,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
@@ -48,8 +49,8 @@ const (
 	bodyMarker = "body-marker-that-nobody-logs"
 )
 
-// world is an API server and what several receivers log and count.
-type world struct {
+// env is an API server and what several receivers log and count.
+type env struct {
 	t       *testing.T
 	client  *plumblinefake.Clientset
 	copied  map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
@@ -72,8 +73,8 @@ type world struct {
 	metrics *receiver.Metrics
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{
+func newEnv(t *testing.T) *env {
+	w := &env{
 		t: t, baseURL: "https://git.example", reader: metric.NewManualReader(),
 		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)),
 		client: plumblinefake.NewSimpleClientset(claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)),
@@ -121,51 +122,51 @@ func repository(namespace, name, url string) *pacv1alpha1.Repository {
 	}
 }
 
-// Write and Sync make world a zap sink.
-func (w *world) Write(line []byte) (int, error) {
+// Write and Sync make env a zap sink.
+func (w *env) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen.Write(line)
 }
 
-func (w *world) Sync() error { return nil }
+func (w *env) Sync() error { return nil }
 
-func (w *world) log() string {
+func (w *env) log() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen.String()
 }
 
-func (w *world) logger() *zap.SugaredLogger {
+func (w *env) logger() *zap.SugaredLogger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), w, zap.DebugLevel)).Sugar()
 }
 
-func (w *world) recorder() *receiver.Recorder {
-	return &receiver.Recorder{
-		Namespace: systemNamespace, Clock: w.clock, Budget: w.budget, Retention: func() time.Duration { return retention },
+func (w *env) recorder() *recorder.Recorder {
+	return &recorder.Recorder{
+		Namespace: systemNamespace, Clock: w.clock, Quota: w.budget, Retention: func() time.Duration { return retention },
 		Events:   w.client.PlumblineV1alpha1().GitEvents(systemNamespace),
 		Payloads: w.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: w.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}
 }
 
 // replica returns one more receiver.
-func (w *world) replica() *receiver.Handler {
+func (w *env) replica() *receiver.Handler {
 	return receiver.NewHandler(receiver.Options{
 		Providers: []provider.Provider{{Name: "test", Webhook: service{}}},
 		BaseURL:   func(string) string { return w.baseURL },
 		Secret:    secrets.AppSecret{Copies: w.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
 			Cached: w.cached, Live: receiver.LiveView(w.client, systemNamespace, 0), Unverified: receiver.LiveView(w.client, systemNamespace, 0),
-			Named: receiver.NamedBy(w.repositories()), Beside: receiver.BesideBy(w.repositories()),
-			Barred: func(_, namespace string) bool { return namespace == w.barred },
+			Neighbours:  receiver.NeighboursIn(w.repositories()),
+			CannotClaim: func(_, namespace string) bool { return namespace == w.barred },
 		},
 		Recorder: w.recorder(), Metrics: w.metrics, Logger: w.logger(), Clock: w.clock,
-		Missed: func() { w.missed.Add(1) },
-	}).Hasten(time.Millisecond)
+		Undelivered: func() { w.missed.Add(1) },
+	}).AnswerUnverifiedAfter(time.Millisecond)
 }
 
 // repositories is the cache of all Repositories that there are now.
-func (w *world) repositories() cache.Indexer {
+func (w *env) repositories() cache.Indexer {
 	w.t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, receiver.RepositoryIndexers())
 	for _, obj := range w.all(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), "Repository") {
@@ -177,7 +178,7 @@ func (w *world) repositories() cache.Indexer {
 }
 
 // all is what the API server has of a kind; it is no call of anybody's.
-func (w *world) all(resource schema.GroupVersionResource, kind string) []runtime.Object {
+func (w *env) all(resource schema.GroupVersionResource, kind string) []runtime.Object {
 	w.t.Helper()
 	list, err := w.client.Tracker().List(resource, resource.GroupVersion().WithKind(kind), "")
 	if err != nil {
@@ -191,7 +192,7 @@ func (w *world) all(resource schema.GroupVersionResource, kind string) []runtime
 }
 
 // send has a handler answer a request and keeps the answer for the search for secrets.
-func (w *world) send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+func (w *env) send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
 	if answer.Code == http.StatusServiceUnavailable {
@@ -202,14 +203,14 @@ func (w *world) send(h http.Handler, r *http.Request) *httptest.ResponseRecorder
 }
 
 // expect sends to a new replica and checks the status and the form of the answer.
-func (w *world) expect(status int, d delivery) *httptest.ResponseRecorder {
+func (w *env) expect(status int, d delivery) *httptest.ResponseRecorder {
 	w.t.Helper()
 	answer := w.send(w.replica(), d.request())
 	w.check(status, answer)
 	return answer
 }
 
-func (w *world) check(status int, answer *httptest.ResponseRecorder) {
+func (w *env) check(status int, answer *httptest.ResponseRecorder) {
 	w.t.Helper()
 	var body struct {
 		Status  int
@@ -229,7 +230,7 @@ func (w *world) check(status int, answer *httptest.ResponseRecorder) {
 	}
 }
 
-func (w *world) events() []v1alpha1.GitEvent {
+func (w *env) events() []v1alpha1.GitEvent {
 	w.t.Helper()
 	list, err := w.client.PlumblineV1alpha1().GitEvents(systemNamespace).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -239,7 +240,7 @@ func (w *world) events() []v1alpha1.GitEvent {
 }
 
 // wantEvents checks how many records there are.
-func (w *world) wantEvents(n int) []v1alpha1.GitEvent {
+func (w *env) wantEvents(n int) []v1alpha1.GitEvent {
 	w.t.Helper()
 	events := w.events()
 	if len(events) != n {
@@ -249,17 +250,17 @@ func (w *world) wantEvents(n int) []v1alpha1.GitEvent {
 }
 
 // fail makes the API server answer err to a verb on a resource.
-func (w *world) fail(verb, resource string, err error) {
+func (w *env) fail(verb, resource string, err error) {
 	w.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 // counted returns how many deliveries were counted with an outcome and reason.
-func (w *world) counted(outcome, reason string) int64 {
+func (w *env) counted(outcome, reason string) int64 {
 	return w.sum("plumbline.receiver.deliveries", map[string]string{"outcome": outcome, "reason": reason})
 }
 
 // sum adds up a counter's points that have these attributes.
-func (w *world) sum(name string, want map[string]string) int64 {
+func (w *env) sum(name string, want map[string]string) int64 {
 	w.t.Helper()
 	var data metricdata.ResourceMetrics
 	if err := w.reader.Collect(context.Background(), &data); err != nil {

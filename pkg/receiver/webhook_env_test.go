@@ -23,10 +23,10 @@ const (
 	globalSecret = "the-secret-of-all-repositories"
 )
 
-// ownWorld is a world with a second service, whose Repositories name their own secrets: "own" has
+// webhookEnv is a env with a second service, whose Repositories name their own secrets: "own" has
 // its Secret of that name.
-func ownWorld(t *testing.T) *world {
-	w := newWorld(t)
+func webhookEnv(t *testing.T) *env {
+	w := newEnv(t)
 	w.store("ci", "own", map[string]string{"webhook.secret": ownSecret + "\n"})
 	w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider.WebhookSecret = &pacv1alpha1.Secret{Name: "own"} })
 	if err := w.client.Tracker().Add(claim(ownURL, "ci", "own")); err != nil {
@@ -41,7 +41,7 @@ func ownWorld(t *testing.T) *world {
 }
 
 // declare replaces the Repository by one that change completes.
-func (w *world) declare(change func(*pacv1alpha1.Repository)) {
+func (w *env) declare(change func(*pacv1alpha1.Repository)) {
 	w.t.Helper()
 	r := repository("ci", "own", ownURL)
 	r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own", Secret: &pacv1alpha1.Secret{Name: "own"}}
@@ -50,7 +50,7 @@ func (w *world) declare(change func(*pacv1alpha1.Repository)) {
 }
 
 // global creates the global Repository with a token and the webhook's secret.
-func (w *world) global(url string) {
+func (w *env) global(url string) {
 	w.t.Helper()
 	r := repository(systemNamespace, "global", "https://lab.example/global")
 	r.Spec.GitProvider = &pacv1alpha1.GitProvider{URL: url, Secret: &pacv1alpha1.Secret{Name: "all"}, WebhookSecret: &pacv1alpha1.Secret{Name: "all", Key: "hook"}}
@@ -58,7 +58,7 @@ func (w *world) global(url string) {
 	w.store(systemNamespace, "all", map[string]string{"hook": globalSecret})
 }
 
-func (w *world) replace(r *pacv1alpha1.Repository) {
+func (w *env) replace(r *pacv1alpha1.Repository) {
 	w.t.Helper()
 	repositories := w.client.PipelinesascodeV1alpha1().Repositories(r.Namespace)
 	_ = repositories.Delete(w.t.Context(), r.Name, metav1.DeleteOptions{}) // it need not be there
@@ -68,17 +68,17 @@ func (w *world) replace(r *pacv1alpha1.Repository) {
 }
 
 // store replaces a Secret, and the controllers copy it at once.
-func (w *world) store(namespace, name string, data map[string]string) {
+func (w *env) store(namespace, name string, data map[string]string) {
 	w.copied[namespace+"/"+name] = data
 }
 
 // both returns a replica that serves an App's service and one of Repositories' own.
-func (w *world) both() *receiver.Handler {
+func (w *env) both() *receiver.Handler {
 	h := w.replica()
 	h.Providers = append(h.Providers, provider.Provider{Name: "own", Webhook: service{name: "Own"}, BaseURL: baseURL})
 	h.Services = receiver.Services{
-		Global:  receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"),
-		Secrets: w.copies(),
+		Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"),
+		Copies: w.copies(),
 	}
 	return h
 }
@@ -106,7 +106,7 @@ func (d delivery) signed(secret string) delivery {
 
 type ownCase struct {
 	name    string
-	arrange func(*world)
+	arrange func(*env)
 	send    func(*delivery)
 	status  int
 	// counted as "<outcome>/<reason>"
@@ -114,7 +114,7 @@ type ownCase struct {
 }
 
 func (c ownCase) try(t *testing.T) {
-	w := ownWorld(t)
+	w := webhookEnv(t)
 	d := ownPush(ownSecret)
 	if c.arrange != nil {
 		c.arrange(w)
@@ -147,7 +147,7 @@ func signedBy(secret string, change func(*delivery)) func(*delivery) {
 }
 
 // failGlobal makes the API server fail for the global Repository alone.
-func (w *world) failGlobal(err error) {
+func (w *env) failGlobal(err error) {
 	w.client.PrependReactor("get", "repositories", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.GetNamespace() == systemNamespace, nil, err
 	})

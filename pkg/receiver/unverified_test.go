@@ -34,10 +34,10 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 		{"not onboarded, with others of its group", nil, unknown(unknownURL), http.StatusUnauthorized, "rejected/NoRepository"},
 		{"not onboarded, on another host", nil, unknown("https://other.example/acme/app"), http.StatusUnauthorized, "rejected/NoRepository"},
 		{"not onboarded, with the secret of another group", nil, signedBy(ownSecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"onboarded without a webhook secret", func(w *world) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"onboarded on an App", func(w *world) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"onboarded a moment ago", func(w *world) { w.unclaim() }, guess, http.StatusUnauthorized, "rejected/NotClaimedYet"},
-		{"onboarded where the caches do not know it yet, with a token of its group", func(w *world) {
+		{"onboarded without a webhook secret", func(w *env) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"onboarded on an App", func(w *env) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"onboarded a moment ago", func(w *env) { w.unclaim() }, guess, http.StatusUnauthorized, "rejected/NotClaimedYet"},
+		{"onboarded where the caches do not know it yet, with a token of its group", func(w *env) {
 			const other = "https://lab.example/acme/other"
 			w.replace(&pacv1alpha1.Repository{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "other"},
@@ -50,12 +50,12 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}, signedBy(ownSecret, func(d *delivery) { d.message.URL = "https://lab.example/acme/other" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
-		{"onboarded once", func(w *world) { w.remove("own") }, nil, http.StatusUnauthorized, "rejected/NoRepository"},
-		{"onboarded, with a token of all", func(w *world) { w.global("") }, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
+		{"onboarded once", func(w *env) { w.remove("own") }, nil, http.StatusUnauthorized, "rejected/NoRepository"},
+		{"onboarded, with a token of all", func(w *env) { w.global("") }, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.try(t)
-			w, d := ownWorld(t), ownPush(ownSecret)
+			w, d := webhookEnv(t), ownPush(ownSecret)
 			if c.arrange != nil {
 				c.arrange(w)
 			}
@@ -78,9 +78,9 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 func TestVouchersThatCannotBeRead(t *testing.T) {
 	stranger := func(d *delivery) { d.message.URL, d.signature = unknownURL, "none" }
 	for _, c := range []ownCase{
-		{"not copied yet", func(w *world) { w.copied = nil }, stranger, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
-		{"missing", func(w *world) { w.store("ci", "own", nil) }, stranger, http.StatusUnauthorized, "rejected/NoRepository"},
-		{"the global Repository is unreadable", func(w *world) { w.failGlobal(apierrors.NewServiceUnavailable("shutting down")) }, stranger, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"not copied yet", func(w *env) { w.copied = nil }, stranger, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"missing", func(w *env) { w.store("ci", "own", nil) }, stranger, http.StatusUnauthorized, "rejected/NoRepository"},
+		{"the global Repository is unreadable", func(w *env) { w.failGlobal(apierrors.NewServiceUnavailable("shutting down")) }, stranger, http.StatusServiceUnavailable, "unavailable/Unavailable"},
 	} {
 		t.Run(c.name, c.try)
 	}
@@ -92,7 +92,7 @@ func TestS4StrangersHaveABudget(t *testing.T) {
 	const more = 150
 	for name, url := range map[string]string{"not onboarded": unknownURL, "onboarded": ownURL} {
 		t.Run(name, func(t *testing.T) {
-			w := ownWorld(t)
+			w := webhookEnv(t)
 			w.cached = receiver.LiveView(w.client, systemNamespace, 0)
 			h := w.both()
 			asked := plumblinefake.NewSimpleClientset()
@@ -114,7 +114,7 @@ func TestS4StrangersHaveABudget(t *testing.T) {
 			if refused < receiver.UnverifiedBurst || past == 0 || refused+past != receiver.UnverifiedBurst+more {
 				t.Errorf("%d answered 401 and %d 503, want at least %d and some", refused, past, receiver.UnverifiedBurst)
 			}
-			if got := w.counted("rejected", "TooManyStrangers"); got != int64(past) {
+			if got := w.counted("rejected", "TooManyUnverified"); got != int64(past) {
 				t.Errorf("%d are counted, want %d", got, past)
 			}
 			reads := refused // of the claim
@@ -156,11 +156,11 @@ func n(counters *sync.Map, key int) int {
 func TestS34StrangersAreAnsweredLate(t *testing.T) {
 	const late = 300 * time.Millisecond
 	for _, url := range []string{ownURL, unknownURL} {
-		w := ownWorld(t)
+		w := webhookEnv(t)
 		d := ownPush("guessed")
 		d.message.URL = url
 		begin := time.Now()
-		w.check(http.StatusUnauthorized, w.send(w.both().Hasten(late), d.request()))
+		w.check(http.StatusUnauthorized, w.send(w.both().AnswerUnverifiedAfter(late), d.request()))
 		if took := time.Since(begin); took < late {
 			t.Errorf("%s: answered after %v, want not before %v", url, took, late)
 		}

@@ -16,7 +16,7 @@ import (
 
 // copies are those of a receiver that has seen what the controllers have copied; nil is that they
 // have not yet.
-func (w *world) copies() *secrets.Copies {
+func (w *env) copies() *secrets.Copies {
 	c := secrets.New(w.asks, w.clock)
 	c.Wait = time.Millisecond // nothing comes
 	if w.copied != nil {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
+)
+
+// unauthenticated answers a delivery that no secret verifies. Counted reports whether it was
+// counted against the rate of unverified senders before. Past the rate the answer is 503 whatever
+// was looked up, so that this shows nothing either.
+func (h *Handler) unauthenticated(counted bool, reason, detail string) *answer {
+	if !counted && !h.unverified.Allow() {
+		return tooManyUnverified()
+	}
+	return unauthenticated(reason, detail)
+}
+
+// vouch verifies a delivery for a URL that the caches do not know. It tries the webhook secrets of
+// the Repositories that name the URL, of those of its group, and of the global Repository. A
+// group's webhook delivers for all projects of the group, and GitLab disables it when deliveries
+// for projects that are not onboarded are answered with errors (L8, A12). Nil means that no secret
+// matches. A missing secret is skipped. It is an error if a secret cannot be read, or if that of a
+// Repository with the URL itself is missing.
+func (h *Handler) vouch(ctx context.Context, c delivery.Claimed, canonical string) (*verified, error) {
+	vouchers, err := h.vouchers(ctx, canonical)
+	if err != nil {
+		return nil, err
+	}
+	for _, voucher := range vouchers {
+		secret, err := h.voucherSecret(ctx, voucher)
+		if err != nil && (voucher.named || fault.Of(err).Class != fault.Operator) {
+			return nil, err
+		}
+		if err != nil {
+			continue
+		}
+		if v, err := c.Match(secret); err == nil {
+			return &verified{Verified: v}, nil
+		}
+	}
+	return nil, nil
+}
+
+// voucherSecret waits only for the copy that a Repository with the URL itself names. A missing
+// secret of a neighbour must not delay a delivery, nor show an unverified sender by the time that
+// there is a neighbour.
+func (h *Handler) voucherSecret(ctx context.Context, v voucher) (secrets.Secret, error) {
+	if v.named {
+		return h.Services.Secret(ctx, v.key)
+	}
+	return h.Services.Copy(v.key)
+}
+
+// voucher is where a webhook secret is. Named reports whether a Repository with the delivery's URL
+// names it.
+type voucher struct {
+	key   pacv1alpha1.SecretKey
+	named bool
+}
+
+// vouchers returns at most maxVouchers secrets, each once: that of the global Repository, those of
+// Repositories with the URL, and those of its group.
+func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, error) {
+	global, err := h.Services.GlobalRepository(ctx)
+	if err != nil {
+		return nil, err
+	}
+	naming, group := h.Lookup.Neighbours(canonical)
+	var vouchers []voucher
+	seen := map[pacv1alpha1.SecretKey]bool{}
+	add := func(keys []pacv1alpha1.SecretKey, named bool) {
+		for _, key := range keys {
+			if !seen[key] && len(vouchers) < maxVouchers {
+				vouchers = append(vouchers, voucher{key, named})
+			}
+			seen[key] = true
+		}
+	}
+	if global != nil {
+		add(webhookKeys([]*pacv1alpha1.Repository{global}, global), false)
+	}
+	add(webhookKeys(naming, global), true)
+	add(h.groups.keys(groupOf(canonical), func() []pacv1alpha1.SecretKey { return webhookKeys(group(), global) }), false)
+	return vouchers, nil
+}
+
+// webhookKeys returns at most maxVouchers webhook secrets of Repositories, each once. It is nil if
+// there are no Repositories.
+func webhookKeys(
+	repositories []*pacv1alpha1.Repository,
+	global *pacv1alpha1.Repository,
+) (keys []pacv1alpha1.SecretKey) {
+	if len(repositories) > 0 {
+		keys = []pacv1alpha1.SecretKey{}
+	}
+	seen := map[pacv1alpha1.SecretKey]bool{{}: true}
+	for _, repository := range repositories {
+		if len(keys) == maxVouchers {
+			break
+		}
+		service, err := pacv1alpha1.ServiceOf(repository, global)
+		if err != nil || seen[service.Webhook] { // settings that contradict each other: a condition reports it
+			continue
+		}
+		seen[service.Webhook] = true
+		keys = append(keys, service.Webhook)
+	}
+	return keys
+}
+
+// groups cache for groupReuse which webhook secrets the Repositories of a group name. A group may
+// have thousands of them, and an unverified sender can cause the look-up. The zero value is ready.
+type groups struct {
+	mu sync.Mutex
+	of map[string]groupKeys
+}
+
+type groupKeys struct {
+	keys []pacv1alpha1.SecretKey
+	at   time.Time
+}
+
+func (g *groups) keys(group string, collect func() []pacv1alpha1.SecretKey) []pacv1alpha1.SecretKey {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known, there := g.of[group]; there && time.Since(known.at) < groupReuse {
+		return known.keys
+	}
+	keys := collect()
+	if keys == nil { // not a group of any Repository: unverified senders invent names
+		return nil
+	}
+	if g.of == nil || len(g.of) >= maxGroups {
+		g.of = map[string]groupKeys{}
+	}
+	g.of[group] = groupKeys{keys, time.Now()}
+	return keys
+}
