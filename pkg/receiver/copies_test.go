@@ -48,10 +48,10 @@ func (a *asked) Patch(_ context.Context, name string, kind types.PatchType, data
 // asking runs the asks of a env against an API server that may fail.
 func (w *env) asking(fails error) *asked {
 	a := &asked{fails: fails, came: make(chan struct{}, 1000)}
-	w.asks = secrets.NewAsks(a, w.clock, w.logger())
+	w.refresher = secrets.NewRefresher(a, w.clock, w.logger())
 	stop := make(chan struct{})
 	w.t.Cleanup(func() { close(stop) })
-	go w.asks.Run(stop)
+	go w.refresher.Run(stop)
 	return a
 }
 
@@ -135,7 +135,7 @@ func TestAMismatchWhileNobodyCanBeAsked(t *testing.T) {
 func TestCompleteCopies(t *testing.T) {
 	w := newEnv(t)
 	all := shards(nil)
-	c := secrets.New(w.asks, w.clock)
+	c := secrets.New(w.refresher, w.clock)
 	for n, shard := range all {
 		if c.Complete() {
 			t.Fatalf("complete with %d of %d shards", n, len(all))

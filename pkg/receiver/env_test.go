@@ -51,17 +51,17 @@ const (
 
 // env is an API server and what several receivers log and count.
 type env struct {
-	t       *testing.T
-	client  *plumblinefake.Clientset
-	copied  map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
-	asks    *secrets.Asks
-	clock   *clocktesting.FakePassiveClock
-	ahead   time.Duration // of the API server's clock
-	baseURL string
-	barred  string        // the namespace that no URL is listed for
-	budget  *quota.Ledger // shared by them
-	limits  quota.Limits
-	cached  receiver.View // empty: every look-up is live
+	t         *testing.T
+	client    *plumblinefake.Clientset
+	copied    map[string]map[string]string // what controllers have copied: the data of Secrets by namespace/name
+	refresher *secrets.Refresher
+	clock     *clocktesting.FakePassiveClock
+	ahead     time.Duration // of the API server's clock
+	baseURL   string
+	barred    string        // the namespace that no URL is listed for
+	budget    *quota.Ledger // shared by them
+	limits    quota.Limits
+	cached    receiver.View // empty: every look-up is live
 
 	// missed counts how often a handler says that a delivery is missed, unavailable the answers 503
 	// that send has seen.
@@ -88,7 +88,7 @@ func newEnv(t *testing.T) *env {
 	})
 	w.limits = quota.Limits{Events: 1000, Bytes: 1 << 30}
 	w.budget = quota.New(func() quota.Limits { return w.limits }, w.clock, nil)
-	w.asks = secrets.NewAsks(nil, w.clock, w.logger()) // nobody runs it: nothing is asked
+	w.refresher = secrets.NewRefresher(nil, w.clock, w.logger()) // it does not run: nothing is requested
 	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(), systemNamespace, 0)
 	metrics, err := receiver.NewMetrics(metric.NewMeterProvider(metric.WithReader(w.reader)))
 	if err != nil {

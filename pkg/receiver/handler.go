@@ -213,8 +213,22 @@ func (h *Handler) delay(r *http.Request, arrived time.Time) {
 // secret.
 func (h *Handler) log(done result, took time.Duration) {
 	fields := []any{
-		"provider", done.providerName(), "event", cut(done.origin.Event), "delivery", cut(done.origin.DeliveryKey),
-		"status", done.status, "outcome", done.outcome, "reason", done.reason, "answer", done.message, "duration", took.String(),
+		"provider",
+		done.providerName(),
+		"event",
+		cut(done.origin.Event),
+		"delivery",
+		cut(done.origin.DeliveryKey),
+		"status",
+		done.status,
+		"outcome",
+		done.outcome,
+		"reason",
+		done.reason,
+		"answer",
+		done.message,
+		"duration",
+		took.String(),
 	}
 	if key := done.previousKey(); key != "" { // who rotates a secret must know whether the old one is in use
 		fields = append(fields, "previousWebhookSecret", key)

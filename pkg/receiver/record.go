@@ -29,7 +29,10 @@ func (h *Handler) record(ctx context.Context, d *owned, release func()) *answer 
 		leave, err = h.inFlight.Wait(ctx, repository.Namespace, waited)
 	}
 	if err != nil {
-		return unavailable("too many deliveries for this Repository's namespace at once: send the delivery again in a moment", err)
+		return unavailable(
+			"too many deliveries for this Repository's namespace at once: send the delivery again in a moment",
+			err,
+		)
 	}
 	defer leave()
 	name, created, err := h.Recorder.Record(ctx, spec, body)
@@ -62,5 +65,8 @@ func unrecorded(err error) *answer {
 			err,
 		)
 	}
-	return unavailable("the delivery could not be recorded: send it again later; the log of Plumbline's receiver says why", err)
+	return unavailable(
+		"the delivery could not be recorded: send it again later; the log of Plumbline's receiver says why",
+		err,
+	)
 }

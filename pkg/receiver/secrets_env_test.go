@@ -17,7 +17,7 @@ import (
 // copies are those of a receiver that has seen what the controllers have copied; nil is that they
 // have not yet.
 func (w *env) copies() *secrets.Copies {
-	c := secrets.New(w.asks, w.clock)
+	c := secrets.New(w.refresher, w.clock)
 	c.Wait = time.Millisecond // nothing comes
 	if w.copied != nil {
 		for _, shard := range shards(w.copied) {

@@ -30,7 +30,10 @@ func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verif
 	}
 	service, err := h.Services.Of(ctx, repository)
 	if err != nil {
-		return nil, unavailable("the Git service of the Repository is not known at the moment: send the delivery again later", err)
+		return nil, unavailable(
+			"the Git service of the Repository is not known at the moment: send the delivery again later",
+			err,
+		)
 	}
 	if service.Webhook.Name == "" {
 		return nil, h.unauthenticated(counted, "NoWebhookSecret",
