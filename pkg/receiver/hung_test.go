@@ -39,7 +39,7 @@ func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, 
 // When the API server hangs, a delivery is answered 503 within the 8 s of A1, or the time that
 // -api-wait makes of them. The create alone may hang, or the look-ups before it take nearly as long
 // as they may.
-func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
+func TestHungAPIServerIs503InTime(t *testing.T) {
 	for _, tc := range []struct {
 		timeout      recorder.CallTimeout
 		lookup, took time.Duration
@@ -50,11 +50,11 @@ func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
 		{recorder.CallTimeout(30 * time.Second), 29 * time.Second, 70 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newEnv(t)
-			h, r := w.replica(), w.recorder()
+			e := newEnv(t)
+			h, r := e.replica(), e.recorder()
 			r.Events, r.Timeout = hung{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, tc.timeout
 			h.Recorder, h.Timeout = r, tc.timeout
-			live := receiver.LiveView(w.client, systemNamespace, tc.timeout)
+			live := receiver.LiveView(e.client, systemNamespace, tc.timeout)
 			h.Lookup.Live.Claim = func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
 				<-time.After(tc.lookup)
 				return live.Claim(ctx, name)
@@ -64,7 +64,7 @@ func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
 				return live.Repository(ctx, namespace, name)
 			}
 			start := time.Now()
-			answer := w.send(h, push("k").request())
+			answer := e.send(h, push("k").request())
 			if took := time.Since(start); answer.Code != http.StatusServiceUnavailable || took != tc.took {
 				t.Errorf("%+v: answered %d after %v, want 503", tc, answer.Code, took)
 			}

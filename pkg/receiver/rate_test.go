@@ -16,54 +16,54 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A namespace that has had many large bodies written is refused the next one before it is decoded;
-// small ones are taken.
-func TestLargeBodiesBeyondARateAreNotDecoded(t *testing.T) {
-	w := webhookEnv(t)
-	h := w.both()
+// After many large bodies of a namespace, the next one is refused before it is decoded. Small bodies
+// are accepted.
+func TestBodiesOverTheRateAreNotDecoded(t *testing.T) {
+	e := webhookEnv(t)
+	h := e.both()
 	noise := make([]byte, 700<<10)
 	sent := func(n int, sha string) delivery {
 		_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(noise) // documented never to fail
-		d := ownPush("")
+		d := webhookPush("")
 		d.key, d.message.SHA, d.message.Padding = fmt.Sprint("own-", n), sha, base64.StdEncoding.EncodeToString(noise)
-		return d.signed(ownSecret)
+		return d.signed(repositorySecret)
 	}
 	n, status := 0, http.StatusAccepted
 	for ; status == http.StatusAccepted && n < 20; n++ {
-		status = w.send(h, sent(n, sha).request()).Code
+		status = e.send(h, sent(n, sha).request()).Code
 	}
 	if status != http.StatusServiceUnavailable || n < 2 {
 		t.Fatalf("large body %d is answered %d", n, status)
 	}
-	w.check(http.StatusServiceUnavailable, w.send(h, sent(n, "").request())) // decoded, it would be refused for good
-	small := ownPush(ownSecret)
+	e.check(http.StatusServiceUnavailable, e.send(h, sent(n, "").request())) // after decoding, it would be answered 400
+	small := webhookPush(repositorySecret)
 	small.key = "small"
-	w.check(http.StatusAccepted, w.send(h, small.request()))
-	w.clock.SetTime(w.clock.Now().Add(time.Minute))
-	w.check(http.StatusBadRequest, w.send(h, sent(n, "").request()))
-	w.check(http.StatusAccepted, w.send(h, sent(n, sha).request()))
+	e.check(http.StatusAccepted, e.send(h, small.request()))
+	e.clock.SetTime(e.clock.Now().Add(time.Minute))
+	e.check(http.StatusBadRequest, e.send(h, sent(n, "").request()))
+	e.check(http.StatusAccepted, e.send(h, sent(n, sha).request()))
 }
 
-// Large bodies that take little when they are compressed are not refused because many of them come
-// together: only those count at once that are worked on.
-func TestLargeBodiesThatTakeLittleAreTakenTogether(t *testing.T) {
+// Many large bodies that take little when compressed are accepted together: a body counts for the
+// rate only while it is processed.
+func TestCompressibleBodiesAreAcceptedTogether(t *testing.T) {
 	if raced {
-		t.Skip("how many are worked on at once depends on how fast they are decoded")
+		t.Skip("how many are processed at once depends on how fast they are decoded")
 	}
-	w := webhookEnv(t)
-	w.client.PrependReactor("create", "gitevents", func(clienttesting.Action) (bool, runtime.Object, error) {
+	e := webhookEnv(t)
+	e.client.PrependReactor("create", "gitevents", func(clienttesting.Action) (bool, runtime.Object, error) {
 		<-time.After(30 * time.Millisecond)
 		return false, nil, nil
 	})
-	h := w.both()
+	h := e.both()
 	var together sync.WaitGroup
 	for n := range 14 {
 		together.Go(func() {
-			d := ownPush("")
+			d := webhookPush("")
 			d.key, d.message.Padding = fmt.Sprint("own-", n), strings.Repeat(" many small files", 58<<10)
-			w.check(http.StatusAccepted, w.send(h, d.signed(ownSecret).request()))
+			e.check(http.StatusAccepted, e.send(h, d.signed(repositorySecret).request()))
 		})
 	}
 	together.Wait()
-	w.wantEvents(14)
+	e.wantEvents(14)
 }

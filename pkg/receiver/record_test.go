@@ -48,57 +48,57 @@ func TestCannotRecord(t *testing.T) { // A2
 				continue // is NotFound: the create that follows tells
 			}
 			t.Run(name+" on "+call, func(t *testing.T) {
-				w := newEnv(t)
+				e := newEnv(t)
 				call := strings.TrimSpace(call)
 				verb, resource, _ := strings.Cut(call, " ")
-				w.fail(verb, resource, answer)
-				w.expect(http.StatusServiceUnavailable, d)
-				w.wantEvents(0)
-				if !strings.Contains(w.log(), `"level":"error"`) {
-					t.Errorf("the failure is not logged as an error:\n%s", w.log())
+				e.fail(verb, resource, answer)
+				e.expect(http.StatusServiceUnavailable, d)
+				e.wantEvents(0)
+				if !strings.Contains(e.log(), `"level":"error"`) {
+					t.Errorf("the failure is not logged as an error:\n%s", e.log())
 				}
-				w.client.ReactionChain = w.client.ReactionChain[1:]
-				w.expect(http.StatusAccepted, d) // the redelivery is recorded, whatever the failure left behind
-				w.wantEvents(1)
+				e.client.ReactionChain = e.client.ReactionChain[1:]
+				e.expect(http.StatusAccepted, d) // the redelivery is recorded, whatever the failure left behind
+				e.wantEvents(1)
 			})
 		}
 	}
 }
 
 func TestRetryAfterIsTheServers(t *testing.T) {
-	w := newEnv(t)
-	w.fail("create", "gitevents", apierrors.NewTooManyRequests("later", 7))
-	answer := w.expect(http.StatusServiceUnavailable, push("k1"))
+	e := newEnv(t)
+	e.fail("create", "gitevents", apierrors.NewTooManyRequests("later", 7))
+	answer := e.expect(http.StatusServiceUnavailable, push("k1"))
 	if got := answer.Result().Header.Get("Retry-After"); got != "7" {
 		t.Errorf("Retry-After %q, want the API server's 7", got)
 	}
 }
 
 func TestForeignObject(t *testing.T) { // A2: 409 with a foreign object
-	w := newEnv(t)
-	w.expect(http.StatusAccepted, push("k1"))
+	e := newEnv(t)
+	e.expect(http.StatusAccepted, push("k1"))
 	other := push("k1")
 	other.message.SHA = strings.Repeat("f", 40)
-	w.expect(http.StatusServiceUnavailable, other)
-	if events := w.wantEvents(1); events[0].Spec.SHA != sha {
+	e.expect(http.StatusServiceUnavailable, other)
+	if events := e.wantEvents(1); events[0].Spec.SHA != sha {
 		t.Errorf("the record now has SHA %s", events[0].Spec.SHA)
 	}
-	if w.counted("unavailable", "ForeignEvent") != 1 {
-		t.Errorf("not counted:\n%s", w.log())
+	if e.counted("unavailable", "ForeignEvent") != 1 {
+		t.Errorf("not counted:\n%s", e.log())
 	}
 }
 
 func TestSameDeliveryTwice(t *testing.T) { // A4
 	for name, gap := range map[string]time.Duration{"at once": 0, "1 s apart": time.Second, "2 h apart": 2 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			w := newEnv(t)
-			h := w.replica()
-			w.check(http.StatusAccepted, w.send(h, push("k1").request()))
-			w.clock.SetTime(w.clock.Now().Add(gap))
-			w.check(http.StatusAccepted, w.send(h, push("k1").request()))
-			w.wantEvents(1)
-			if w.counted("recorded", "Recorded") != 1 || w.counted("duplicate", "AlreadyRecorded") != 1 {
-				t.Errorf("want one recorded and one duplicate:\n%s", w.log())
+			e := newEnv(t)
+			h := e.replica()
+			e.check(http.StatusAccepted, e.send(h, push("k1").request()))
+			e.clock.SetTime(e.clock.Now().Add(gap))
+			e.check(http.StatusAccepted, e.send(h, push("k1").request()))
+			e.wantEvents(1)
+			if e.counted("recorded", "Recorded") != 1 || e.counted("duplicate", "AlreadyRecorded") != 1 {
+				t.Errorf("want one recorded and one duplicate:\n%s", e.log())
 			}
 		})
 	}
@@ -110,22 +110,22 @@ func TestFiftyCopiesOverThreeReplicas(t *testing.T) { // A5
 }
 
 func fiftyCopies(t *testing.T, d delivery, stored int) {
-	w := newEnv(t)
-	replicas := []*receiver.Handler{w.replica(), w.replica(), w.replica()}
+	e := newEnv(t)
+	replicas := []*receiver.Handler{e.replica(), e.replica(), e.replica()}
 	answers := make([]*httptest.ResponseRecorder, 50)
 	var wait sync.WaitGroup
 	for i := range answers {
-		wait.Go(func() { answers[i] = w.send(replicas[i%3], d.request()) })
+		wait.Go(func() { answers[i] = e.send(replicas[i%3], d.request()) })
 	}
 	wait.Wait()
 	for _, answer := range answers {
-		w.check(http.StatusAccepted, answer)
+		e.check(http.StatusAccepted, answer)
 	}
-	w.wantEvents(1)
-	if w.counted("recorded", "Recorded") != 1 || w.counted("duplicate", "AlreadyRecorded") != 49 {
+	e.wantEvents(1)
+	if e.counted("recorded", "Recorded") != 1 || e.counted("duplicate", "AlreadyRecorded") != 49 {
 		t.Error("want one recorded and 49 duplicates")
 	}
-	payloads, err := w.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
+	payloads, err := e.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(payloads.Items) != stored {
 		t.Errorf("%d payloads, %v; want %d", len(payloads.Items), err, stored)
 	}

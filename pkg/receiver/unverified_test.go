@@ -20,49 +20,49 @@ import (
 
 const unknownURL = "https://lab.example/acme/unknown"
 
-// S34: who proves nothing is answered with the same bytes, whether the repository is onboarded or
-// not; the log tells which.
-func TestS34StrangersAreAnsweredAlike(t *testing.T) {
+// S34: all unverified senders get the same bytes, whether the project is onboarded or not. The log
+// says which.
+func TestS34UnverifiedSendersGetTheSameAnswer(t *testing.T) {
 	guess := signedBy("guessed", func(*delivery) {})
 	unknown := func(url string) func(*delivery) {
 		return signedBy("guessed", func(d *delivery) { d.message.URL = url })
 	}
 	var first *httptest.ResponseRecorder
-	for _, c := range []ownCase{
+	for _, c := range []webhookCase{
 		{"onboarded", nil, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"not onboarded", nil, unknown("https://lab.example/others/app"), http.StatusUnauthorized, "rejected/NoRepository"},
 		{"not onboarded, with others of its group", nil, unknown(unknownURL), http.StatusUnauthorized, "rejected/NoRepository"},
 		{"not onboarded, on another host", nil, unknown("https://other.example/acme/app"), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"not onboarded, with the secret of another group", nil, signedBy(ownSecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"onboarded without a webhook secret", func(w *env) { w.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"onboarded on an App", func(w *env) { w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"onboarded a moment ago", func(w *env) { w.unclaim() }, guess, http.StatusUnauthorized, "rejected/NotClaimedYet"},
-		{"onboarded where the caches do not know it yet, with a token of its group", func(w *env) {
+		{"not onboarded, with the secret of another group", nil, signedBy(repositorySecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusUnauthorized, "rejected/NoRepository"},
+		{"onboarded without a webhook secret", func(e *env) { e.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"onboarded on an App", func(e *env) { e.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"onboarded a moment ago", func(e *env) { e.unclaim() }, guess, http.StatusUnauthorized, "rejected/NotClaimedYet"},
+		{"onboarded where the caches do not know it yet, with a token of its group", func(e *env) {
 			const other = "https://lab.example/acme/other"
-			w.replace(&pacv1alpha1.Repository{
+			e.replace(&pacv1alpha1.Repository{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "other"},
 				Spec: pacv1alpha1.RepositorySpec{URL: other, GitProvider: &pacv1alpha1.GitProvider{
 					Secret: &pacv1alpha1.Secret{Name: "other"}, WebhookSecret: &pacv1alpha1.Secret{Name: "other"},
 				}},
 			})
-			w.store("ci", "other", map[string]string{"webhook.secret": "of-another-repository"})
-			if err := w.client.Tracker().Add(claim(other, "ci", "other")); err != nil {
-				w.t.Fatal(err)
+			e.store("ci", "other", map[string]string{"webhook.secret": "of-another-repository"})
+			if err := e.client.Tracker().Add(claim(other, "ci", "other")); err != nil {
+				e.t.Fatal(err)
 			}
-		}, signedBy(ownSecret, func(d *delivery) { d.message.URL = "https://lab.example/acme/other" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
-		{"onboarded once", func(w *env) { w.remove("own") }, nil, http.StatusUnauthorized, "rejected/NoRepository"},
-		{"onboarded, with a token of all", func(w *env) { w.global("") }, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
+		}, signedBy(repositorySecret, func(d *delivery) { d.message.URL = "https://lab.example/acme/other" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
+		{"onboarded once", func(e *env) { e.remove("own") }, nil, http.StatusUnauthorized, "rejected/NoRepository"},
+		{"onboarded, with a token of all", func(e *env) { e.global("") }, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.try(t)
-			w, d := webhookEnv(t), ownPush(ownSecret)
+			e, d := webhookEnv(t), webhookPush(repositorySecret)
 			if c.arrange != nil {
-				c.arrange(w)
+				c.arrange(e)
 			}
 			if c.send != nil {
 				c.send(&d)
 			}
-			got := w.send(w.both(), d.request())
+			got := e.send(e.both(), d.request())
 			if first == nil {
 				first = got
 			}
@@ -73,35 +73,35 @@ func TestS34StrangersAreAnsweredAlike(t *testing.T) {
 	}
 }
 
-// A secret that would vouch and cannot be read refuses nobody for good; one of a neighbour that is
-// missing refuses nobody else.
-func TestVouchersThatCannotBeRead(t *testing.T) {
-	stranger := func(d *delivery) { d.message.URL, d.signature = unknownURL, "none" }
-	for _, c := range []ownCase{
-		{"not copied yet", func(w *env) { w.copied = nil }, stranger, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
-		{"missing", func(w *env) { w.store("ci", "own", nil) }, stranger, http.StatusUnauthorized, "rejected/NoRepository"},
-		{"the global Repository is unreadable", func(w *env) { w.failGlobal(apierrors.NewServiceUnavailable("shutting down")) }, stranger, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+// If a secret of the group cannot be read, the delivery must be sent again. A missing secret of a
+// neighbour is skipped.
+func TestUnreadableGroupSecrets(t *testing.T) {
+	unknown := func(d *delivery) { d.message.URL, d.signature = unknownURL, "none" }
+	for _, c := range []webhookCase{
+		{"not copied yet", func(e *env) { e.copied = nil }, unknown, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"missing", func(e *env) { e.store("ci", "own", nil) }, unknown, http.StatusUnauthorized, "rejected/NoRepository"},
+		{"the global Repository is unreadable", func(e *env) { e.failGlobal(apierrors.NewServiceUnavailable("shutting down")) }, unknown, http.StatusServiceUnavailable, "unavailable/Unavailable"},
 	} {
 		t.Run(c.name, c.try)
 	}
 }
 
-// S4: strangers have a budget of their own. Past it they are told to come again whatever they ask
-// for, read nothing, and take nothing from those that somebody vouches for.
-func TestS4StrangersHaveABudget(t *testing.T) {
+// S4: unverified senders have a rate of their own. Past it they are answered 503 whatever they send,
+// and cause no reads. Verified deliveries are not affected.
+func TestS4UnverifiedSendersAreRateLimited(t *testing.T) {
 	const more = 150
-	for name, url := range map[string]string{"not onboarded": unknownURL, "onboarded": ownURL} {
+	for name, url := range map[string]string{"not onboarded": unknownURL, "onboarded": webhookURL} {
 		t.Run(name, func(t *testing.T) {
-			w := webhookEnv(t)
-			w.cached = receiver.LiveView(w.client, systemNamespace, 0)
-			h := w.both()
+			e := webhookEnv(t)
+			e.cached = receiver.LiveView(e.client, systemNamespace, 0)
+			h := e.both()
 			asked := plumblinefake.NewSimpleClientset()
 			h.Lookup.Unverified = receiver.LiveView(asked, systemNamespace, 0)
 			var answers sync.Map
 			var busy sync.WaitGroup
 			for range receiver.UnverifiedBurst + more {
 				busy.Go(func() {
-					d := ownPush("guessed")
+					d := webhookPush("guessed")
 					d.message.URL = url
 					recorder := httptest.NewRecorder()
 					h.ServeHTTP(recorder, d.request())
@@ -114,20 +114,20 @@ func TestS4StrangersHaveABudget(t *testing.T) {
 			if refused < receiver.UnverifiedBurst || past == 0 || refused+past != receiver.UnverifiedBurst+more {
 				t.Errorf("%d answered 401 and %d 503, want at least %d and some", refused, past, receiver.UnverifiedBurst)
 			}
-			if got := w.counted("rejected", "TooManyUnverified"); got != int64(past) {
+			if got := e.counted("rejected", "TooManyUnverified"); got != int64(past) {
 				t.Errorf("%d are counted, want %d", got, past)
 			}
 			reads := refused // of the claim
-			if url == ownURL {
+			if url == webhookURL {
 				reads = 0
 			}
 			if got := len(asked.Actions()); got != reads {
-				t.Errorf("%d reads for %d strangers, want %d", got, receiver.UnverifiedBurst+more, reads)
+				t.Errorf("%d reads for %d unverified deliveries, want %d", got, receiver.UnverifiedBurst+more, reads)
 			}
-			w.check(http.StatusAccepted, w.send(h, ownPush(ownSecret).request()))
-			vouched := ownPush(ownSecret)
-			vouched.message.URL = unknownURL
-			w.check(http.StatusOK, w.send(h, vouched.signed(ownSecret).request()))
+			e.check(http.StatusAccepted, e.send(h, webhookPush(repositorySecret).request()))
+			verified := webhookPush(repositorySecret)
+			verified.message.URL = unknownURL
+			e.check(http.StatusOK, e.send(h, verified.signed(repositorySecret).request()))
 		})
 	}
 }
@@ -151,16 +151,16 @@ func n(counters *sync.Map, key int) int {
 	return c.(*counter).n
 }
 
-// S34: nor does the time tell anything: who is not believed is answered late, whatever was looked
-// up.
-func TestS34StrangersAreAnsweredLate(t *testing.T) {
+// S34: the time of the answer shows nothing either: unverified senders are answered late, whatever
+// was looked up.
+func TestS34UnverifiedSendersAreAnsweredLate(t *testing.T) {
 	const late = 300 * time.Millisecond
-	for _, url := range []string{ownURL, unknownURL} {
-		w := webhookEnv(t)
-		d := ownPush("guessed")
+	for _, url := range []string{webhookURL, unknownURL} {
+		e := webhookEnv(t)
+		d := webhookPush("guessed")
 		d.message.URL = url
 		begin := time.Now()
-		w.check(http.StatusUnauthorized, w.send(w.both().AnswerUnverifiedAfter(late), d.request()))
+		e.check(http.StatusUnauthorized, e.send(e.both().AnswerUnverifiedAfter(late), d.request()))
 		if took := time.Since(begin); took < late {
 			t.Errorf("%s: answered after %v, want not before %v", url, took, late)
 		}

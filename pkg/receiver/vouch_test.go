@@ -27,94 +27,92 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// S34: a stranger who lets the body arrive slowly does not get the answer sooner after it, which
-// would tell what was looked up.
-func TestS34ASlowBodyIsAnsweredAsLate(t *testing.T) {
+// S34: an unverified sender whose body arrives slowly does not get the answer sooner after it.
+// Otherwise the time would show what was looked up.
+func TestS34DelayStartsAfterTheBody(t *testing.T) {
 	const late = 300 * time.Millisecond
-	w := webhookEnv(t)
-	h := w.both().AnswerUnverifiedAfter(late)
-	request := ownPush("guessed").request()
-	request.Body = slowBody{request.Body, w}
+	e := webhookEnv(t)
+	h := e.both().AnswerUnverifiedAfter(late)
+	request := webhookPush("guessed").request()
+	request.Body = slowBody{request.Body, e}
 	begin := time.Now()
-	w.check(http.StatusUnauthorized, w.send(h, request))
+	e.check(http.StatusUnauthorized, e.send(h, request))
 	if took := time.Since(begin); took < late {
 		t.Errorf("answered %v after the body was there, want not before %v", took, late)
 	}
 }
 
 // neighbour is a Repository of the same group with a webhook secret of its own.
-func (w *env) neighbour(namespace, name, value string) {
-	w.t.Helper()
+func (e *env) neighbour(namespace, name, value string) {
+	e.t.Helper()
 	r := repository(namespace, name, "https://lab.example/acme/"+namespace+"-"+name)
 	r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own", Secret: &pacv1alpha1.Secret{Name: name}, WebhookSecret: &pacv1alpha1.Secret{Name: name}}
-	w.replace(r)
+	e.replace(r)
 	if value != "" {
-		w.store(namespace, name, map[string]string{"webhook.secret": value})
+		e.store(namespace, name, map[string]string{"webhook.secret": value})
 	}
 }
 
-// A group's webhook goes on being answered 200 for projects that nobody has onboarded, however many
-// Repositories one tenant says are of that group, and from however many namespaces the group's own
-// are.
-func TestNobodyDisplacesAVoucher(t *testing.T) {
-	w := webhookEnv(t)
+// A group's webhook is answered 200 for projects that are not onboarded, however many Repositories
+// of the group one tenant has, and however many namespaces the others are in.
+func TestNoNamespaceDisplacesGroupSecrets(t *testing.T) {
+	e := webhookEnv(t)
 	for n := range 100 {
-		w.neighbour("a-tenant", fmt.Sprintf("fake-%03d", n), "made up")
+		e.neighbour("a-tenant", fmt.Sprintf("fake-%03d", n), "made up")
 	}
 	for n := range 20 {
-		w.neighbour(fmt.Sprintf("a-team-%02d", n), "app", fmt.Sprint("of team ", n))
+		e.neighbour(fmt.Sprintf("a-team-%02d", n), "app", fmt.Sprint("of team ", n))
 	}
-	d := ownPush(ownSecret)
+	d := webhookPush(repositorySecret)
 	d.message.URL = unknownURL
-	w.check(http.StatusOK, w.send(w.both(), d.signed(ownSecret).request()))
+	e.check(http.StatusOK, e.send(e.both(), d.signed(repositorySecret).request()))
 }
 
-// Nobody waits for a neighbour's secret that is missing: it would keep a group's true delivery
-// waiting, 2 s for each, and tell a stranger that somebody of the group is onboarded.
-func TestNobodyWaitsForANeighboursSecret(t *testing.T) {
-	w := webhookEnv(t)
-	a := w.asking(nil)
+// A missing secret of a neighbour is not waited for. It would delay the group's deliveries by 2 s
+// each, and show unverified senders that a project of the group is onboarded.
+func TestMissingGroupSecretIsNotWaitedFor(t *testing.T) {
+	e := webhookEnv(t)
+	r := e.refresh(nil)
 	for n := range 5 {
-		w.neighbour("a-tenant", fmt.Sprint("missing-", n), "")
+		e.neighbour("a-tenant", fmt.Sprint("missing-", n), "")
 	}
-	h := w.both()
-	c := w.copies()
-	c.Wait = time.Hour // whoever waits never ends
-	h.Services = receiver.Services{Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"), Copies: c}
-	d := ownPush(ownSecret)
+	h := e.both()
+	c := e.copies()
+	c.Wait = time.Hour // a delivery that waits never ends
+	h.Services = receiver.Services{Global: receiver.GlobalOf(e.cached, receiver.LiveView(e.client, systemNamespace, 0), systemNamespace, "global"), Copies: c}
+	d := webhookPush(repositorySecret)
 	d.message.URL = unknownURL
-	w.check(http.StatusOK, w.send(h, d.signed(ownSecret).request()))
-	if len(a.came) != 0 {
-		t.Errorf("asked for %q", a.asks)
+	e.check(http.StatusOK, e.send(h, d.signed(repositorySecret).request()))
+	if len(r.came) != 0 {
+		t.Errorf("requested %q", r.sent)
 	}
 }
 
-// A shard that somebody deleted and a controller fills again takes no secret away that is known,
-// until it is complete.
-func TestAShardThatIsFilledAgain(t *testing.T) {
+// While a controller fills a deleted shard again, the secrets that it had are still used.
+func TestDeletedShardKeepsItsSecrets(t *testing.T) {
 	const name = "plumbline/plumbline-github-app"
-	w := newEnv(t)
-	c := w.copies()
-	h := w.replica()
+	e := newEnv(t)
+	c := e.copies()
+	h := e.replica()
 	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
-	w.check(http.StatusAccepted, w.send(h, push("k1").request()))
+	e.check(http.StatusAccepted, e.send(h, push("k1").request()))
 	for _, shard := range shards(nil) {
 		shard.Annotations = nil
 		c.Set(shard)
 	}
-	w.check(http.StatusAccepted, w.send(h, push("k2").request()))
+	e.check(http.StatusAccepted, e.send(h, push("k2").request()))
 	for _, shard := range shards(map[string]map[string]string{name: {"webhook.secret": "another"}}) {
 		c.Set(shard)
 	}
-	w.check(http.StatusUnauthorized, w.send(h, push("k3").request()))
+	e.check(http.StatusUnauthorized, e.send(h, push("k3").request()))
 }
 
-// Deliveries for Repositories whose Secrets are missing do not take the room that the App's
-// deliveries need to wait for a rotation.
-func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
+// Deliveries for Repositories whose Secrets are missing do not prevent the App's deliveries from
+// waiting for a rotated secret.
+func TestMissingSecretsDoNotBlockARotation(t *testing.T) {
 	const fresh = "the-secret-of-a-moment-ago"
-	w := newEnv(t)
-	c := w.copies()
+	e := newEnv(t)
+	c := e.copies()
 	c.Wait = time.Minute
 	ctx, stop := context.WithCancel(t.Context())
 	var busy sync.WaitGroup
@@ -123,40 +121,40 @@ func TestMissingSecretsLeaveRoomForARotation(t *testing.T) {
 	for n := range 100 {
 		busy.Go(func() { _, _ = c.Secret(ctx, secretKey(fmt.Sprint("a-tenant/missing-", n), "webhook.secret")) })
 	}
-	const room = 12
-	until(t, "all that have room wait", func() bool { return c.Waiting() >= room })
-	h := w.replica()
+	const limit = 12
+	until(t, "as many as may wait do", func() bool { return c.Waiting() >= limit })
+	h := e.replica()
 	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	busy.Go(func() {
-		until(t, "the delivery waits, too", func() bool { return c.Waiting() > room })
+		until(t, "the delivery waits as well", func() bool { return c.Waiting() > limit })
 		for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
 			c.Set(shard)
 		}
 	})
 	d := push("k1")
 	d.signature = sign(mustBody(d), []byte(fresh))
-	w.check(http.StatusAccepted, w.send(h, d.request()))
+	e.check(http.StatusAccepted, e.send(h, d.request()))
 }
 
-// S4: a stranger's delivery for a project of a group with thousands of Repositories does not look
-// at all of them: at most once a second somebody's does.
-func TestS4AGroupIsLookedAtOnce(t *testing.T) {
-	w := webhookEnv(t)
-	h := w.both()
-	looks := 0
+// S4: the Repositories of a group, which may be thousands, are listed at most once a second for
+// unverified deliveries.
+func TestS4GroupSecretsAreCached(t *testing.T) {
+	e := webhookEnv(t)
+	h := e.both()
+	lists := 0
 	beside := h.Lookup.Neighbours
 	h.Lookup.Neighbours = func(canonical string) ([]*pacv1alpha1.Repository, func() []*pacv1alpha1.Repository) {
 		naming, group := beside(canonical)
-		return naming, func() []*pacv1alpha1.Repository { looks++; return group() }
+		return naming, func() []*pacv1alpha1.Repository { lists++; return group() }
 	}
-	const strangers = 50
+	const senders = 50
 	began := time.Now()
-	for n := range strangers {
-		d := ownPush("guessed")
+	for n := range senders {
+		d := webhookPush("guessed")
 		d.message.URL = fmt.Sprintf("https://lab.example/acme/unknown-%d", n)
-		w.check(http.StatusUnauthorized, w.send(h, d.request()))
+		e.check(http.StatusUnauthorized, e.send(h, d.request()))
 	}
-	if most := 1 + int(time.Since(began)/time.Second); looks > most {
-		t.Errorf("%d strangers looked at the group %d times, want %d at most", strangers, looks, most)
+	if most := 1 + int(time.Since(began)/time.Second); lists > most {
+		t.Errorf("%d deliveries listed the group %d times, want %d at most", senders, lists, most)
 	}
 }

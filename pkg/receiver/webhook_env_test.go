@@ -18,67 +18,67 @@ import (
 )
 
 const (
-	ownURL       = "https://lab.example/acme/app"
-	ownSecret    = "the-secret-of-one-repository"
-	globalSecret = "the-secret-of-all-repositories"
+	webhookURL       = "https://lab.example/acme/app"
+	repositorySecret = "the-secret-of-one-repository"
+	globalSecret     = "the-secret-of-all-repositories"
 )
 
-// webhookEnv is a env with a second service, whose Repositories name their own secrets: "own" has
-// its Secret of that name.
+// webhookEnv is an env with a second service, whose Repositories name their own webhook secrets: the
+// Repository ci/own has the Secret ci/own.
 func webhookEnv(t *testing.T) *env {
-	w := newEnv(t)
-	w.store("ci", "own", map[string]string{"webhook.secret": ownSecret + "\n"})
-	w.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider.WebhookSecret = &pacv1alpha1.Secret{Name: "own"} })
-	if err := w.client.Tracker().Add(claim(ownURL, "ci", "own")); err != nil {
+	e := newEnv(t)
+	e.store("ci", "own", map[string]string{"webhook.secret": repositorySecret + "\n"})
+	e.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider.WebhookSecret = &pacv1alpha1.Secret{Name: "own"} })
+	if err := e.client.Tracker().Add(claim(webhookURL, "ci", "own")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if all := w.log(); strings.Contains(all, ownSecret) || strings.Contains(all, globalSecret) {
-			t.Errorf("a log line or an answer holds a secret:\n%s", all)
+		if all := e.log(); strings.Contains(all, repositorySecret) || strings.Contains(all, globalSecret) {
+			t.Errorf("a log line or an answer contains a secret:\n%s", all)
 		}
 	})
-	return w
+	return e
 }
 
-// declare replaces the Repository by one that change completes.
-func (w *env) declare(change func(*pacv1alpha1.Repository)) {
-	w.t.Helper()
-	r := repository("ci", "own", ownURL)
+// declare replaces the Repository ci/own.
+func (e *env) declare(change func(*pacv1alpha1.Repository)) {
+	e.t.Helper()
+	r := repository("ci", "own", webhookURL)
 	r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own", Secret: &pacv1alpha1.Secret{Name: "own"}}
 	change(r)
-	w.replace(r)
+	e.replace(r)
 }
 
 // global creates the global Repository with a token and the webhook's secret.
-func (w *env) global(url string) {
-	w.t.Helper()
+func (e *env) global(url string) {
+	e.t.Helper()
 	r := repository(systemNamespace, "global", "https://lab.example/global")
 	r.Spec.GitProvider = &pacv1alpha1.GitProvider{URL: url, Secret: &pacv1alpha1.Secret{Name: "all"}, WebhookSecret: &pacv1alpha1.Secret{Name: "all", Key: "hook"}}
-	w.replace(r)
-	w.store(systemNamespace, "all", map[string]string{"hook": globalSecret})
+	e.replace(r)
+	e.store(systemNamespace, "all", map[string]string{"hook": globalSecret})
 }
 
-func (w *env) replace(r *pacv1alpha1.Repository) {
-	w.t.Helper()
-	repositories := w.client.PipelinesascodeV1alpha1().Repositories(r.Namespace)
-	_ = repositories.Delete(w.t.Context(), r.Name, metav1.DeleteOptions{}) // it need not be there
-	if _, err := repositories.Create(w.t.Context(), r, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
+func (e *env) replace(r *pacv1alpha1.Repository) {
+	e.t.Helper()
+	repositories := e.client.PipelinesascodeV1alpha1().Repositories(r.Namespace)
+	_ = repositories.Delete(e.t.Context(), r.Name, metav1.DeleteOptions{}) // it may be missing
+	if _, err := repositories.Create(e.t.Context(), r, metav1.CreateOptions{}); err != nil {
+		e.t.Fatal(err)
 	}
 }
 
-// store replaces a Secret, and the controllers copy it at once.
-func (w *env) store(namespace, name string, data map[string]string) {
-	w.copied[namespace+"/"+name] = data
+// store replaces a Secret, which the controllers copy at once.
+func (e *env) store(namespace, name string, data map[string]string) {
+	e.copied[namespace+"/"+name] = data
 }
 
-// both returns a replica that serves an App's service and one of Repositories' own.
-func (w *env) both() *receiver.Handler {
-	h := w.replica()
+// both returns a replica that serves the App's service and the one with webhooks.
+func (e *env) both() *receiver.Handler {
+	h := e.replica()
 	h.Providers = append(h.Providers, provider.Provider{Name: "own", Webhook: service{name: "Own"}, BaseURL: baseURL})
 	h.Services = receiver.Services{
-		Global: receiver.GlobalOf(w.cached, receiver.LiveView(w.client, systemNamespace, 0), systemNamespace, "global"),
-		Copies: w.copies(),
+		Global: receiver.GlobalOf(e.cached, receiver.LiveView(e.client, systemNamespace, 0), systemNamespace, "global"),
+		Copies: e.copies(),
 	}
 	return h
 }
@@ -91,10 +91,10 @@ func baseURL(configured, repositoryURL string, _ v1alpha1.Project) string {
 	return strings.TrimSuffix(repositoryURL, "/acme/app")
 }
 
-func ownPush(secret string) delivery {
+func webhookPush(secret string) delivery {
 	d := delivery{
 		service: service{name: "Own"}, event: "push", key: "own-1",
-		message: message{URL: ownURL, SHA: sha, Host: "lab.example", Padding: bodyMarker},
+		message: message{URL: webhookURL, SHA: sha, Host: "lab.example", Padding: bodyMarker},
 	}
 	return d.signed(secret)
 }
@@ -104,7 +104,7 @@ func (d delivery) signed(secret string) delivery {
 	return d
 }
 
-type ownCase struct {
+type webhookCase struct {
 	name    string
 	arrange func(*env)
 	send    func(*delivery)
@@ -113,28 +113,28 @@ type ownCase struct {
 	counted string
 }
 
-func (c ownCase) try(t *testing.T) {
-	w := webhookEnv(t)
-	d := ownPush(ownSecret)
+func (c webhookCase) try(t *testing.T) {
+	e := webhookEnv(t)
+	d := webhookPush(repositorySecret)
 	if c.arrange != nil {
-		c.arrange(w)
+		c.arrange(e)
 	}
 	if c.send != nil {
 		c.send(&d)
 	}
-	w.check(c.status, w.send(w.both(), d.request()))
+	e.check(c.status, e.send(e.both(), d.request()))
 	outcome, reason, _ := strings.Cut(c.counted, "/")
-	if w.counted(outcome, reason) != 1 {
-		t.Errorf("not counted as %s:\n%s", c.counted, w.log())
+	if e.counted(outcome, reason) != 1 {
+		t.Errorf("not counted as %s:\n%s", c.counted, e.log())
 	}
 	stored := 0
 	if c.status == http.StatusAccepted {
 		stored = 1
 	}
-	w.wantEvents(stored)
-	payloads, err := w.client.PlumblineV1alpha1().EventPayloads("").List(t.Context(), metav1.ListOptions{})
+	e.wantEvents(stored)
+	payloads, err := e.client.PlumblineV1alpha1().EventPayloads("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || (stored == 0 && len(payloads.Items) != 0) {
-		t.Errorf("%d payloads are stored of a delivery that was not accepted, %v", len(payloads.Items), err)
+		t.Errorf("%d payloads are stored for a delivery that was not accepted, %v", len(payloads.Items), err)
 	}
 }
 
@@ -147,8 +147,8 @@ func signedBy(secret string, change func(*delivery)) func(*delivery) {
 }
 
 // failGlobal makes the API server fail for the global Repository alone.
-func (w *env) failGlobal(err error) {
-	w.client.PrependReactor("get", "repositories", func(a clienttesting.Action) (bool, runtime.Object, error) {
+func (e *env) failGlobal(err error) {
+	e.client.PrependReactor("get", "repositories", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.GetNamespace() == systemNamespace, nil, err
 	})
 }
