@@ -55,6 +55,10 @@ const (
 	// same pull request or commit was about to decide by what has run: whatever it had decided by
 	// then without knowing of that one cannot be recorded any more.
 	OutdatedAnnotation = GroupName + "/outdated"
+	// PullAnnotation and the number of a pull request, on the GitEvent of a push that was not planned
+	// yet, is the name of the pull request's GitEvent that found it: the push is left to that one if
+	// that one runs the commit.
+	PullAnnotation = GroupName + "/pull-request-"
 	// PlanDigestAnnotation on a GitEvent is the start of the digest of what was added last.
 	PlanDigestAnnotation = GroupName + "/plan-digest"
 )

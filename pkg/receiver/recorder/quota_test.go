@@ -48,18 +48,19 @@ func TestEventIsAnnotatedWithWhatItUses(t *testing.T) {
 // A copy of a recorded delivery needs no quota, even if its event is settled.
 func TestCopyNeedsNoQuota(t *testing.T) {
 	e := newEnv(t)
+	r := e.recorder() // one that knows the clock, so it creates before it looks up
 	d := pushAt("k1", e.clock.Now())
-	name, _ := e.record(d)
+	name, _ := e.recordBy(r, d)
 	e.settle(name, settled(v1alpha1.DispositionRuns))
 	for i := range 200 {
 		other := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i)}}
 		quota.Annotate(other, types.NamespacedName{Namespace: "ci", Name: "app"}, 1)
 		e.quota.Handler().OnAdd(other, true)
 	}
-	if name, created := e.record(d); created {
+	if name, created := e.recordBy(r, d); created {
 		t.Errorf("the copy is recorded as %s", name)
 	}
-	if f := e.refuse(pushAt("k2", e.clock.Now().Add(time.Second))); f.Reason != quota.ReasonRepository {
+	if f := e.refuseBy(r, pushAt("k2", e.clock.Now().Add(time.Second))); f.Reason != quota.ReasonRepository {
 		t.Errorf("another delivery is refused with %s", f.Reason)
 	}
 	e.wantEvents(1)
