@@ -132,6 +132,16 @@ func TestS4UnverifiedSendersAreRateLimited(t *testing.T) {
 	}
 }
 
+// An unverified delivery for a Repository that the caches do not know counts once: for the look-up
+// and the answer together.
+func TestUnverifiedDeliveryCountsOnce(t *testing.T) {
+	e := webhookEnv(t)
+	h := e.both()
+	for range receiver.UnverifiedBurst - 10 {
+		e.check(http.StatusUnauthorized, e.send(h, webhookPush("guessed").request()))
+	}
+}
+
 type counter struct {
 	mu sync.Mutex
 	n  int

@@ -158,3 +158,15 @@ func TestS4GroupSecretsAreCached(t *testing.T) {
 		t.Errorf("%d deliveries listed the group %d times, want %d at most", senders, lists, most)
 	}
 }
+
+// A sender that knows a secret of the group is verified, so it keeps its connection.
+func TestGroupSecretKeepsTheConnection(t *testing.T) {
+	e := webhookEnv(t)
+	for secret, closing := range map[string]string{repositorySecret: "", "guessed": "close"} {
+		d := webhookPush(secret)
+		d.message.URL = unknownURL
+		if got := e.send(e.both(), d.signed(secret).request()).Header().Get("Connection"); got != closing {
+			t.Errorf("with the secret %q: Connection: %q, want %q", secret, got, closing)
+		}
+	}
+}
