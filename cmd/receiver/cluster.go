@@ -37,8 +37,8 @@ import (
 // resync is off: the caches watch everything they hold.
 const resync time.Duration = 0
 
-// cluster has the clients and caches of the API server. Claims, the ConfigMap, the copies of webhook
-// secrets and the metadata of unsettled events are watched in the receiver's own namespace,
+// cluster has the clients and caches of the API server. Claims, the ConfigMap, the copies of
+// webhook secrets and the metadata of unsettled events are watched in the receiver's own namespace,
 // Repositories in all namespaces.
 type cluster struct {
 	namespace string
@@ -197,8 +197,8 @@ func (c *cluster) repositories() cache.SharedIndexInformer {
 	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
 }
 
-// settingsHandler applies changes of the ConfigMap. Deleting it changes nothing until the next start,
-// as in the controllers.
+// settingsHandler applies changes of the ConfigMap. Deleting it changes nothing until the next
+// start, as in the controllers.
 func (c *cluster) settingsHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: c.configure, UpdateFunc: func(_, changed any) { c.configure(changed) }}
 }

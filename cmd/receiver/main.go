@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command receiver receives the deliveries of Git services and answers them when they are durable.
-// Any number of replicas may run; there is no lease. Without the API server it starts, is not ready,
-// and answers 503.
+// Any number of replicas may run; there is no lease. Without the API server it starts, is not
+// ready, and answers 503.
 //
 // Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST,
 // METRICS_PROMETHEUS_PORT and METRICS_PROMETHEUS_HOST (knative's names; they override
@@ -40,9 +40,9 @@ import (
 // component is the name of the logger, and of the service in metrics.
 const component = "plumbline-receiver"
 
-// The limits of the client. A delivery of GitHub takes one call, two in the first day after a start,
-// and one of GitLab takes three: that is 65 to 200 deliveries a second. The API server's priority
-// and fairness is the effective limit.
+// The limits of the client. A delivery of GitHub takes one call, two in the first day after a
+// start, and one of GitLab takes three: that is 65 to 200 deliveries a second. The API server's
+// priority and fairness is the effective limit.
 const (
 	defaultQPS   = 200
 	defaultBurst = 400
@@ -139,8 +139,8 @@ func parse() (settings, *rest.Config) {
 // newLogger uses knative's defaults. It does not read the ConfigMap config-logging, so it needs no
 // API server.
 func newLogger() *zap.SugaredLogger {
-	// No stack traces: an outage of the API server is an error of many deliveries, always at the same
-	// place.
+	// No stack traces: an outage of the API server is an error of many deliveries, always at the
+	// same place.
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component, zap.AddStacktrace(zap.DPanicLevel))
 	return logger
 }

@@ -37,9 +37,9 @@ func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) 
 	return provider, nil
 }
 
-// tracingKeys are the keys of knative's observability configuration that the receiver reads. Each is
-// a flag whose default is an environment variable, which the Deployment takes from the ConfigMap: so
-// reading them needs no API server.
+// tracingKeys are the keys of knative's observability configuration that the receiver reads. Each
+// is a flag whose default is an environment variable, which the Deployment takes from the
+// ConfigMap: so reading them needs no API server.
 func tracingKeys() map[string]string {
 	return map[string]string{
 		"tracing-protocol":      "http/protobuf or grpc; empty is no traces",

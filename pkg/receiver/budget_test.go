@@ -22,8 +22,8 @@ func (e *env) payloads() int {
 	return len(list.Items)
 }
 
-// S5: a delivery over the budget is answered 503, writes nothing and is counted. A copy of a recorded
-// delivery is still answered 202.
+// S5: a delivery over the budget is answered 503, writes nothing and is counted. A copy of a
+// recorded delivery is still answered 202.
 func TestDeliveryOverTheBudgetIsNotRecorded(t *testing.T) {
 	for reason, c := range map[string]struct{ scope, says string }{
 		quota.ReasonRepository: {"repository", "the unsettled events of this Repository have exhausted their budget"},

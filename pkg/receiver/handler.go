@@ -37,7 +37,7 @@ type serviceFinder interface {
 	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
 	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secrets.Secret, error)
-	// Copy is Secret without waiting or asking for a copy.
+	// Copy is Secret without waiting or requesting a copy.
 	Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error)
 }
 
@@ -48,7 +48,7 @@ type eventRecorder interface {
 
 // Options are what a Handler needs; all are required.
 type Options struct {
-	// Providers are asked in this order whether a delivery is theirs.
+	// Providers may claim a delivery in this order.
 	Providers []provider.Provider
 	// BaseURL returns the configured web URL of a provider's service, empty while it is not known.
 	BaseURL func(provider string) string
@@ -151,8 +151,8 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 	defer func() {
 		if recover() != nil { // its value may quote the payload, so only the place is logged
 			h.Logger.Errorw("handling a delivery panicked", "provider", done.providerName(), "stack", string(debug.Stack()))
-			done.answer = *unavailable("the delivery could not be handled: please report this with the log of Plumbline's receiver",
-				fault.Transientf("Panic", "panic"))
+			done.answer = *unavailable("the delivery could not be handled: "+
+				"please report this with the log of Plumbline's receiver", fault.Transientf("Panic", "panic"))
 		}
 	}()
 	claimant, refused := h.claimant(r)

@@ -59,7 +59,7 @@ func TestBadSignature(t *testing.T) { // A9
 				t.Errorf("an unverified delivery caused %v", actions)
 			}
 			if strings.Contains(answer.Body.String(), sign(mustBody(d), []byte(webhookSecret))) {
-				t.Error("the answer holds the right signature")
+				t.Error("the answer contains the right signature")
 			}
 			if e.counted("rejected", "Unauthenticated") != 1 {
 				t.Error("not counted")

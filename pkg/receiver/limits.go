@@ -79,11 +79,11 @@ const (
 	// Git services send nothing at this rate for long.
 	UnverifiedQPS   = 20
 	UnverifiedBurst = 100
-	// maxVouchers is how many webhook secrets are compared with the token of a delivery for a
-	// repository that is not onboarded: a group's webhook has one token, which any of the group's
-	// Repositories may have. Namespaces take turns, so none displaces the others. A comparison
-	// takes a microsecond and no call.
-	maxVouchers = 64
+	// maxGroupSecrets is how many webhook secrets are compared with the token of a delivery for a
+	// project that is not onboarded: a group's webhook has one token, which any of the group's
+	// Repositories may have. They are taken from the namespaces in turn, so that no namespace
+	// displaces the others. A comparison takes a microsecond and no call.
+	maxGroupSecrets = 64
 	// groupReuse is how long it is cached which webhook secrets the Repositories of a group name,
 	// and maxGroups for how many groups.
 	groupReuse = time.Second

@@ -32,11 +32,11 @@ type Metrics struct {
 // NewMetrics makes the instruments plumbline.receiver.deliveries (provider, event, outcome,
 // reason), plumbline.receiver.duration (seconds from the headers to the answer; outcome),
 // plumbline.receiver.refused (no labels: deliveries answered 503, each of which is lost unless it
-// is sent again), plumbline.receiver.previous_webhook_secret (provider: deliveries verified with the
-// secret that is being replaced), plumbline.receiver.over_budget (scope: deliveries answered 503
-// because unsettled events have exhausted a budget), plumbline.receiver.connections (no labels: open
-// connections) and plumbline.receiver.cut (bound: connections and deliveries that were ended because
-// a limit was reached).
+// is sent again), plumbline.receiver.previous_webhook_secret (provider: deliveries verified with
+// the secret that is being replaced), plumbline.receiver.over_budget (scope: deliveries answered
+// 503 because unsettled events have exhausted a budget), plumbline.receiver.connections (no labels:
+// open connections) and plumbline.receiver.cut (bound: connections and deliveries that were ended
+// because a limit was reached).
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter(meterName)
 	deliveries, errA := meter.Int64Counter("plumbline.receiver.deliveries", metric.WithUnit("{delivery}"),

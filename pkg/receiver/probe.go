@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// probe makes round trips through the receiver's own listener. The answer must carry the random text
-// of this process, so that another process on the same port does not pass.
+// probe makes round trips through the receiver's own listener. The answer must carry the random
+// text of this process, so that another process on the same port does not pass.
 type probe struct {
 	identity string
 	good     atomic.Bool
@@ -31,8 +31,8 @@ func newProbe() *probe {
 
 func (p *probe) passed() bool { return p.good.Load() }
 
-// answer answers GET /live: with 503 when the process makes no progress. The probe's own round trips
-// ignore the status: a process that is stuck with one delivery serves the others until it is
+// answer answers GET /live: with 503 when the process makes no progress. The probe's own round
+// trips ignore the status: a process that is stuck with one delivery serves the others until it is
 // restarted.
 func (p *probe) answer(w http.ResponseWriter, progress bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -16,8 +16,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// After many large bodies of a namespace, the next one is refused before it is decoded. Small bodies
-// are accepted.
+// After many large bodies of a namespace, the next one is refused before it is decoded. Small
+// bodies are accepted.
 func TestBodiesOverTheRateAreNotDecoded(t *testing.T) {
 	e := webhookEnv(t)
 	h := e.both()

@@ -48,7 +48,8 @@ func (h *Handler) record(ctx context.Context, d *owned, release func()) *answer 
 // unrecorded answers a delivery that the recorder refuses. The sender learns whose budget is
 // exhausted, and nothing of other tenants.
 func unrecorded(err error) *answer {
-	const again = " have exhausted their budget: see the conditions of the Repository, and send the delivery again when events have settled"
+	const again = " have exhausted their budget: see the conditions of the Repository, " +
+		"and send the delivery again when events have settled"
 	switch fault.Of(err).Reason {
 	case quota.ReasonPull:
 		return unavailable("the unsettled events of this pull request have exhausted their budget: "+
@@ -61,7 +62,8 @@ func unrecorded(err error) *answer {
 		return unavailable("the unsettled events of this installation"+again, err)
 	case fairness.ReasonRate:
 		return unavailable(
-			"Repositories of this namespace have received many large deliveries in a short time: send the delivery again in a minute",
+			"Repositories of this namespace have received many large deliveries in a short time: "+
+				"send the delivery again in a minute",
 			err,
 		)
 	}

@@ -45,7 +45,7 @@ func TestCannotRecord(t *testing.T) { // A2
 	for name, answer := range failures() {
 		for call, d := range map[string]delivery{"create gitevents": push("k1"), "create gitevents ": large("k1"), "create eventpayloads": large("k1"), "get gitevents": push("k1")} {
 			if name == "not served" && call == "get gitevents" {
-				continue // is NotFound: the create that follows tells
+				continue // NotFound, so the create follows, which fails in another case
 			}
 			t.Run(name+" on "+call, func(t *testing.T) {
 				e := newEnv(t)

@@ -99,9 +99,9 @@ func TestReadiness(t *testing.T) {
 // GET / is answered for load balancers that probe this path, also before the caches are filled. All
 // other requests are passed on as deliveries.
 func TestRootAnswersLoadBalancers(t *testing.T) {
-	var asked atomic.Int64
+	var passedOn atomic.Int64
 	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		passedOn.Add(1)
 		w.WriteHeader(http.StatusTeapot)
 	}), nil)
 	server.Synced, server.DrainWait = func() bool { return false }, 0
@@ -115,7 +115,7 @@ func TestRootAnswersLoadBalancers(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusOK || !response.Close || !strings.Contains(string(body), "Plumbline") || strings.Count(string(body), "\n") != 1 {
 		t.Errorf("GET / is answered %d %q, closing %t, %v, want 200 and a line that says Plumbline", response.StatusCode, body, response.Close, err)
 	}
-	if n := asked.Load(); n != 0 {
+	if n := passedOn.Load(); n != 0 {
 		t.Errorf("GET / is passed on as %d deliveries", n)
 	}
 	for _, request := range []string{"POST /", "HEAD /", "PUT /", "GET /index.html", "POST /live"} {

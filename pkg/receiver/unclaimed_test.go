@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A delivery for a Repository whose URL is not claimed yet must be sent again. Once there is a claim,
-// the owner is decided, and a delivery for a URL without an owner is ignored.
+// A delivery for a Repository whose URL is not claimed yet must be sent again. Once there is a
+// claim, the owner is decided, and a delivery for a URL without an owner is ignored.
 func TestUnclaimedURL(t *testing.T) {
 	const unclaimed, ignored, unowned, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository", "rejected/NoRepository", "recorded/Recorded"
 	for _, c := range []webhookCase{

@@ -86,8 +86,8 @@ func TestUnreadableGroupSecrets(t *testing.T) {
 	}
 }
 
-// S4: unverified senders have a rate of their own. Past it they are answered 503 whatever they send,
-// and cause no reads. Verified deliveries are not affected.
+// S4: unverified senders have a rate of their own. Past it they are answered 503 whatever they
+// send, and cause no reads. Verified deliveries are not affected.
 func TestS4UnverifiedSendersAreRateLimited(t *testing.T) {
 	const more = 150
 	for name, url := range map[string]string{"not onboarded": unknownURL, "onboarded": webhookURL} {
@@ -95,8 +95,8 @@ func TestS4UnverifiedSendersAreRateLimited(t *testing.T) {
 			e := webhookEnv(t)
 			e.cached = receiver.LiveView(e.client, systemNamespace, 0)
 			h := e.both()
-			asked := plumblinefake.NewSimpleClientset()
-			h.Lookup.Unverified = receiver.LiveView(asked, systemNamespace, 0)
+			live := plumblinefake.NewSimpleClientset()
+			h.Lookup.Unverified = receiver.LiveView(live, systemNamespace, 0)
 			var answers sync.Map
 			var busy sync.WaitGroup
 			for range receiver.UnverifiedBurst + more {
@@ -121,7 +121,7 @@ func TestS4UnverifiedSendersAreRateLimited(t *testing.T) {
 			if url == webhookURL {
 				reads = 0
 			}
-			if got := len(asked.Actions()); got != reads {
+			if got := len(live.Actions()); got != reads {
 				t.Errorf("%d reads for %d unverified deliveries, want %d", got, receiver.UnverifiedBurst+more, reads)
 			}
 			e.check(http.StatusAccepted, e.send(h, webhookPush(repositorySecret).request()))

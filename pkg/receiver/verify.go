@@ -24,8 +24,8 @@ type webhook struct {
 	service    pacv1alpha1.Service
 }
 
-// verify is the step from claimed to verified. A value beside an answer is that of a sender that
-// knows a secret, and whose delivery is not processed.
+// verify is the step from claimed to verified. It may return both a value and an answer: the sender
+// knows a secret, and the delivery is not processed.
 func (h *Handler) verify(ctx context.Context, c delivery.Claimed) (*verified, *answer) {
 	switch {
 	case c.Origin().App:

@@ -22,11 +22,11 @@ func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verif
 	}
 	repository, counted := h.Lookup.Known(ctx, canonical), false
 	if repository == nil {
-		found, vouched, refused := h.lookUpLive(ctx, c, canonical)
+		found, byGroup, refused := h.lookUpLive(ctx, c, canonical)
 		if refused != nil {
-			return vouched, refused
+			return byGroup, refused
 		}
-		repository, counted = found, vouched == nil
+		repository, counted = found, byGroup == nil
 	}
 	service, err := h.Services.Of(ctx, repository)
 	if err != nil {
@@ -54,21 +54,31 @@ func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verif
 	return &verified{v, &webhook{repository, service}}, nil
 }
 
+// unauthenticated answers a delivery that no secret verifies. Counted reports whether it was
+// counted against the rate of unverified senders before. Past the rate the answer is 503 whatever
+// was looked up, so that this shows nothing either.
+func (h *Handler) unauthenticated(counted bool, reason, detail string) *answer {
+	if !counted && !h.unverified.Allow() {
+		return tooManyUnverified()
+	}
+	return unauthenticated(reason, detail)
+}
+
 // lookUpLive finds the Repository of a URL that the caches do not know. They suffice for a usual
-// delivery, but the Repository may have been created a moment ago. For a sender that knows the
-// secret of a neighbour (vouched), the read is a usual one. An unverified sender's counts against
+// delivery, but the Repository may have been created a moment ago. For a sender that knows a secret
+// of the group (byGroup), the read is a usual one. A read for an unverified sender counts against
 // the rate of those.
 func (h *Handler) lookUpLive(
 	ctx context.Context,
 	c delivery.Claimed,
 	canonical string,
-) (repository *pacv1alpha1.Repository, vouched *verified, refused *answer) {
-	vouched, err := h.vouch(ctx, c, canonical)
+) (repository *pacv1alpha1.Repository, byGroup *verified, refused *answer) {
+	byGroup, err := h.verifyWithGroup(ctx, c, canonical)
 	if err != nil {
 		return nil, nil, secretUnavailable(err)
 	}
 	find := h.Lookup.Find
-	if vouched == nil {
+	if byGroup == nil {
 		if !h.unverified.Allow() {
 			return nil, nil, tooManyUnverified()
 		}
@@ -76,10 +86,10 @@ func (h *Handler) lookUpLive(
 	}
 	repository, err = find(ctx, canonical)
 	if err == nil {
-		return repository, vouched, nil
+		return repository, byGroup, nil
 	}
-	if f := fault.Of(err); vouched == nil && (f.Class == fault.Ignored || f.Reason == fault.ReasonNotClaimedYet) {
+	if f := fault.Of(err); byGroup == nil && (f.Class == fault.Ignored || f.Reason == fault.ReasonNotClaimedYet) {
 		return nil, nil, h.unauthenticated(true, f.Reason, f.Message)
 	}
-	return nil, vouched, notFound(err)
+	return nil, byGroup, notFound(err)
 }

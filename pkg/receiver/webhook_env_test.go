@@ -23,8 +23,8 @@ const (
 	globalSecret     = "the-secret-of-all-repositories"
 )
 
-// webhookEnv is an env with a second service, whose Repositories name their own webhook secrets: the
-// Repository ci/own has the Secret ci/own.
+// webhookEnv is an env with a second service, whose Repositories name their own webhook secrets:
+// the Repository ci/own has the Secret ci/own.
 func webhookEnv(t *testing.T) *env {
 	e := newEnv(t)
 	e.store("ci", "own", map[string]string{"webhook.secret": repositorySecret + "\n"})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package delivery is a webhook delivery on its way through the receiver, as one value for each
-// step: Claimed, Verified, Decoded. Only the step before it can make a value, so whoever has one
-// need not ask what was checked.
+// step: Claimed, Verified, Decoded. Only the step before it can make a value, so a function that
+// takes one knows what was checked.
 package delivery
 
 import (
@@ -63,8 +63,8 @@ type Verified struct {
 func (v Verified) PreviousKey() string { return v.previousKey }
 
 // Verify checks the delivery with a secret. It may have been signed after that secret was copied,
-// so on a mismatch Verify asks for a newer copy, and with wait tries the newer copy as well. The
-// error is Transient when nobody could be asked: that says nothing of the delivery.
+// so on a mismatch Verify requests a newer copy, and with wait tries the newer copy as well. The
+// error is Transient if the copy could not be requested: that says nothing of the delivery.
 func (c Claimed) Verify(secret secrets.Secret, wait bool) (Verified, error) {
 	v, mismatch := c.Match(secret)
 	if mismatch == nil {

@@ -62,8 +62,8 @@ func TestSlotsSerialisePullRequestsOfARepository(t *testing.T) {
 	})
 }
 
-// After 2.5 s three deliveries take overflow slots, and after 3 s the next one proceeds without one.
-// None of them takes the slot of another delivery.
+// After 2.5 s three deliveries take overflow slots, and after 3 s the next one proceeds without
+// one. None of them takes the slot of another delivery.
 func TestSlotsLetLateDeliveriesProceed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestSlotsBoundTheBytesThatWait(t *testing.T) {
 		go func() { all.Acquire(t.Context(), key, waitingBytes, func() {})() }()
 		synctest.Wait()
 		began := time.Now()
-		all.Acquire(t.Context(), key, 1, func() { t.Error("it was told that it waits") })()
+		all.Acquire(t.Context(), key, 1, func() { t.Error("waits was called") })()
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("it waited for %v", waited)
 		}

@@ -39,7 +39,7 @@ func TestCallsOfADelivery(t *testing.T) {
 		"one when our clock was set":     {quiet: -time.Hour, calls: three},
 		"one of an old event":            {age: 50 * time.Minute, calls: three},
 		"one of a clock that is ahead":   {age: -time.Hour, calls: three},
-		"one whose body tells no time":   {d: func(time.Time) delivery { return push("k") }, calls: three},
+		"one whose body has no time":     {d: func(time.Time) delivery { return push("k") }, calls: three},
 		"a large one writes its payload": {d: large("k").at, calls: []string{"create " + payload, "create " + event, "get " + event}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,11 +67,12 @@ func TestCallsOfADelivery(t *testing.T) {
 	}
 }
 
-// The sweep writes a tombstone and then deletes the event. A recorder that read the tombstone before
-// that and created the event after it would run the delivery twice. So it reads the record first.
+// The sweep writes a tombstone and then deletes the event. A recorder that read the tombstone
+// before that and created the event after it would run the delivery twice. So it reads the record
+// first.
 func TestEventThatIsEvictedDuringTheLookUpDoesNotRunAgain(t *testing.T) {
 	for name, d := range map[string]func() delivery{
-		"its body tells no time":  func() delivery { return push("k1") },
+		"its body has no time":    func() delivery { return push("k1") },
 		"it happened an hour ago": func() delivery { return pushAt("k1", time.Date(2026, 1, 2, 2, 0, 0, 0, time.UTC)) },
 	} {
 		t.Run(name, func(t *testing.T) {

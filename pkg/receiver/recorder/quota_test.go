@@ -195,7 +195,8 @@ func TestBodiesInEventsCountForTheRate(t *testing.T) {
 }
 
 // What a team does at once is recorded: a bot that opens ten merge requests, or a push of some
-// hundred files to ten repositories. A body that is hardly larger than usual counts hardly anything.
+// hundred files to ten repositories. A body that is hardly larger than usual counts hardly
+// anything.
 func TestUsualBurstsAreWithinTheRate(t *testing.T) {
 	for size, n := range map[int]int{8 << 10: 100, 9 << 10: 40, 15 << 10: 10} { // 11, 12 and 20 KiB in JSON
 		e := newEnv(t)

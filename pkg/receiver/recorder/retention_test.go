@@ -138,8 +138,8 @@ func TestRedeliveryIsNotedOnceAnHour(t *testing.T) {
 	}
 }
 
-// If the note of a redelivery fails, the delivery must be sent again and nothing is recorded. If the
-// record was deleted or the page changed in between, the recorder looks again.
+// If the note of a redelivery fails, the delivery must be sent again and nothing is recorded. If
+// the record was deleted or the page changed in between, the recorder looks again.
 func TestRedeliveryWhoseNoteFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		evicted bool

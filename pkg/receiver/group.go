@@ -13,30 +13,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
-// unauthenticated answers a delivery that no secret verifies. Counted reports whether it was
-// counted against the rate of unverified senders before. Past the rate the answer is 503 whatever
-// was looked up, so that this shows nothing either.
-func (h *Handler) unauthenticated(counted bool, reason, detail string) *answer {
-	if !counted && !h.unverified.Allow() {
-		return tooManyUnverified()
-	}
-	return unauthenticated(reason, detail)
-}
-
-// vouch verifies a delivery for a URL that the caches do not know. It tries the webhook secrets of
-// the Repositories that name the URL, of those of its group, and of the global Repository. A
-// group's webhook delivers for all projects of the group, and GitLab disables it when deliveries
-// for projects that are not onboarded are answered with errors (L8, A12). Nil means that no secret
-// matches. A missing secret is skipped. It is an error if a secret cannot be read, or if that of a
-// Repository with the URL itself is missing.
-func (h *Handler) vouch(ctx context.Context, c delivery.Claimed, canonical string) (*verified, error) {
-	vouchers, err := h.vouchers(ctx, canonical)
+// verifyWithGroup verifies a delivery for a URL that the caches do not know. It tries the webhook
+// secrets of the Repositories that have the URL, of those of its group, and of the global
+// Repository. A group's webhook delivers for all projects of the group, and GitLab disables it when
+// deliveries for projects that are not onboarded are answered with errors (L8, A12).
+//
+// Nil means that no secret matches. A missing secret is skipped. It is an error if a secret cannot
+// be read, or if that of a Repository with the URL itself is missing.
+func (h *Handler) verifyWithGroup(ctx context.Context, c delivery.Claimed, canonical string) (*verified, error) {
+	candidates, err := h.groupSecrets(ctx, canonical)
 	if err != nil {
 		return nil, err
 	}
-	for _, voucher := range vouchers {
-		secret, err := h.voucherSecret(ctx, voucher)
-		if err != nil && (voucher.named || fault.Of(err).Class != fault.Operator) {
+	for _, candidate := range candidates {
+		secret, err := h.readGroupSecret(ctx, candidate)
+		if err != nil && (candidate.named || fault.Of(err).Class != fault.Operator) {
 			return nil, err
 		}
 		if err != nil {
@@ -49,37 +40,37 @@ func (h *Handler) vouch(ctx context.Context, c delivery.Claimed, canonical strin
 	return nil, nil
 }
 
-// voucherSecret waits only for the copy that a Repository with the URL itself names. A missing
+// readGroupSecret waits only for the copy that a Repository with the URL itself names. A missing
 // secret of a neighbour must not delay a delivery, nor show an unverified sender by the time that
 // there is a neighbour.
-func (h *Handler) voucherSecret(ctx context.Context, v voucher) (secrets.Secret, error) {
-	if v.named {
-		return h.Services.Secret(ctx, v.key)
+func (h *Handler) readGroupSecret(ctx context.Context, s groupSecret) (secrets.Secret, error) {
+	if s.named {
+		return h.Services.Secret(ctx, s.key)
 	}
-	return h.Services.Copy(v.key)
+	return h.Services.Copy(s.key)
 }
 
-// voucher is where a webhook secret is. Named reports whether a Repository with the delivery's URL
-// names it.
-type voucher struct {
+// groupSecret is where a webhook secret is. Named reports whether a Repository with the delivery's
+// URL names it.
+type groupSecret struct {
 	key   pacv1alpha1.SecretKey
 	named bool
 }
 
-// vouchers returns at most maxVouchers secrets, each once: that of the global Repository, those of
-// Repositories with the URL, and those of its group.
-func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, error) {
+// groupSecrets returns at most maxGroupSecrets secrets, each once: that of the global Repository,
+// those of Repositories with the URL, and those of its group.
+func (h *Handler) groupSecrets(ctx context.Context, canonical string) ([]groupSecret, error) {
 	global, err := h.Services.GlobalRepository(ctx)
 	if err != nil {
 		return nil, err
 	}
 	naming, group := h.Lookup.Neighbours(canonical)
-	var vouchers []voucher
+	var found []groupSecret
 	seen := map[pacv1alpha1.SecretKey]bool{}
 	add := func(keys []pacv1alpha1.SecretKey, named bool) {
 		for _, key := range keys {
-			if !seen[key] && len(vouchers) < maxVouchers {
-				vouchers = append(vouchers, voucher{key, named})
+			if !seen[key] && len(found) < maxGroupSecrets {
+				found = append(found, groupSecret{key, named})
 			}
 			seen[key] = true
 		}
@@ -89,11 +80,11 @@ func (h *Handler) vouchers(ctx context.Context, canonical string) ([]voucher, er
 	}
 	add(webhookKeys(naming, global), true)
 	add(h.groups.keys(groupOf(canonical), func() []pacv1alpha1.SecretKey { return webhookKeys(group(), global) }), false)
-	return vouchers, nil
+	return found, nil
 }
 
-// webhookKeys returns at most maxVouchers webhook secrets of Repositories, each once. It is nil if
-// there are no Repositories.
+// webhookKeys returns at most maxGroupSecrets webhook secrets of Repositories, each once. It is nil
+// if there are no Repositories.
 func webhookKeys(
 	repositories []*pacv1alpha1.Repository,
 	global *pacv1alpha1.Repository,
@@ -103,7 +94,7 @@ func webhookKeys(
 	}
 	seen := map[pacv1alpha1.SecretKey]bool{{}: true}
 	for _, repository := range repositories {
-		if len(keys) == maxVouchers {
+		if len(keys) == maxGroupSecrets {
 			break
 		}
 		service, err := pacv1alpha1.ServiceOf(repository, global)

@@ -142,9 +142,9 @@ func TestS4GroupSecretsAreCached(t *testing.T) {
 	e := webhookEnv(t)
 	h := e.both()
 	lists := 0
-	beside := h.Lookup.Neighbours
+	neighbours := h.Lookup.Neighbours
 	h.Lookup.Neighbours = func(canonical string) ([]*pacv1alpha1.Repository, func() []*pacv1alpha1.Repository) {
-		naming, group := beside(canonical)
+		naming, group := neighbours(canonical)
 		return naming, func() []*pacv1alpha1.Repository { lists++; return group() }
 	}
 	const senders = 50
