@@ -38,7 +38,7 @@ func TestDeliveryOverTheBudgetIsNotRecorded(t *testing.T) {
 				repository := map[string]string{quota.ReasonRepository: "ci/app", quota.ReasonNamespace: "ci/other", quota.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
 				seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i),
 					Annotations: map[string]string{"plumbline.dev/repository": repository, "plumbline.dev/stored-bytes": "1"}}}
-				e.budget.Handler().OnAdd(seen, true)
+				e.budget.Watched(seen)
 			}
 			answer := e.expect(http.StatusServiceUnavailable, push("k2"))
 			if !strings.Contains(answer.Body.String(), c.says) || answer.Result().Header.Get("Retry-After") != "300" {
@@ -51,7 +51,7 @@ func TestDeliveryOverTheBudgetIsNotRecorded(t *testing.T) {
 				t.Errorf("%d payloads, want the first one's", e.payloads())
 			}
 			e.expect(http.StatusAccepted, large("k1"))
-			e.budget.Handler().OnDelete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e0"}})
+			e.budget.Deleted(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e0"}})
 			e.expect(http.StatusAccepted, push("k2"))
 			e.wantEvents(2)
 		})

@@ -102,7 +102,7 @@ func (r *Recorder) create(ctx context.Context, name string, d *draft) error {
 		d.written += cost
 	}
 	if f := fault.Of(err); f != nil && (!f.Unknown || apierrors.IsAlreadyExists(err)) {
-		r.Quota.Dropped(name) // an event that may exist counts until the watch would have shown it
+		r.Quota.Release(name) // an event that may exist counts until the watch would have shown it
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	err = r.createEvent(ctx, event)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		r.Quota.Dropped(event.Name) // the watch shows whose event it is
+		r.Quota.Release(event.Name) // the watch shows whose event it is
 	case err != nil:
 		r.Quota.Orphaned(event.Name, stored)
 	}

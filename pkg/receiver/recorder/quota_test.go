@@ -55,7 +55,7 @@ func TestCopyNeedsNoQuota(t *testing.T) {
 	for i := range 200 {
 		other := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i)}}
 		quota.Annotate(other, types.NamespacedName{Namespace: "ci", Name: "app"}, 1)
-		e.quota.Handler().OnAdd(other, true)
+		e.quota.Watched(other)
 	}
 	if name, created := e.recordBy(r, d); created {
 		t.Errorf("the copy is recorded as %s", name)
