@@ -4,7 +4,6 @@ package receiver
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -79,7 +78,8 @@ func (h *Handler) groupSecrets(ctx context.Context, canonical string) ([]groupSe
 		add(webhookKeys([]*pacv1alpha1.Repository{global}, global), false)
 	}
 	add(webhookKeys(naming, global), true)
-	add(h.groups.keys(groupOf(canonical), func() []pacv1alpha1.SecretKey { return webhookKeys(group(), global) }), false)
+	collect := func() []pacv1alpha1.SecretKey { return webhookKeys(group(), global) }
+	add(h.cachedKeys(groupOf(canonical), collect), false)
 	return found, nil
 }
 
@@ -107,31 +107,20 @@ func webhookKeys(
 	return keys
 }
 
-// groups cache for groupReuse which webhook secrets the Repositories of a group name. A group may
-// have thousands of them, and an unverified sender can cause the look-up. The zero value is ready.
-type groups struct {
-	mu sync.Mutex
-	of map[string]groupKeys
-}
-
+// groupKeys are the webhook secrets that the Repositories of a group named at a time.
 type groupKeys struct {
 	keys []pacv1alpha1.SecretKey
 	at   time.Time
 }
 
-func (g *groups) keys(group string, collect func() []pacv1alpha1.SecretKey) []pacv1alpha1.SecretKey {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if known, there := g.of[group]; there && time.Since(known.at) < groupReuse {
-		return known.keys
-	}
-	keys := collect()
-	if keys == nil { // not a group of any Repository: unverified senders invent names
-		return nil
-	}
-	if g.of == nil || len(g.of) >= maxGroups {
-		g.of = map[string]groupKeys{}
-	}
-	g.of[group] = groupKeys{keys, time.Now()}
-	return keys
+// cachedKeys returns what collect returned for a group in the last groupReuse, or returns now. A
+// group may have thousands of Repositories, and an unverified sender can cause the look-up.
+func (h *Handler) cachedKeys(group string, collect func() []pacv1alpha1.SecretKey) []pacv1alpha1.SecretKey {
+	return h.groups.Update(group, func(known groupKeys, found bool) (groupKeys, bool) {
+		if found && time.Since(known.at) < groupReuse {
+			return known, true
+		}
+		keys := collect()
+		return groupKeys{keys, time.Now()}, keys != nil // nil: unverified senders invent groups
+	}).keys
 }

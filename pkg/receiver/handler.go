@@ -19,6 +19,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/delivery"
@@ -75,7 +76,7 @@ type Handler struct {
 	bodies, largeBodies semaphore
 	inFlight            fairness.InFlight
 	recording           fairness.Slots
-	groups              groups
+	groups              recent.Map[string, groupKeys]
 	// unverified limits the deliveries that no webhook secret verifies.
 	unverified *rate.Limiter
 	// unverifiedDelay is the constant of that name, except in tests.
@@ -88,8 +89,12 @@ func NewHandler(o Options) *Handler {
 		o.Metrics.initialise(p.Name)
 	}
 	return &Handler{
-		Options: o, bodies: make(semaphore, fairness.MaxInFlight), largeBodies: make(semaphore, maxLargeBodies),
-		unverified: rate.NewLimiter(UnverifiedQPS, UnverifiedBurst), unverifiedDelay: unverifiedDelay,
+		Options:         o,
+		groups:          recent.Map[string, groupKeys]{Max: maxGroups},
+		bodies:          make(semaphore, fairness.MaxInFlight),
+		largeBodies:     make(semaphore, maxLargeBodies),
+		unverified:      rate.NewLimiter(UnverifiedQPS, UnverifiedBurst),
+		unverifiedDelay: unverifiedDelay,
 	}
 }
 

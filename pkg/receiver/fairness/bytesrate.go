@@ -3,11 +3,11 @@
 package fairness
 
 import (
-	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
@@ -38,9 +38,6 @@ const (
 	writesInEvent = 4
 	// ReasonRate is the reason for a delivery that is refused because of the rate.
 	ReasonRate = "NamespaceRate"
-	// maxRates bounds the namespaces in memory. If they are forgotten, each may write one more
-	// burst.
-	maxRates = 10_000
 )
 
 // RateKey names one of the two rates of a namespace. Pushes have their own, which untrusted users
@@ -62,10 +59,10 @@ func InEvent(bytes int64) int64 {
 
 // Rates limit how many bytes are written for namespaces in a second. x/time/rate does not fit: one
 // body may cost more than the burst, and what was not written is refunded. The zero value is ready.
-type Rates struct {
-	mu    sync.Mutex
-	byKey map[RateKey]usage
-}
+//
+// Only the namespaces that were charged last are in memory. One that was forgotten may write one
+// more burst.
+type Rates struct{ charged recent.Map[RateKey, usage] }
 
 // usage is how many bytes counted at a time. It falls by payloadRate a second.
 type usage struct {
@@ -77,41 +74,9 @@ func (u usage) now(now time.Time) int64 {
 	return max(0, u.bytes-int64(now.Sub(u.at).Seconds()*payloadRate))
 }
 
-// Check returns a Throttled fault if a namespace has exhausted its burst.
-func (r *Rates) Check(key RateKey, now time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.check(key, now)
-}
-
-// Charge counts bytes that are about to be written. If Check fails, it returns that error and
-// counts nothing.
-func (r *Rates) Charge(key RateKey, bytes int64, now time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.check(key, now); err != nil {
-		return err
-	}
-	if r.byKey == nil || len(r.byKey) >= maxRates {
-		r.byKey = map[RateKey]usage{}
-	}
-	r.byKey[key] = usage{r.byKey[key].now(now) + bytes, now}
-	return nil
-}
-
-// Refund corrects a charge by the bytes that were not written. They are negative when more was
-// written.
-func (r *Rates) Refund(key RateKey, bytes int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if used, known := r.byKey[key]; known {
-		used.bytes = max(0, used.bytes-bytes)
-		r.byKey[key] = used
-	}
-}
-
-func (r *Rates) check(key RateKey, now time.Time) error {
-	used := r.byKey[key].now(now)
+// check returns a Throttled fault if the burst is exhausted.
+func (u usage) check(key RateKey, now time.Time) error {
+	used := u.now(now)
 	if used < payloadBurst {
 		return nil
 	}
@@ -124,4 +89,31 @@ func (r *Rates) check(key RateKey, now time.Time) error {
 		payloadBurst>>10,
 		payloadRate>>10,
 	)
+}
+
+// Check returns a Throttled fault if a namespace has exhausted its burst.
+func (r *Rates) Check(key RateKey, now time.Time) error {
+	used, _ := r.charged.Get(key)
+	return used.check(key, now)
+}
+
+// Charge counts bytes that are about to be written. If Check fails, it returns that error and
+// counts nothing.
+func (r *Rates) Charge(key RateKey, bytes int64, now time.Time) (err error) {
+	r.charged.Update(key, func(used usage, found bool) (usage, bool) {
+		if err = used.check(key, now); err != nil {
+			return used, found
+		}
+		return usage{used.now(now) + bytes, now}, true
+	})
+	return err
+}
+
+// Refund corrects a charge by the bytes that were not written. They are negative when more was
+// written.
+func (r *Rates) Refund(key RateKey, bytes int64) {
+	r.charged.Update(key, func(used usage, found bool) (usage, bool) {
+		used.bytes = max(0, used.bytes-bytes)
+		return used, found
+	})
 }

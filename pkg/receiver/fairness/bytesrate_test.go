@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // The largest body of a namespace is accepted and the next one is refused. Other namespaces, and
@@ -52,15 +53,20 @@ func TestRatesRefundWhatWasNotWritten(t *testing.T) {
 	}
 }
 
-func TestRatesMemoryIsBounded(t *testing.T) {
+func TestRatesForgetTheOldestNamespace(t *testing.T) {
 	t.Parallel()
 	var all Rates
-	for n := range maxRates + 5 {
-		if err := all.Charge(RateKey{Namespace: fmt.Sprint("team-", n)}, payloadBurst, time.Unix(0, 0)); err != nil {
+	now, oldest, newest := time.Unix(0, 0), RateKey{}, RateKey{Namespace: fmt.Sprint("team-", recent.DefaultMax)}
+	for n := range recent.DefaultMax + 1 {
+		key := RateKey{Namespace: fmt.Sprint("team-", n)}
+		if n == 0 {
+			oldest = key
+		}
+		if err := all.Charge(key, payloadBurst, now); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(all.byKey) > maxRates {
-		t.Errorf("%d rates in memory, want at most %d", len(all.byKey), maxRates)
+	if all.Check(oldest, now) != nil || all.Check(newest, now) == nil {
+		t.Error("the oldest namespace is still limited, or the newest one is not")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
@@ -55,17 +56,15 @@ type Refresher struct {
 	wake   chan struct{}
 
 	mu        sync.Mutex
-	requested map[string]time.Time // the last request, by ID
-	urgent    []string             // secrets that are missing, or that deliveries do not match
+	requested recent.Map[string, time.Time] // the last request, by ID
+	urgent    []string                      // secrets that are missing, or that deliveries do not match
 	used      []string
 	failing   bool
 }
 
 // NewRefresher requests nothing before Run.
 func NewRefresher(client configMapPatcher, c clock.PassiveClock, logger *zap.SugaredLogger) *Refresher {
-	return &Refresher{
-		client: client, clock: c, logger: logger, wake: make(chan struct{}, 1), requested: map[string]time.Time{},
-	}
+	return &Refresher{client: client, clock: c, logger: logger, wake: make(chan struct{}, 1)}
 }
 
 // Used requests a copy that is in use.
@@ -84,16 +83,13 @@ func (r *Refresher) Failing() bool {
 func (r *Refresher) request(pending *[]string, id string, interval time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at, known := r.requested[id]; known && r.clock.Since(at) < interval {
+	if at, known := r.requested.Get(id); known && r.clock.Since(at) < interval {
 		return
 	}
 	if len(r.urgent)+len(r.used) >= maxPending || slices.Contains(*pending, id) {
 		return
 	}
-	if len(r.requested) >= maxPending {
-		r.forgetOld()
-	}
-	r.requested[id] = r.clock.Now()
+	r.requested.Put(id, r.clock.Now())
 	*pending = append(*pending, id)
 	r.wakeUp()
 }
@@ -102,15 +98,6 @@ func (r *Refresher) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
-	}
-}
-
-// forgetOld drops the times that no longer prevent a request.
-func (r *Refresher) forgetOld() {
-	for id, at := range r.requested {
-		if r.clock.Since(at) >= usedInterval {
-			delete(r.requested, id)
-		}
 	}
 }
 

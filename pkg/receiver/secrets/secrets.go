@@ -16,6 +16,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
@@ -48,9 +49,9 @@ type Copies struct {
 	shards   [webhooksecret.Shards]*corev1.Secret
 	changed  chan struct{} // closed when a shard changes
 	complete bool
-	waiting  map[string]int       // deliveries that wait, by ID
-	total    int                  // of them
-	timeouts map[string]time.Time // when a delivery last waited without effect, by ID
+	waiting  map[string]int                // deliveries that wait, by ID
+	total    int                           // of them
+	timeouts recent.Map[string, time.Time] // when a delivery last waited without effect, by ID
 }
 
 // New returns empty Copies.
@@ -61,7 +62,6 @@ func New(refresher *Refresher, c clock.PassiveClock) *Copies {
 		refresher: refresher,
 		changed:   make(chan struct{}),
 		waiting:   map[string]int{},
-		timeouts:  map[string]time.Time{},
 	}
 }
 
@@ -212,16 +212,12 @@ func (c *Copies) await(ctx context.Context, id string, old webhooksecret.Value) 
 func (c *Copies) startWaiting(id string, missing bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other, at := range c.timeouts {
-		if c.clock.Since(at) >= timeoutMemory {
-			delete(c.timeouts, other)
-		}
-	}
 	limit := maxWaiting
 	if missing {
 		limit -= maxWaitingForOne
 	}
-	if _, timedOut := c.timeouts[id]; timedOut || c.total >= limit || c.waiting[id] >= maxWaitingForOne {
+	at, timedOut := c.timeouts.Get(id)
+	if timedOut && c.clock.Since(at) < timeoutMemory || c.total >= limit || c.waiting[id] >= maxWaitingForOne {
 		return false
 	}
 	c.total++
@@ -237,6 +233,6 @@ func (c *Copies) stopWaiting(id string, timedOut bool) {
 		delete(c.waiting, id)
 	}
 	if timedOut {
-		c.timeouts[id] = c.clock.Now()
+		c.timeouts.Put(id, c.clock.Now())
 	}
 }
