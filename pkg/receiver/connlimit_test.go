@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
-// until polls.
+// until polls until done.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -32,15 +32,14 @@ func (f *front) cut(bound string) int64 {
 	return f.sum("plumbline.receiver.cut", map[string]string{"bound": bound})
 }
 
-// When there is no room for one more connection, the one that has sent nothing for the longest
-// gives way; so it does when its source has its share. The answer of a delivery does not depend on
-// it.
-func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
+// At the limit of all connections, or of those of one source, the oldest unverified connection is
+// closed. A delivery is answered anyway.
+func TestOldestUnverifiedConnectionIsClosedFirst(t *testing.T) {
 	for bound, of := range map[string][2]int{"total": {3, 100}, "source": {100, 3}} {
 		t.Run(bound, func(t *testing.T) {
 			f := newFront(t, &connlimit.Limits{Total: of[0], Unverified: of[1], Bytes: 1 << 20})
 			first := f.dial("POST /")
-			until(t, "the first is there", func() bool { open, _, _ := f.server.Open(); return open >= 1 })
+			until(t, "the first connects", func() bool { open, _, _ := f.server.Open(); return open >= 1 })
 			for range 2 {
 				f.dial("POST /")
 			}
@@ -54,15 +53,15 @@ func TestTheLongestThatProvedNothingGivesWay(t *testing.T) {
 	}
 }
 
-// A connection that waits for its next delivery goes only when all of them do, the longest first.
-func TestIdleConnectionsGiveWayLast(t *testing.T) {
+// Idle connections are closed only when there are no unverified ones, the oldest first.
+func TestIdleConnectionsAreClosedLast(t *testing.T) {
 	f := newFront(t, &connlimit.Limits{Total: 2, Unverified: 100, Bytes: 1 << 20})
 	idle := f.dial(whole(push("k1")))
 	if status, _ := answered(t, idle); status != http.StatusAccepted {
 		t.Fatalf("answered %d", status)
 	}
 	slow := f.dial("POST /")
-	until(t, "both are there", func() bool { open, _, _ := f.server.Open(); return open == 2 })
+	until(t, "both connect", func() bool { open, _, _ := f.server.Open(); return open == 2 })
 	second := f.dial(whole(push("k2")))
 	if status, _ := answered(t, second); status != http.StatusAccepted || f.cut("total") == 0 || f.cut("idle") != 0 {
 		t.Errorf("answered %d; cut: %d unverified, %d idle; want the unverified one", status, f.cut("total"), f.cut("idle"))
@@ -72,7 +71,7 @@ func TestIdleConnectionsGiveWayLast(t *testing.T) {
 		t.Errorf("answered %d; %d idle ones were closed, want one", status, f.cut("idle"))
 	}
 	if rest, err := io.ReadAll(idle); err != nil || len(rest) != 0 {
-		t.Errorf("the longest idle one: %q, %v; want it closed", rest, err)
+		t.Errorf("the oldest idle one: %q, %v; want it closed", rest, err)
 	}
 	if _, err := io.WriteString(second, whole(push("k4"))); err != nil {
 		t.Fatal(err)
@@ -82,17 +81,17 @@ func TestIdleConnectionsGiveWayLast(t *testing.T) {
 	}
 }
 
-// The bodies that have no slot have a budget together. Past it the source that takes the most gives
-// way, with an answer.
-func TestBodiesWithoutASlotHaveABudget(t *testing.T) {
+// The bodies without a slot have a memory budget together. Past it, a body of the source that takes
+// the most is answered 503.
+func TestBodiesWithoutASlotAreLimited(t *testing.T) {
 	f := newFront(t, &connlimit.Limits{Total: 100, Unverified: 100, Bytes: 64 << 10})
 	begun := headers(push("k"), length(1<<20)) + strings.Repeat("x", 10<<10)
 	first := f.dial(begun)
-	until(t, "the first holds its bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 16<<10 })
+	until(t, "the first takes its bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 16<<10 })
 	for range 2 {
 		f.dial(begun)
 	}
-	until(t, "all hold their bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 48<<10 })
+	until(t, "all take their bytes", func() bool { _, _, bytes := f.server.Open(); return bytes == 48<<10 })
 	d := push("true")
 	d.message.Padding = strings.Repeat("x", 30<<10)
 	if status, text := answered(t, f.dial(whole(d))); status != http.StatusAccepted {
@@ -103,19 +102,19 @@ func TestBodiesWithoutASlotHaveABudget(t *testing.T) {
 	}
 	d.message.Padding = strings.Repeat("x", 100<<10)
 	if status, text := answered(t, f.dial(whole(d))); status != http.StatusServiceUnavailable {
-		t.Errorf("a body that never has room is answered %d %s, want 503", status, text)
+		t.Errorf("a body over the budget is answered %d %s, want 503", status, text)
 	}
 }
 
-// Large bodies that arrive slowly keep none that arrives quickly from a slot.
-func TestSlowLargeBodiesAreDisplaced(t *testing.T) {
+// Large bodies that arrive slowly lose their slot to one that arrives quickly.
+func TestSlowLargeBodiesAreEvicted(t *testing.T) {
 	f := newFront(t, nil)
 	begun := headers(push("k"), length(2<<20)) + strings.Repeat("x", 1<<20+1)
 	f.dial(begun)
 	f.dial(begun)
 	until(t, "both have a slot", func() bool { _, large, _ := f.server.Open(); return large == 2 })
 	if _, _, bytes := f.server.Open(); bytes != 0 {
-		t.Errorf("%d bytes with a slot are counted as such without one", bytes)
+		t.Errorf("%d bytes with a slot are counted as bytes without one", bytes)
 	}
 	d := push("true")
 	d.message.Padding = strings.Repeat("x", 3<<20)
@@ -124,8 +123,8 @@ func TestSlowLargeBodiesAreDisplaced(t *testing.T) {
 	}
 }
 
-// Who is verified keeps its connection, as proxies want it; who is not has to come again.
-func TestOnlyVerifiedConnectionsAreKept(t *testing.T) {
+// A verified sender keeps its connection, as proxies need it. Other connections are closed.
+func TestOnlyVerifiedConnectionsStayOpen(t *testing.T) {
 	f := newFront(t, nil)
 	client := &http.Client{Timeout: patient}
 	reused := 0
@@ -163,7 +162,7 @@ func TestOnlyVerifiedConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// Several deliveries that are sent one after the other without waiting are answered in their order.
+// Deliveries that are sent without waiting for the answer before are answered in their order.
 func TestPipelinedDeliveries(t *testing.T) {
 	f := newFront(t, nil)
 	got := readAll(t, f, whole(push("k1"))+whole(push("k2"))+"GET /live HTTP/1.1\r\nHost: x\r\n\r\n")

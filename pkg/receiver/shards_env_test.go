@@ -14,20 +14,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
-// copies are those of a receiver that has seen what the controllers have copied; nil is that they
-// have not yet.
-func (w *world) copies() *secrets.Copies {
-	c := secrets.New(w.asks, w.clock)
-	c.Wait = time.Millisecond // nothing comes
-	if w.copied != nil {
-		for _, shard := range shards(w.copied) {
+// copies returns the copies that controllers have made, none if e.copied is nil.
+func (e *env) copies() *secrets.Copies {
+	c := secrets.New(e.refresher, e.clock)
+	c.Wait = time.Millisecond // no copy arrives
+	if e.copied != nil {
+		for _, shard := range shards(e.copied) {
 			c.Set(shard)
 		}
 	}
 	return c
 }
 
-// shards are complete, and have each key of the Secrets.
+// shards returns complete shards with each key of the Secrets.
 func shards(secrets map[string]map[string]string) []*corev1.Secret {
 	all := make([]*corev1.Secret, webhooksecret.Shards)
 	for n := range all {

@@ -39,7 +39,7 @@ func serve(t *testing.T, s *receiver.Server) *served {
 	return run
 }
 
-// get returns status and whether the connection is to be closed; 0 when there was no answer.
+// get returns the status, 0 without an answer, and whether the connection will be closed.
 func (s *served) get(path string) (status int, closing bool) {
 	response, err := http.Get(s.url + path)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *served) get(path string) (status int, closing bool) {
 	return response.StatusCode, response.Close
 }
 
-// eventually polls until a path is answered with a status.
+// eventually polls until a path is answered with that status.
 func (s *served) eventually(path string, status int) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -96,12 +96,12 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// A load balancer that knows no path but / finds somebody, before the caches are filled, too.
-// Deliveries go on to whom they are for, and what is no GET of that path is none of ours.
-func TestTheRootSaysWhatIsHere(t *testing.T) {
-	var asked atomic.Int64
+// GET / is answered for load balancers that probe this path, also before the caches are filled. All
+// other requests are passed on as deliveries.
+func TestRootAnswersLoadBalancers(t *testing.T) {
+	var passedOn atomic.Int64
 	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		passedOn.Add(1)
 		w.WriteHeader(http.StatusTeapot)
 	}), nil)
 	server.Synced, server.DrainWait = func() bool { return false }, 0
@@ -115,8 +115,8 @@ func TestTheRootSaysWhatIsHere(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusOK || !response.Close || !strings.Contains(string(body), "Plumbline") || strings.Count(string(body), "\n") != 1 {
 		t.Errorf("GET / is answered %d %q, closing %t, %v, want 200 and a line that says Plumbline", response.StatusCode, body, response.Close, err)
 	}
-	if n := asked.Load(); n != 0 {
-		t.Errorf("GET / is taken for %d deliveries", n)
+	if n := passedOn.Load(); n != 0 {
+		t.Errorf("GET / is passed on as %d deliveries", n)
 	}
 	for _, request := range []string{"POST /", "HEAD /", "PUT /", "GET /index.html", "POST /live"} {
 		method, path, _ := strings.Cut(request, " ")
@@ -187,8 +187,7 @@ func TestListenerFailureEndsServe(t *testing.T) {
 	}
 }
 
-// Live is who makes progress: a delivery that never ends makes the process not live, and leaves it
-// ready for others.
+// A delivery that never ends makes the process not live. It stays ready for other deliveries.
 func TestLivenessByProgress(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -209,10 +208,10 @@ func TestLivenessByProgress(t *testing.T) {
 	<-entered
 	run.eventually("/live", http.StatusServiceUnavailable)
 	if status, _ := run.get("/hook"); status != http.StatusAccepted {
-		t.Errorf("another delivery is answered %d meanwhile, want 202", status)
+		t.Errorf("another delivery is answered %d while one is stuck, want 202", status)
 	}
 	if status, _ := run.get("/ready"); status != http.StatusOK {
-		t.Errorf("/ready answers %d meanwhile, want 200", status)
+		t.Errorf("/ready answers %d while one is stuck, want 200", status)
 	}
 	close(release)
 	<-stuck

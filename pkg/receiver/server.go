@@ -15,20 +15,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 )
 
-// Server serves deliveries, GET /, GET /live and GET /ready on one listener, and ends without
+// Server serves deliveries, GET /, GET /live and GET /ready on one listener, and shuts down without
 // losing a delivery.
 type Server struct {
-	// DrainWait is how long it goes on serving after it was told to end.
+	// DrainWait is how long it goes on serving after the shutdown was requested.
 	DrainWait time.Duration
-	// StuckAfter is how long a delivery may take before GET /live says that this process makes no
+	// StuckAfter is how long a delivery may take before GET /live reports that the process makes no
 	// progress.
 	StuckAfter time.Duration
-	// Wait is how long each call of a delivery to the API server may take.
-	Wait APIWait
-	// Synced reports whether the caches have been filled once. An outage afterwards does not make
-	// it false.
+	// Timeout bounds each call of a delivery to the API server.
+	Timeout recorder.CallTimeout
+	// Synced reports whether the caches have been filled once. It stays true through an outage.
 	Synced func() bool
 	Logger *zap.SugaredLogger
 
@@ -39,8 +39,8 @@ type Server struct {
 	draining    atomic.Bool
 }
 
-// NewServer returns a server that passes everything but its own paths to deliveries. The metrics
-// may be nil.
+// NewServer returns a server that passes everything but its own paths to deliveries. Metrics may be
+// nil.
 func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	return &Server{
 		DrainWait: DrainWait, StuckAfter: stuckAfter, deliveries: deliveries, probe: newProbe(),
@@ -55,10 +55,12 @@ func NewServer(deliveries http.Handler, metrics *Metrics) *Server {
 	}
 }
 
-// Serve serves on the listener until ctx ends. Then it is not ready at once, goes on serving for
-// DrainWait and tells each client to close its connection, closes the listener, and waits at most
-// ShutdownWait for deliveries in flight. It returns an error when the listener fails or deliveries
-// had to be cut off.
+// Serve serves on the listener until ctx ends, and then shuts down:
+//  1. It reports not ready at once.
+//  2. It goes on serving for DrainWait, and has each client close its connection.
+//  3. It closes the listener, and waits at most ShutdownWait for deliveries in flight.
+//
+// The error says that the listener failed, or that deliveries had to be interrupted.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := s.httpServer()
 	failed := make(chan error, 1)
@@ -83,7 +85,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 func (s *Server) shutdown(ctx context.Context, server *http.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Wait.budget(ShutdownWait))
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout.Scale(ShutdownWait))
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("waiting for deliveries in flight: %w", err), server.Close())
@@ -100,40 +102,40 @@ func (s *Server) httpServer() *http.Server {
 		Handler:           http.HandlerFunc(s.route),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
-		WriteTimeout:      s.Wait.budget(writeTimeout),
+		WriteTimeout:      s.Timeout.Scale(writeTimeout),
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
-		ConnContext:       connlimit.Remembered,
-		ConnState:         s.connections.Changed,
+		ConnContext:       connlimit.ConnContext,
+		ConnState:         s.connections.ConnState,
 	}
 }
 
-// route passes everything but a GET of our own paths on. While we drain it makes clients open their
-// next connection elsewhere; idle connections are left alone until the end, because closing one in
-// the instant its client uses it would be a connection error. Who asked for one of our own paths
-// has proved nothing and keeps no connection.
+// route passes on everything but a GET of the server's own paths. While the server drains, clients
+// open their next connection elsewhere. Idle connections stay open until the end, because closing
+// one in the moment its client uses it would be a connection error. A request for one of the own
+// paths is unverified, so its connection is closed.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	connlimit.Of(r.Context()).Begin()
+	connlimit.Of(r.Context()).RequestStarted()
 	own := r.Method == http.MethodGet && slices.Contains([]string{"/", "/live", "/ready"}, r.URL.Path)
 	if own || s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
 	switch {
 	case own && r.URL.Path == "/live":
-		s.probe.answer(w, s.progress.longest() < s.Wait.budget(s.StuckAfter))
-	case own && r.URL.Path == "/": // load balancers ask whether anybody is here, and know no other path
+		s.probe.answer(w, s.progress.longest() < s.Timeout.Scale(s.StuckAfter))
+	case own && r.URL.Path == "/": // load balancers probe this path
 		answer{status: http.StatusOK, message: "Plumbline: Git services send their deliveries here by POST"}.write(w)
 	case own:
 		s.ready(w, r)
 	default:
-		defer s.progress.begin()()
+		defer s.progress.start()()
 		s.deliveries.ServeHTTP(w, r)
 	}
 }
 
-// ready answers a readiness probe. It never asks the API server: an outage would take every
-// endpoint away, where a 503 with Retry-After is the better answer.
+// ready answers a readiness probe. It never calls the API server: an outage would remove every
+// endpoint, where a 503 with Retry-After is the better answer.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Load():
