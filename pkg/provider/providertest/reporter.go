@@ -82,10 +82,9 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("a check is known by what the version before called it", func(t *testing.T) { testFormer(t, open(t)) })
 	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
-		t.Run(
-			"a check that was "+string(how)+" is found again",
-			func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) },
-		)
+		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) {
+			testLookupBeforeRepeat(t, open(t), how)
+		})
 	}
 }
 
@@ -168,10 +167,8 @@ func testOtherRun(t *testing.T, w World) {
 	if id := r.put(t, "", second); id == first {
 		t.Error("the check of another run was taken")
 	}
-	if got := r.Service.Checks(
-		r.head.SHA,
-	); len(got) != 2 || got[0].Conclusion != "failure" ||
-		got[1].State != "in_progress" {
+	got := r.Service.Checks(r.head.SHA)
+	if len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -209,69 +206,6 @@ func testManyChecks(t *testing.T, w World) {
 	}
 	if again := r.put(t, "", ended(status.Success)); again != id {
 		t.Errorf("got %s, want %s", again, id)
-	}
-}
-
-// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and
-// closes what is open.
-func testOnlyOpen(t *testing.T, w World) {
-	r := report(t, w)
-	closing := ended(status.Cancelled)
-	closing.OnlyOpen = true
-	put := func(id string) {
-		t.Helper()
-		if _, err := r.client.Put(t.Context(), r.head, id, closing, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("")
-	if got := r.Service.Checks(r.head.SHA); len(got) != 0 {
-		t.Fatalf("made %+v", got)
-	}
-	r.put(t, "", running())
-	closing.ExternalID = "another run's"
-	put("")
-	if got := r.only(t); got.State != "in_progress" {
-		t.Errorf("closed for another run: %+v", got)
-	}
-	closing.ExternalID = running().ExternalID
-	put("")
-	if got := r.only(t); got.Conclusion != "cancelled" {
-		t.Errorf("not closed: %+v", got)
-	}
-	r.put(t, "", ended(status.Success)) // as of a verdict that the closing has overwritten
-	checks := r.Service.Checks(r.head.SHA)
-	if got := checks[len(checks)-1]; got.Conclusion != "success" {
-		t.Errorf("the verdict is not put back: %+v", checks)
-	}
-	r = report(t, w)
-	id := r.put(t, "", ended(status.Success))
-	put(id)
-	if got := r.only(t); got.Conclusion != "success" {
-		t.Errorf("the verdict was taken back: %+v", got)
-	}
-}
-
-// testFormer: what the version before has posted is neither posted again nor left open.
-func testFormer(t *testing.T, w World) {
-	r := report(t, w)
-	before := running()
-	before.ExternalID, before.State = "before", status.Queued
-	id := r.put(t, "", before)
-	again := running()
-	again.Shared, again.Former = true, "before"
-	if got := r.put(t, "", again); got != id || len(r.Service.Checks(r.head.SHA)) != 1 {
-		t.Errorf("posted again as %s: %+v", got, r.Service.Checks(r.head.SHA))
-	}
-	r = report(t, w)
-	r.put(t, "", before)
-	closing := ended(status.Skipped)
-	closing.OnlyOpen, closing.Former = true, "before"
-	if _, err := r.client.Put(t.Context(), r.head, "", closing, false); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.only(t); got.Conclusion != "skipped" {
-		t.Errorf("not closed: %+v", got)
 	}
 }
 
