@@ -85,7 +85,7 @@ func TestDecide(t *testing.T) {
 				Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return waiting(), nil },
 			})
 			if c.event.Command != nil {
-				if refused, _, err := desk.Commenter(t.Context(), c.event); err != nil || refused != c.commentRefused {
+				if refused, _, err := desk.RefusesCommenter(t.Context(), c.event); err != nil || refused != c.commentRefused {
 					t.Errorf("who commented is refused: %t, %v", refused, err)
 				}
 			}
@@ -97,11 +97,11 @@ func TestDecide(t *testing.T) {
 			if got.Approval != nil {
 				by = got.Approval.By
 			}
-			if got.Allowed != c.allowed || by != c.by || got.EndsPending != c.ends || got.Heeded != c.heeded || !strings.Contains(got.Why, c.why) {
+			if got.Allowed != c.allowed || by != c.by || got.EndsPending != c.ends || got.MayCommand != c.heeded || !strings.Contains(got.Why, c.why) {
 				t.Errorf("%+v", got)
 			}
-			if !got.Allowed && got.Pending() != "PendingApproval" {
-				t.Errorf("waits as %s", got.Pending())
+			if !got.Allowed && got.PendingReason() != "PendingApproval" {
+				t.Errorf("waits as %s", got.PendingReason())
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 // admit asks who may start the event and returns its end when it is not allowed, nil when it is.
 func (p *planner) admit(ctx context.Context) (*Plan, error) {
 	decision, err := p.desk.Decide(ctx, p.known())
-	p.Consent = decision.Consent
+	p.Basis = decision.Basis
 	switch {
 	case err != nil || decision.Allowed:
 		return nil, err
@@ -27,7 +27,7 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 	return p.end(
 		v1alpha1.DispositionPending,
 		p.spec.SHA,
-		decision.Pending(),
+		decision.PendingReason(),
 		decision.Why+" "+p.desk.Approvers(p.known()),
 	), nil
 }

@@ -69,7 +69,7 @@ func (p *planner) nothingToCancel() *Plan {
 // runs, if it is not written as it has to be or has nothing to cancel: the Git service is not asked
 // what the pull request is like now, however often the author writes one.
 func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
-	untrusted, err := p.desk.OnlyOwns(ctx, p.known())
+	untrusted, err := p.desk.OnlyAsAuthor(ctx, p.known())
 	if err != nil {
 		return nil, err
 	}

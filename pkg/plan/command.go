@@ -60,7 +60,7 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	refused, why, err := p.desk.Commenter(ctx, p.known())
+	refused, why, err := p.desk.RefusesCommenter(ctx, p.known())
 	switch {
 	case err != nil:
 		return nil, err
@@ -117,7 +117,7 @@ func (p *planner) prefix() string {
 // own runs, unless it ends one. Of a command that is not written as it has to be it is the first
 // word.
 func (p *planner) asks() string {
-	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.unanswered() {
+	if p.command == nil || !p.MayCommand || p.spec.PullRequest == nil || p.unanswered() {
 		return ""
 	}
 	const names, most = 10, 200

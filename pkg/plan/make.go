@@ -67,8 +67,8 @@ type planner struct {
 	// definitions is how many bytes they have.
 	definitions int
 	heard
-	desk *authz.Desk
-	authz.Consent
+	desk *authz.Decider
+	authz.Basis
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
 	past *[]history.Record
 	// rerun is what is to run again, nil for other events.

@@ -31,7 +31,7 @@ type world struct {
 	client *fake.Clientset
 	cache  cache.Indexer
 	files  *files
-	keeper *Keeper
+	keeper *Checker
 }
 
 // files are what the default branch has.
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, cached *v1alpha1.RepositoryClaim, live ...runtime.Ob
 			t.Fatal(err)
 		}
 	}
-	w.keeper = &Keeper{Cached: listers.NewRepositoryClaimLister(w.cache).RepositoryClaims(system),
+	w.keeper = &Checker{Cached: listers.NewRepositoryClaimLister(w.cache).RepositoryClaims(system),
 		Claims: w.client.PlumblineV1alpha1().RepositoryClaims(system), Repositories: w.client.PipelinesascodeV1alpha1()}
 	return w
 }

@@ -69,11 +69,11 @@ func TestEachNamespaceHasItsTurn(t *testing.T) {
 	}
 	rivals := []types.NamespacedName{at("c/app"), at("b/z"), at("b/y"), at("a/app"), at("b/x")}
 	for holder, want := range map[string]string{"a/app": "b/x", "b/x": "c/app", "b/z": "c/app", "c/app": "a/app", "d/gone": "a/app"} {
-		if got, ok := Next(at(holder), rivals); !ok || got != at(want) {
+		if got, ok := NextOwner(at(holder), rivals); !ok || got != at(want) {
 			t.Errorf("after %s comes %s, want %s", holder, got, want)
 		}
 	}
-	if got, ok := Next(at("b/x"), []types.NamespacedName{at("b/x"), at("b/y")}); ok {
+	if got, ok := NextOwner(at("b/x"), []types.NamespacedName{at("b/x"), at("b/y")}); ok {
 		t.Errorf("a namespace takes from itself: %s", got)
 	}
 }
