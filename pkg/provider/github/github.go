@@ -103,10 +103,7 @@ type minterKey struct {
 
 // connect returns a client for the project; it makes no call.
 func (s *service) connect(
-	_ context.Context,
-	baseURL string,
-	p v1alpha1.Project,
-	c provider.Credentials,
+	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
 	api, err := apiURL(baseURL, p)
 	if err != nil {
@@ -151,30 +148,15 @@ func (s *service) connect(
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{
-		minter: tokens,
-		base:   base,
-		limit:  s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
+		minter: tokens, base: base,
+		limit: s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
 	}
 	r := &repository{
-		client: client,
-		runs:   runs,
-		app:    c.AppID,
-		owner:  p.Owner,
-		name:   p.Name,
-		id:     p.ID,
-		web:    baseURL,
-		reader: reader,
-		trees:  &s.trees,
+		client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID,
+		web: baseURL, reader: reader, trees: &s.trees,
 	}
 	return provider.Client{
-		Source:       r,
-		History:      r,
-		Tips:         r,
-		Addresses:    r,
-		Access:       r,
-		Reporter:     r,
-		Conversation: r,
-		Tokens:       r,
+		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
 	}, nil
 }
 

@@ -3,11 +3,9 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -145,107 +143,6 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		}
 	}
 	return format(ours[0].GetID()), nil
-}
-
-// find lists the check runs of the commit that are this check, newest first, the known one
-// included.
-func (r *repository) find(ctx context.Context, sha string, known int64, check status.Check) ([]*gh.CheckRun, error) {
-	opts := &gh.ListCheckRunsOptions{
-		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
-		ListOptions: gh.ListOptions{PerPage: perPage},
-	}
-	var ours []*gh.CheckRun
-	ctx = provider.Pages(ctx)
-	for range maxPages {
-		part, resp, err := r.client.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, opts)
-		if err != nil {
-			return nil, r.unavailable(ctx, "looking the check up", sha, err)
-		}
-		if none(part, opts.Page) {
-			return nil, noAnswer("looking the check up")
-		}
-		more, err := r.those(part.CheckRuns, check)
-		if err != nil {
-			return nil, err
-		}
-		ours = append(ours, more...)
-		if opts.Page = resp.NextPage; opts.Page == 0 {
-			break
-		}
-	}
-	if opts.Page != 0 {
-		return nil, fault.Operatorf(
-			"TooMany",
-			"looking the check up: GitHub lists more than %d of the name",
-			maxPages*perPage,
-		)
-	}
-	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
-		run, err := r.get(ctx, known)
-		if err != nil {
-			return nil, err
-		}
-		if run != nil {
-			ours = append(ours, run)
-		}
-	}
-	slices.SortFunc(ours, func(a, b *gh.CheckRun) int { return cmp.Compare(b.GetID(), a.GetID()) })
-	return ours, nil
-}
-
-// none reports whether an answer is not what was asked for: a list has its length, and a first page
-// has something of it.
-func none(part *gh.ListCheckRunsResults, page int) bool {
-	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
-}
-
-// those returns the check runs of a list that GitHub has filtered by our App that are this check.
-func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
-	for _, run := range runs {
-		is, err := r.is(run, check)
-		if err != nil {
-			return nil, err
-		}
-		if is {
-			ours = append(ours, run)
-		}
-	}
-	return ours, nil
-}
-
-// is reports whether a check run of a list that GitHub has filtered by our App is this check. An
-// entry without enough fields to decide is an error: taken for another App's, it would lead to a
-// second check.
-func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
-	switch {
-	case r.othersApp(run):
-		return false, nil
-	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
-		return false, noAnswer("looking the check up")
-	}
-	return check.Is(run.GetExternalID()), nil
-}
-
-// othersApp reports whether a check run names another App than ours. Not every service names one.
-func (r *repository) othersApp(run *gh.CheckRun) bool {
-	id := run.GetApp().GetID()
-	return id != 0 && id != r.app
-}
-
-// get returns nil for a check run that does not exist in a readable repository.
-func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {
-	const what = "reading the check"
-	run, _, err := r.client.Checks.GetCheckRun(ctx, r.owner, r.name, id)
-	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.readable(ctx); err != nil {
-			return nil, wrapf(what, err)
-		}
-		return nil, nil
-	}
-	if err != nil {
-		return nil, limits.Failed(what, err)
-	}
-	return run, nil
 }
 
 func (r *repository) create(ctx context.Context, sha string, check status.Check) (string, error) {

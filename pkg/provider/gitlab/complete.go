@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -165,69 +164,6 @@ func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *me
 	return text.Clean(note.Body), second(note.CreatedAt), nil
 }
 
-// merging confirms the event of a merge request. Its head may be an older one than that of now; of
-// a fork only the newest counts, because only of that one it is known who has pushed it last.
-func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	const what = "reading the merge request of the event"
-	mr, err := r.told(ctx, what, event)
-	if err != nil {
-		return nil, err
-	}
-	if event.Closes() {
-		return closing(event, mr)
-	}
-	if mr.State == stateClosed || mr.State == stateMerged {
-		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its event was read", mr.IID)
-	}
-	if mr.SHA != event.SHA {
-		if err := r.wasHead(ctx, event); err != nil {
-			return nil, err
-		}
-		if int64(mr.SourceProjectID) != r.ID {
-			return nil, fault.Ignoredf(
-				"Superseded",
-				"merge request !%d has another head by now, %s, whose own event counts",
-				mr.IID,
-				mr.SHA,
-			)
-		}
-	}
-	if at := second(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d was not changed so late (yet)", mr.IID)
-	}
-	out := as(event, mr)
-	out.Commit = nil // GitLab is asked for it
-	return out, nil
-}
-
-// closing confirms that a merge request is not open any more, and tells who has closed or merged
-// it, and when, as GitLab says it. One that is open was reopened, or a replica does not know better
-// yet.
-func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
-	var who *gl.BasicUser
-	var at *time.Time
-	switch mr.State {
-	case stateClosed:
-		who, at = mr.ClosedBy, mr.ClosedAt
-	case stateMerged:
-		who, at = mr.MergedBy, mr.MergedAt
-	default:
-		return nil, fault.Transientf(
-			fault.ReasonNotConfirmed,
-			"merge request !%d is %s, and not closed (yet)",
-			mr.IID,
-			mr.State,
-		)
-	}
-	out := as(event, mr)
-	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
-	if who != nil {
-		out.Actor = text.Bytes(text.Clean(who.Username), payload.MaxLogin)
-	}
-	out.HappenedAt = second(at)
-	return out, nil
-}
-
 // second is a time as events have it; nil stays nil.
 func second(at *time.Time) *metav1.Time {
 	if at == nil {
@@ -237,84 +173,6 @@ func second(at *time.Time) *metav1.Time {
 	return &stamp
 }
 
-// told returns the merge request of the event unless it is another one than the delivery speaks of.
-// Neither its author nor its source project and branch ever change, but for a source that is
-// deleted.
-func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
-	number := int(event.PullRequest.Number)
-	mr, err := r.mergeRequest(ctx, what, number)
-	if f := fault.Of(err); f != nil && f.Reason == reasonNoMergeRequest {
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "%w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := r.believable(what, mr); err != nil {
-		return nil, err
-	}
-	told := event.PullRequest
-	switch {
-	case told.AuthorID != 0 && told.AuthorID != int64(mr.Author.ID):
-		return nil, forged("merge request !%d is of another author", number)
-	case told.HeadProjectID != 0 && mr.SourceProjectID != 0 && told.HeadProjectID != int64(mr.SourceProjectID):
-		return nil, forged("merge request !%d comes from another project", number)
-	case event.HeadRef != mr.SourceBranch:
-		return nil, forged("merge request !%d comes from another branch", number)
-	}
-	return mr, nil
-}
-
 func forged(format string, args ...any) error {
 	return fault.Ignoredf(reasonForged, format+", other than its delivery says: GitLab has not sent that", args...)
-}
-
-// as is the event as its merge request is.
-func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
-	out := event.DeepCopy()
-	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
-	out.PullRequest.Author, out.PullRequest.AuthorID = mr.Author.Username, int64(mr.Author.ID)
-	out.PullRequest.App = false // GitLab's bots are members with a role, which counts
-	out.PullRequest.Draft = mr.Draft
-	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
-	out.PullRequest.Labels = nil
-	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {
-		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
-	}
-	out.PullRequest.HeadProjectID = int64(mr.SourceProjectID) // 0 if the fork was deleted
-	return out
-}
-
-// believable refuses an answer that is not about the project, or that lacks what decides about the
-// merge request.
-func (r *repository) believable(what string, mr *gl.MergeRequest) error {
-	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 ||
-		!provider.IsSHA(mr.SHA) {
-		return api.NoAnswer(what)
-	}
-	err := payload.Check(
-		payload.Text("", mr.SourceBranch, payload.MaxRef),
-		payload.Text("", mr.TargetBranch, payload.MaxRef),
-		payload.Text("", mr.Author.Username, payload.MaxLogin),
-	)
-	if err != nil {
-		return api.NoAnswer(what)
-	}
-	return nil
-}
-
-// wasHead is nil if the event's commit was the merge request's head once.
-func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) error {
-	versions, err := r.versions(ctx, event)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
-		return nil
-	}
-	return fault.Transientf(
-		fault.ReasonNotConfirmed,
-		"commit %s is no head that merge request !%d ever had (yet)",
-		event.SHA,
-		event.PullRequest.Number,
-	)
 }

@@ -110,10 +110,7 @@ type paceKey struct {
 
 // connect returns a client for the project; it makes no call.
 func (s *service) connect(
-	_ context.Context,
-	baseURL string,
-	p v1alpha1.Project,
-	c provider.Credentials,
+	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
@@ -137,14 +134,7 @@ func (s *service) connect(
 		trees:   &s.trees,
 	}
 	return provider.Client{
-		Source:       r,
-		History:      r,
-		Tips:         r,
-		Addresses:    r,
-		Access:       r,
-		Reporter:     r,
-		Conversation: r,
-		Tokens:       r,
+		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
 	}, nil
 }
 
