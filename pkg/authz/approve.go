@@ -52,14 +52,14 @@ func (ev *evaluation) cannotApprove(decision rules.Decision, recorded []history.
 	allowed := decision.Verdict == rules.Allowed
 	switch {
 	case ev.startsRuns() && !allowed && same(ev.Spec.Sender, ev.Spec.PullRequest.Author): // S24, whatever the command
-		return rules.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
+		return rules.Decision{Why: decision.Why + " Another user than its author has to approve the commit."}, true
 	case ev.startsRuns():
 		return decision, false
 	case ev.isRemark() && allowed && ev.EndsPending:
-		return rules.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
+		return rules.Decision{Why: "The commit waits for approval. A comment without a command does not approve it."}, true
 	case ev.isOfOldHead() && allowed && approval.PushedUnapproved(recorded, ev.Spec.SHA):
 		return rules.Decision{
-			Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet.",
+			Why: "Another user than its author has pushed the commit, and it is not approved yet.",
 		}, true
 	}
 	return decision, !ev.isRemark() || !allowed

@@ -48,10 +48,10 @@ func (ev *evaluation) applyRemembered(
 		return rules.Decision{}, err
 	}
 	if why != "" {
-		decision.Why += fmt.Sprintf(" That %s has approved commit %s does not count: %s.", given.By, given.SHA, why)
+		decision.Why += fmt.Sprintf(" The approval by %s of commit %s does not count: %s.", given.By, given.SHA, why)
 		return decision, nil
 	}
-	why = "it is since commit " + forgotten
+	why = "that is so since commit " + forgotten
 	if forgotten == "" {
 		why, err = ev.whyForgotten(ctx, given)
 	}
@@ -60,7 +60,7 @@ func (ev *evaluation) applyRemembered(
 	}
 	if why != "" {
 		ev.Forgotten = true
-		decision.Why += fmt.Sprintf(" That %s has approved commit %s is forgotten: %s.", given.By, given.SHA, why)
+		decision.Why += fmt.Sprintf(" The approval by %s of commit %s no longer counts: %s.", given.By, given.SHA, why)
 		return decision, nil
 	}
 	ev.Approval = given
@@ -86,9 +86,9 @@ func (ev *evaluation) pushedByAnother(ctx context.Context) (why string, err erro
 	case err != nil:
 		return "", fmt.Errorf("asking who has pushed %s: %w", ev.Spec.SHA, err)
 	case who == "":
-		return "the Git service does not say who has pushed this one", nil
+		return "the Git service does not say who pushed this one", nil
 	case !same(who, ev.Spec.PullRequest.Author):
-		return fmt.Sprintf("%s has pushed this one, and not the author of the pull request", who), nil
+		return fmt.Sprintf("%s pushed this one, not the author of the pull request", who), nil
 	}
 	return "", nil
 }
@@ -103,11 +103,11 @@ func (ev *evaluation) whyForgotten(ctx context.Context, given *v1alpha1.Approval
 	may, err := ev.mayApprove(ctx, given.By)
 	switch f := fault.Of(err); {
 	case f != nil && f.Reason == fault.ReasonPermissionMissing:
-		return "whether " + given.By + " may still approve it cannot be asked: " + f.Message, nil
+		return "whether " + given.By + " may still approve it cannot be found out: " + f.Message, nil
 	case err != nil:
 		return "", err
 	case !may:
-		return given.By + " may not approve it any more", nil
+		return given.By + " may no longer approve it", nil
 	}
 	different, err := ev.sources.History.Differ(
 		ctx,
@@ -119,11 +119,11 @@ func (ev *evaluation) whyForgotten(ctx context.Context, given *v1alpha1.Approval
 	)
 	switch {
 	case fault.Is(err, fault.Invalid):
-		return "what has been changed since cannot be told: " + fault.Of(err).Message, nil
+		return "what has changed since cannot be found out: " + fault.Of(err).Message, nil
 	case err != nil:
 		return "", fmt.Errorf("comparing %s with %s, which was approved: %w", ev.Spec.SHA, given.SHA, err)
 	case len(different) > 0:
-		return "this one has another " + strings.Join(different, " and another "), nil
+		return "this one has a different " + strings.Join(different, " and a different "), nil
 	}
 	return "", nil
 }

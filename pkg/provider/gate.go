@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// gate lets one call through at a time.
+// gate lets one call at a time through.
 type gate struct {
 	turn  chan struct{}
 	users int
@@ -22,7 +22,7 @@ func (p *Pace) writeGate(call Call) chan struct{} {
 	return nil
 }
 
-// takeAlone takes the turn of a name; an empty one needs none.
+// takeAlone enters the gate of a name; without a name there is nothing to enter.
 func (p *Pace) takeAlone(ctx context.Context, name string) (leave func(), err error) {
 	if name == "" {
 		return func() {}, nil
@@ -50,7 +50,7 @@ func (p *Pace) takeAlone(ctx context.Context, name string) (leave func(), err er
 	return func() { free(); forget() }, nil
 }
 
-// take waits for a turn at a gate; a nil one is open.
+// take waits to enter a gate; a nil gate is always open.
 func (p *Pace) take(ctx context.Context, gate chan struct{}) (leave func(), err error) {
 	if gate == nil {
 		return func() {}, nil

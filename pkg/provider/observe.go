@@ -9,16 +9,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Answered is how a Git service bore a call.
+// Answered is the outcome of a call to a Git service.
 type Answered struct {
 	Began time.Time
-	// Strained tells that the service failed, did not answer, or asked for fewer calls.
+	// Strained is true if the service failed, did not answer, or requested fewer calls.
 	Strained bool
-	// Closed is for how long no call fits the service's limits.
+	// Closed is for how long the service's limits allow no call.
 	Closed time.Duration
 }
 
-// NotMade tells observe of a call that Pace did not let through.
+// NotMade reports to observe a call that Pace did not allow.
 func NotMade(observe func(Answered), began time.Time, err error) {
 	f := fault.Of(err)
 	if observe != nil && f != nil && (f.Reason == fault.ReasonBusy || f.Reason == ReasonPaced) {
@@ -26,7 +26,7 @@ func NotMade(observe func(Answered), began time.Time, err error) {
 	}
 }
 
-// Observed tells observe of a call that began then and ended with err.
+// Observed reports to observe a call that started at began and ended with err.
 func Observed(observe func(Answered), began time.Time, err error) {
 	f := fault.Of(err)
 	if observe == nil || f != nil && f.Reason == fault.ReasonCanceled {

@@ -15,23 +15,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// ReasonBadAnswer is the reason of a Transient fault: what answered did not give what was asked
-// for. It is a proxy's page, a log-in form or half of an answer, and says nothing of the
-// repository.
+// ReasonBadAnswer is the reason of a Transient fault: the answer is not what was requested. It is a
+// proxy's page, a log-in form or part of an answer, and says nothing about the repository.
 const ReasonBadAnswer = "BadAnswer"
 
-// ModeLink is Git's mode of a symbolic link. Its text is a path, not a definition, and no link is
-// followed.
+// ModeLink is Git's mode of a symbolic link. Its content is a path and not a definition, and no
+// link is followed.
 const ModeLink = "120000"
 
-// ModeSubmodule is Git's mode of a submodule, which is a commit of another repository.
+// ModeSubmodule is Git's mode of a submodule, a commit of another repository.
 const ModeSubmodule = "160000"
 
-// mediaType is what is repeated of a Content-Type: whoever answers may write anything there.
+// mediaType matches the Content-Types that a message repeats. A server may send any text there.
 var mediaType = regexp.MustCompile(`^[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,40}$`)
 
-// expected refuses an answer with a body of another media type than JSON where JSON was asked for.
-// Raw files have the id of their blob to be held against (IsBlob).
+// expected refuses an answer whose media type is not JSON although JSON was requested. Raw files
+// are checked against the id of their blob instead (IsBlob).
 func expected(req *http.Request, resp *http.Response, body []byte) error {
 	accept := req.Header.Get("Accept")
 	if len(body) == 0 || !strings.Contains(accept, "json") || strings.Contains(accept, ".raw") {
@@ -54,14 +53,14 @@ func expected(req *http.Request, resp *http.Response, body []byte) error {
 	return f
 }
 
-// IsBlob reports whether data is the file whose id Git has computed: a page, a JSON object, a part
-// of the file and nothing at all have another one.
+// IsBlob reports whether data is the file with this id in Git. A proxy's page, a JSON object, a
+// part of the file and an empty answer have another id.
 func IsBlob(id string, data []byte) bool {
 	sum := sha1.New() //nolint:gosec // as above
 	if len(id) == hex.EncodedLen(sha256.Size) {
 		sum = sha256.New()
 	}
-	_, _ = fmt.Fprintf(sum, "blob %d\x00", len(data)) // a hash takes everything
+	_, _ = fmt.Fprintf(sum, "blob %d\x00", len(data)) // a hash never fails to write
 	_, _ = sum.Write(data)
 	return id == hex.EncodeToString(sum.Sum(nil))
 }

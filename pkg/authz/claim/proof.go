@@ -65,7 +65,7 @@ func prove(ctx context.Context, owners config.Owners, url, namespace string, fil
 
 // Broken returns what an administrator has to fix.
 func Broken(owners config.Owners) string {
-	return "the administrator's setting url-owners cannot be read (" + owners.Broken + "), so that nobody's ownership of a URL can be proven: no event starts anything until it is mended"
+	return "the administrator's setting url-owners cannot be read (" + owners.Broken + "), so no ownership of a URL can be proven: no event starts anything until it is fixed"
 }
 
 // NotListed returns the message for a Repository whose URL is listed for other namespaces. It does

@@ -33,7 +33,7 @@ func (in Input) Approvers() string {
 			who = append(who, "is in the OWNERS of the default branch")
 		}
 	}
-	return "Somebody other than its author can approve it who " + either(who) + "."
+	return "It can be approved by a user other than its author who " + either(who) + "."
 }
 
 func teams(names []string) string {

@@ -11,7 +11,7 @@ import (
 // Who can approve a pull request is said by the settings that decide about a comment that does.
 func TestApproversAreThoseWhoseApprovalCounts(t *testing.T) {
 	t.Parallel()
-	const only = "Somebody other than its author can approve it who "
+	const only = "It can be approved by a user other than its author who "
 	var many []string
 	for i := range 12 {
 		many = append(many, fmt.Sprint("team-", i))

@@ -8,7 +8,7 @@ func (approved) decides(in Input) (Verdict, Question, bool) {
 	return verdict(Allowed, in.pull() && in.Approved)
 }
 
-func (approved) why() string { return "Somebody who may approve this commit has done so." }
+func (approved) why() string { return "A user who may approve this commit has done so." }
 
 type pullClosed struct{}
 
@@ -17,7 +17,7 @@ func (pullClosed) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (pullClosed) why() string {
-	return "The Repository has a settings.policy that names no team for pull requests, so nobody's starts a run by itself."
+	return "The Repository's settings.policy names no team for pull requests, so none starts a run by itself."
 }
 
 // appsBranch is for dependency bots. It does not apply if there is a policy, which lists who may.
@@ -68,7 +68,7 @@ func (actorUnknown) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (actorUnknown) why() string {
-	return "Whether who changed the pull request may start runs of this repository is not known yet."
+	return "Whether the user who changed the pull request may start runs of this repository is not known yet."
 }
 
 type actorUnlisted struct{}
@@ -78,7 +78,7 @@ func (actorUnlisted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (actorUnlisted) why() string {
-	return "The author of the pull request may start runs by the Repository's settings.policy, but not who changed it."
+	return "The author of the pull request may start runs by the Repository's settings.policy, but the user who changed it may not."
 }
 
 type actorUntrusted struct{}
@@ -88,7 +88,7 @@ func (actorUntrusted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (actorUntrusted) why() string {
-	return "The author of the pull request may start runs of this repository, but not who changed it."
+	return "The author of the pull request may start runs of this repository, but the user who changed it may not."
 }
 
 type actorConfirmed struct{}
@@ -124,5 +124,5 @@ type mayRun struct{}
 func (mayRun) decides(in Input) (Verdict, Question, bool) { return verdict(Allowed, in.pull()) }
 
 func (mayRun) why() string {
-	return "The author of the pull request has write access to this repository or counts as somebody who has."
+	return "The author of the pull request has write access to this repository or counts as a user who has."
 }

@@ -71,7 +71,7 @@ func (restricted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (restricted) why() string {
-	return "The Repository's settings have a policy of who may start runs of pull requests, which this version cannot evaluate, so nobody may."
+	return "The Repository's settings restrict who may start runs of pull requests in a way that this version cannot evaluate, so nobody may."
 }
 
 type ownApproval struct{}
@@ -81,7 +81,7 @@ func (ownApproval) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (ownApproval) why() string {
-	return "The author of a pull request cannot approve it; somebody else has to."
+	return "The author of a pull request cannot approve it. Another user has to."
 }
 
 type ownCancel struct{}
@@ -99,7 +99,7 @@ func (commenterClosed) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (commenterClosed) why() string {
-	return "The Repository has a settings.policy that names no team for such a comment, so nobody's starts anything."
+	return "The Repository's settings.policy names no team for such a comment, so it starts nothing."
 }
 
 type commenterUnknown struct{}
@@ -148,7 +148,7 @@ func (pushed) decides(in Input) (Verdict, Question, bool) {
 	return verdict(Allowed, in.Trigger == v1alpha1.TriggerPush)
 }
 
-func (pushed) why() string { return "Whoever can push to the repository may start its pipelines." }
+func (pushed) why() string { return "Users who can push to the repository may start its pipelines." }
 
 type labellerUnknown struct{}
 
@@ -157,7 +157,7 @@ func (labellerUnknown) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (labellerUnknown) why() string {
-	return "Whether who set the label may start runs of this repository is not known yet."
+	return "Whether the user who set the label may start runs of this repository is not known yet."
 }
 
 type labellerUnlisted struct{}
@@ -167,7 +167,7 @@ func (labellerUnlisted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (labellerUnlisted) why() string {
-	return "Who set the label is in no team that the Repository's settings.policy lists, and not in OWNERS."
+	return "The user who set the label is in no team that the Repository's settings.policy lists, and not in OWNERS."
 }
 
 type labellerUntrusted struct{}
@@ -177,7 +177,7 @@ func (labellerUntrusted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (labellerUntrusted) why() string {
-	return "Who set the label has no write access to this repository and is not in OWNERS."
+	return "The user who set the label has no write access to this repository and is not in OWNERS."
 }
 
 type labellerConfirmed struct{}

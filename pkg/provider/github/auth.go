@@ -12,18 +12,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// authenticated sends calls with the repository's token, in their turn, to one host.
+// authenticated sends calls with the repository's token to one host, within the limits.
 type authenticated struct {
 	base   http.RoundTripper
 	tokens *minter
 	pace   *provider.Pace
 	host   string
-	// observe is told how each call went.
+	// observe receives the outcome of each call.
 	observe func(provider.Answered)
 }
 
-// RoundTrip implements http.RoundTripper. A refused token is minted again once and the call
-// repeated once (G5): a 401 was not carried out, and neither was what the token is too old for.
+// RoundTrip implements http.RoundTripper. If GitHub refuses the token, it mints a new one and
+// repeats the call, both once (G5): neither a call that was answered 401 nor one that the token is
+// too old for was carried out.
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
 	if !strings.EqualFold(req.URL.Host, a.host) {
@@ -79,6 +80,6 @@ func (a *authenticated) send(req *http.Request) (*http.Response, string, error) 
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // nothing more is read from it
+		_ = req.Body.Close() // nothing reads it any more
 	}
 }

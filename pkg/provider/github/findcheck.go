@@ -16,8 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// find lists the check runs of the commit that are this check, newest first, the known one
-// included.
+// find lists the commit's check runs that are this check, newest first, including the known one.
 func (r *repository) find(ctx context.Context, sha string, known int64, check status.Check) ([]*gh.CheckRun, error) {
 	opts := &gh.ListCheckRunsOptions{
 		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
@@ -62,13 +61,14 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	return ours, nil
 }
 
-// none reports whether an answer is not what was asked for: a list has its length, and a first page
-// has something of it.
+// none reports whether an answer is not the requested list: a list has a total, and a non-empty
+// list has entries on its first page.
 func none(part *gh.ListCheckRunsResults, page int) bool {
 	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
 }
 
-// those returns the check runs of a list that GitHub has filtered by our App that are this check.
+// those returns the check runs of a list that are this check. GitHub has filtered the list by our
+// App.
 func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
 	for _, run := range runs {
 		is, err := r.is(run, check)
@@ -82,9 +82,8 @@ func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.
 	return ours, nil
 }
 
-// is reports whether a check run of a list that GitHub has filtered by our App is this check. An
-// entry without enough fields to decide is an error: taken for another App's, it would lead to a
-// second check.
+// is reports whether a check run of such a list is this check. An entry without enough fields to
+// decide is an error: if it were taken for another App's, a second check would be created.
 func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
 	switch {
 	case r.othersApp(run):
@@ -95,7 +94,7 @@ func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
 	return check.Is(run.GetExternalID()), nil
 }
 
-// othersApp reports whether a check run names another App than ours. Not every service names one.
+// othersApp reports whether a check run names another App than ours. Not every server names one.
 func (r *repository) othersApp(run *gh.CheckRun) bool {
 	id := run.GetApp().GetID()
 	return id != 0 && id != r.app

@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// pointed asks which commit a ref points to, of a comment on a commit: that of the default branch
-// if the event has none. GitHub takes heads/NAME and tags/NAME for a commit, and follows an
-// annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
+// pointed completes a comment on a commit with the commit that its ref points to, or that of the
+// default branch if it has none. GitHub accepts heads/NAME and tags/NAME in place of a commit, and
+// follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
 func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	ref, err := r.named(ctx, event)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return out, nil
 }
 
-// named is the ref that an event names, or the default branch of this moment.
+// named returns the event's ref, or the current default branch.
 func (r *repository) named(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	if event.BaseRef != "" {
 		return event.BaseRef, nil

@@ -18,11 +18,10 @@ import (
 
 const comparing = "comparing with the commit before the push"
 
-// changedByPush lists what differs between the trees of two commits. GitHub compares the second one
-// with where the two histories part
-// (https://docs.github.com/rest/commits/commits#compare-two-commits), which is the first one only
-// in a fast-forward: of every other push both sides are needed. Only a fast-forward of fewer than
-// MaxCompared files tells renames.
+// changedByPush lists the files that differ between two commits. GitHub compares the second commit
+// with the merge base (https://docs.github.com/rest/commits/commits#compare-two-commits), which is
+// the first commit only in a fast-forward. For every other push both directions are needed. Only a
+// fast-forward of fewer than MaxCompared files shows renames.
 func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
 	if err := provider.CheckSHA(before); err != nil {
 		return git.Changes{}, err
@@ -45,7 +44,7 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 }
 
 func (r *repository) compare(ctx context.Context, base, head string) (*gh.CommitsComparison, error) {
-	page := &gh.ListOptions{PerPage: 1} // of commits: the first one has all files
+	page := &gh.ListOptions{PerPage: 1} // of commits; the first page has all files
 	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, base, head, page)
 	if err == nil && diff.GetStatus() == "" {
 		return nil, noAnswer(comparing)
@@ -53,8 +52,8 @@ func (r *repository) compare(ctx context.Context, base, head string) (*gh.Commit
 	return diff, err
 }
 
-// changedApart lists what differs between two commits whose histories have nothing in common. The
-// first one may also be gone for good: then the head commit's own files are all that GitHub knows.
+// changedApart lists the files that differ between two commits with unrelated histories. The first
+// commit may also be gone for good. Then only the head commit's own files can be listed.
 func (r *repository) changedApart(ctx context.Context, before, after string) (git.Changes, error) {
 	return r.treesOr(ctx, before, after, func() (git.Changes, error) {
 		own, err := r.changedByCommit(ctx, after)
@@ -63,8 +62,8 @@ func (r *repository) changedApart(ctx context.Context, before, after string) (gi
 	})
 }
 
-// changedOnBothSides lists what differs where two histories have parted, by what each of them has
-// changed since.
+// changedOnBothSides lists the files that differ between two diverged histories, from the changes
+// of each since their merge base.
 func (r *repository) changedOnBothSides(
 	ctx context.Context, forward *gh.CommitsComparison, before, after string,
 ) (git.Changes, error) {
@@ -83,15 +82,14 @@ func (r *repository) changedOnBothSides(
 	found := joined(then, now)
 	base := forward.GetMergeBaseCommit().GetSHA()
 	found.Truncated = max(len(forward.Files), len(backward.Files)) >= provider.MaxCompared ||
-		base == "" || base != backward.GetMergeBaseCommit().GetSHA() // several commits may be where they part
+		base == "" || base != backward.GetMergeBaseCommit().GetSHA() // there may be several merge bases
 	return found, nil
 }
 
-// side is what one history has changed, by path. A file that was renamed is one that was removed
-// and one that was added.
+// side has the changes of one history by path. A renamed file counts as one removed and one added.
 type side map[string]change
 
-// change is what became of a file: its digest, and GitHub's word for it.
+// change is the change of a file: its new digest, and GitHub's status.
 type change struct{ id, status string }
 
 func sideOf(files []*gh.CommitFile) (side, error) {
@@ -116,7 +114,8 @@ func sideOf(files []*gh.CommitFile) (side, error) {
 	return all, nil
 }
 
-// joined lists what differs between two commits by what each has changed of the same third one.
+// joined lists the files that differ between two commits, from the changes of each since the same
+// third one.
 func joined(then, now side) (out git.Changes) {
 	paths := maps.Clone(then)
 	maps.Copy(paths, now)
@@ -136,8 +135,8 @@ func joined(then, now side) (out git.Changes) {
 	return out
 }
 
-// treesOr compares the trees of two commits, and takes something else where GitHub does not list
-// them whole.
+// treesOr compares the trees of two commits. If GitHub does not list them completely, it returns
+// other().
 func (r *repository) treesOr(
 	ctx context.Context, before, after string, other func() (git.Changes, error),
 ) (git.Changes, error) {
@@ -161,8 +160,8 @@ func (r *repository) treesOr(
 	return joined(then, now), nil
 }
 
-// leaves lists the files of a commit, nil if GitHub does not list all of them, or more than is
-// read.
+// leaves lists the files of a commit. It returns nil if GitHub truncates the list, or the answer is
+// too large.
 func (r *repository) leaves(ctx context.Context, sha string) (side, error) {
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, true)
 	switch {
