@@ -31,7 +31,7 @@ type RefusedError struct {
 	Host string
 	// Why is the reason for people.
 	Why string
-	// Resolved: Why tells what the host's name resolves to.
+	// Resolved is true if Why contains the address that the host's name resolves to.
 	Resolved bool
 }
 

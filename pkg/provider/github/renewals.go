@@ -13,20 +13,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// renewEvery is how often a token of an installation is minted again at most because a call was
-// refused. A token has what the installation had when it was minted, and lives for an hour: an
-// operator who has granted what was missing must not wait for its end.
+// renewEvery is how often an installation's token may be minted again because a call was refused. A
+// token has the permissions that the installation had when it was minted, and is valid for an hour.
+// When an administrator grants a missing permission, the next calls must not wait for its end.
 const renewEvery = time.Minute
 
-// renewals limits these mints for one installation. Safe for concurrent use.
+// renewals limits these mints for one installation. It is safe for concurrent use.
 type renewals struct {
 	mu     sync.Mutex
-	tried  time.Time // when a token was last minted again to see whether that helps
-	helped time.Time // when it did: older tokens of the installation's other repositories lack the same
+	tried  time.Time // when a token was last minted again because of a refusal
+	helped time.Time // when that helped: older tokens of the installation's other repositories lack the same
 	has    string    // the permissions of the newest token
 }
 
-// may reports whether a token that was minted at a time may be replaced now.
+// may reports whether a token that was minted at since may be replaced now.
 func (r *renewals) may(since, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +40,7 @@ func (r *renewals) may(since, now time.Time) bool {
 	return true
 }
 
-// help notes that a call is accepted with a token that was minted at since.
+// help records that a call succeeded with a token that was minted at since.
 func (r *renewals) help(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,8 +49,8 @@ func (r *renewals) help(since time.Time) {
 	}
 }
 
-// granted notes the permissions of a token that was minted at since. If they are others than those
-// of the one before, older tokens lack some: it need not be their own call that finds out.
+// granted records the permissions of a token that was minted at since. If they have changed, older
+// tokens may lack some, and are replaced before a call of theirs is refused.
 func (r *renewals) granted(permissions string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +60,8 @@ func (r *renewals) granted(permissions string, since time.Time) {
 	r.has = permissions
 }
 
-// renew replaces a token that a call was refused with. It reports whether there is another one: the
-// refused one stays if none can be had.
+// renew replaces a token with which a call was refused. It reports whether there is another token;
+// if none can be minted, the refused one stays.
 func (m *minter) renew(ctx context.Context, refused string) bool {
 	m.mu.Lock()
 	if m.kept.Value != refused {
@@ -78,16 +78,16 @@ func (m *minter) renew(ctx context.Context, refused string) bool {
 	return err == nil
 }
 
-// helped notes that the token that is used now is accepted where the one before was not.
+// helped records that the current token was accepted where the one before was not.
 func (m *minter) helped() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.renewals.help(m.since)
 }
 
-// lacks reports whether a call was refused for what the installation may have been granted since
-// its token was minted: a permission, the end of a suspension, or the repository itself. Any other
-// 404 is about something in the repository.
+// lacks reports whether a call was refused for something that the installation may have been
+// granted since its token was minted: a permission, the end of a suspension, or the repository
+// itself. Any other 404 is about something in the repository.
 func lacks(req *http.Request, err error) bool {
 	switch provider.StatusCode(err) {
 	case http.StatusForbidden:
@@ -100,8 +100,8 @@ func lacks(req *http.Request, err error) bool {
 	return false
 }
 
-// again repeats a call with the renewed token. A repository that the one before did not see makes
-// every 404 that it was answered doubtful: the whole attempt is repeated.
+// again repeats a call with the new token. If the old token did not cover the repository, earlier
+// 404s are not reliable: then the whole attempt is repeated.
 func (a *authenticated) again(req *http.Request, refused error) (*http.Response, error) {
 	resp, _, err := a.send(req)
 	if lacks(req, err) {

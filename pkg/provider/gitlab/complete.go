@@ -25,13 +25,13 @@ import (
 const (
 	stateClosed = "closed"
 	stateMerged = "merged"
-	// reasonForged is that of an event that GitLab's own answers contradict.
+	// reasonForged is the reason of an event that GitLab itself contradicts.
 	reasonForged = "NotTrue"
 )
 
-// Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's
-// token can send any body, and the global token is known to every team that uses it. So a body only
-// says where to look.
+// Complete reads from GitLab everything that the delivery says. GitLab signs nothing: anybody who
+// knows a webhook's token can send any body, and every team that uses the global token knows it. So
+// a body only says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	project, err := r.owned(ctx)
 	if err != nil {
@@ -56,9 +56,8 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return out, r.from(ctx, out, project)
 }
 
-// in makes the project of an event what GitLab says of it. The path is the body's as long as it
-// differs in more than cases: the project was moved since, and is still called by the path that the
-// Repository has.
+// in sets the event's project to what GitLab says. If the path differs in more than case, the
+// body's is kept: the project was moved since, and the Repository still has the old path.
 func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	p := &event.Project
 	p.ID, p.OwnerID = int64(project.ID), int64(project.Namespace.ID)
@@ -68,8 +67,8 @@ func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	}
 }
 
-// from sets where the event's branch lives. It is empty for a fork that was deleted, for one that
-// GitLab does not show to the token, which could not read it either, and for what only ends runs.
+// from sets the repository of the event's branch. It stays empty for a deleted fork, for one that
+// GitLab does not show to the token, and for an event that only cancels runs.
 func (r *repository) from(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
 	event.HeadURL = webURL(project)
 	pr := event.PullRequest
@@ -91,9 +90,8 @@ func webURL(project *gl.Project) string {
 	return text.Bytes(text.Clean(project.WebURL), payload.MaxURL)
 }
 
-// owned returns the project that has the path now, with the group or user whose it is. It is an
-// error if that is another project than the delivery's: a path that changed hands says nothing of
-// what was pushed before.
+// owned returns the project that has the path now, with its group or user. It is an error if that
+// is another project than the delivery's.
 func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	project, err := r.Describe(ctx)
 	switch {
@@ -105,8 +103,8 @@ func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	return project, nil
 }
 
-// comment takes everything from the merge request of this moment: its head may have moved, its
-// branch may have been retargeted.
+// comment completes a comment with the current merge request: its head may have moved, its target
+// branch may have changed.
 func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the comment"
 	mr, err := r.told(ctx, what, event)
@@ -125,8 +123,7 @@ func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return out, nil
 }
 
-// noted returns what a comment says and when it was written, if the one who is said to have written
-// it has.
+// noted returns the text and time of a comment, if it is by the delivery's sender.
 func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
 	note, _, err := r.Client.Notes.GetMergeRequestNote(
@@ -152,8 +149,7 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 	return said(what, event, note)
 }
 
-// said returns what GitLab says of the event's comment, if the one who is said to have written it
-// has.
+// said returns the text and time of GitLab's note, if it is by the delivery's sender.
 func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
 	switch {
 	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
@@ -164,7 +160,7 @@ func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *me
 	return text.Clean(note.Body), second(note.CreatedAt), nil
 }
 
-// second is a time as events have it; nil stays nil.
+// second returns a time as events store it; nil stays nil.
 func second(at *time.Time) *metav1.Time {
 	if at == nil {
 		return nil

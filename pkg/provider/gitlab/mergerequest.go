@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// merging confirms the event of a merge request. Its head may be an older one than that of now; of
-// a fork only the newest counts, because only of that one it is known who has pushed it last.
+// merging confirms the event of a merge request. Its commit may be an older head. For a fork only
+// the newest head counts, because only its last pusher is known.
 func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the event"
 	mr, err := r.told(ctx, what, event)
@@ -48,13 +48,12 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d was not changed so late (yet)", mr.IID)
 	}
 	out := as(event, mr)
-	out.Commit = nil // GitLab is asked for it
+	out.Commit = nil // it is read from GitLab
 	return out, nil
 }
 
-// closing confirms that a merge request is not open any more, and tells who has closed or merged
-// it, and when, as GitLab says it. One that is open was reopened, or a replica does not know better
-// yet.
+// closing confirms that a merge request is no longer open, and sets who closed or merged it and
+// when, according to GitLab. If it is open, it was reopened, or a replica is stale.
 func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
 	var who *gl.BasicUser
 	var at *time.Time
@@ -80,9 +79,8 @@ func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEv
 	return out, nil
 }
 
-// told returns the merge request of the event unless it is another one than the delivery speaks of.
-// Neither its author nor its source project and branch ever change, but for a source that is
-// deleted.
+// told returns the merge request of the event unless it contradicts the delivery. Its author,
+// source project and branch never change, except that the source may be deleted.
 func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
 	number := int(event.PullRequest.Number)
 	mr, err := r.mergeRequest(ctx, what, number)
@@ -107,7 +105,7 @@ func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitE
 	return mr, nil
 }
 
-// as is the event as its merge request is.
+// as returns the event with the fields of its merge request.
 func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
@@ -123,8 +121,8 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 	return out
 }
 
-// believable refuses an answer that is not about the project, or that lacks what decides about the
-// merge request.
+// believable refuses an answer that is about another project, or that lacks a field that decisions
+// depend on.
 func (r *repository) believable(what string, mr *gl.MergeRequest) error {
 	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 ||
 		!provider.IsSHA(mr.SHA) {
@@ -141,7 +139,7 @@ func (r *repository) believable(what string, mr *gl.MergeRequest) error {
 	return nil
 }
 
-// wasHead is nil if the event's commit was the merge request's head once.
+// wasHead returns nil if the event's commit was a head of the merge request.
 func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 	versions, err := r.versions(ctx, event)
 	if err != nil {

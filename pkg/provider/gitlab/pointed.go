@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// pointed confirms a comment on a commit, and asks which commit its ref points to: that of the
-// default branch if the event has none. GitLab's answer for a tag has the commit, also if the tag
-// is annotated (https://docs.gitlab.com/api/tags/).
+// pointed confirms a comment on a commit, and completes it with the commit that its ref points to,
+// or that of the default branch if it has none. GitLab's answer for a tag has the commit, also if
+// the tag is annotated (https://docs.gitlab.com/api/tags/).
 func (r *repository) pointed(
 	ctx context.Context,
 	event *v1alpha1.GitEventSpec,
@@ -62,15 +62,15 @@ func (r *repository) pointed(
 	return out, nil
 }
 
-// commitNote returns the event's comment. GitLab lists those of a commit without their ids, unless
-// it is asked for discussions, of which each comment that answers none is one
+// commitNote returns the event's comment. GitLab lists a commit's comments without ids, so it lists
+// the discussions; a comment that is not a reply is a discussion
 // (https://docs.gitlab.com/api/discussions/).
 func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.Note, error) {
 	all, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
 		return r.Client.Discussions.ListCommitDiscussions(r.Path, event.SHA, nil, page...)
 	})
 	switch {
-	case provider.StatusCode(err) == http.StatusNotFound: // a commit that there is not has no comments
+	case provider.StatusCode(err) == http.StatusNotFound: // a missing commit has no comments
 		if err := r.Nobody(ctx, what); err != nil {
 			return nil, err
 		}

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// maxActivityPages is how many pages of a project's pushes are looked through for one whose ref
-	// has moved on since: a delivery that was missed may be sent again when there were as many
-	// others. Those of pushes that came after the delivery are only passed over: an event may have
-	// waited for hours.
+	// maxActivityPages is how many pages of a project's pushes are searched for a push whose ref
+	// has moved on since. A redelivery may arrive after as many others. Pushes after the delivery
+	// are skipped and do not count: an event may have waited for hours.
 	maxActivityPages = 10
-	// maxPassedPages is how many pages are passed over at most: 10,000 pushes.
+	// maxPassedPages is how many pages are skipped at most: 10,000 pushes.
 	maxPassedPages = 100
-	// clockSkew is by how much GitLab's clock may be ahead of a receiver's.
+	// clockSkew is how much GitLab's clock may be ahead of a receiver's.
 	clockSkew = 5 * time.Minute
 )
 
 // pushed confirms that the ref is at the commit or, if it has moved on or was deleted, that it was.
-// That another commit of the ref's history holds it does not suffice: nobody has pushed that.
+// It is not enough that the ref's history contains the commit: then nobody has pushed it to the
+// ref.
 func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (
 	if err := r.wasPushed(ctx, kind, name, event); err != nil {
 		return nil, err
 	}
-	out.Commit = nil // GitLab is asked for it
+	out.Commit = nil // it is read from GitLab
 	return out, nil
 }
 
-// at returns the commit that a branch or tag points to, nil if there is none of the name.
+// at returns the commit that a branch or tag points to, nil if it does not exist.
 func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, error) {
 	what := "reading where the " + kind + " is"
 	var now *gl.Commit
@@ -84,10 +84,10 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 	return now, nil
 }
 
-// wasPushed is nil if the project's activity has a push of the commit to the ref. GitLab writes it
-// down before it calls webhooks (https://docs.gitlab.com/api/events/). A push of more refs at once
-// than an administrator allows is one activity without refs; GitLab calls no webhook for it either,
-// unless that limit was set to another number.
+// wasPushed returns nil if the project's activity has a push of the commit to the ref. GitLab
+// records it before it calls webhooks (https://docs.gitlab.com/api/events/). A push of more refs at
+// once than an administrator allows is one activity without refs. GitLab does not call a webhook
+// for it either, unless that limit has another value.
 func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1alpha1.GitEventSpec) error {
 	sha := event.SHA
 	push, err := r.findPush(ctx, r.Path, event.ReceivedAt.Time, func(a *gl.ProjectEvent) bool {
@@ -110,8 +110,8 @@ func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1
 
 const listingPushes = "listing what was pushed"
 
-// findPush looks through the pushes of a project, given by path or id, before a delivery was
-// received, and returns the newest that is meant, nil if there is none.
+// findPush searches the pushes of a project, given by path or id, before a delivery was received.
+// It returns the newest match, nil if there is none.
 func (r *repository) findPush(
 	ctx context.Context,
 	project any,
@@ -144,7 +144,7 @@ func (r *repository) findPush(
 	return nil, nil
 }
 
-// allAfter reports whether all of a page, which has the newest first, happened after a moment.
+// allAfter reports whether everything on a page, which has the newest first, happened after moment.
 func allAfter(page []*gl.ProjectEvent, moment time.Time) bool {
 	if len(page) == 0 {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// show makes the project show the status, if it does not yet and no newer run's has taken its
-// place. The id is that of the run's status, "" if none is known.
+// show makes the project show the status, unless it does already or a newer run's has replaced it.
+// id is that of the run's status, "" if none is known.
 func (r *repository) show(ctx context.Context, at place, sha, id string, want wanted) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
@@ -44,9 +44,9 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	return r.set(ctx, at, sha, want, mine.PipelineId)
 }
 
-// replace shows the status of a run that has none yet in the place of the run before on the same
-// ref, in the same pipeline: only there GitLab takes the older one for replaced. An open one is
-// closed first, because GitLab would change that one instead of making another, or refuse to.
+// replace shows the first status of a run in the same pipeline as that of the run before on the
+// same ref: only there GitLab treats the older one as replaced. It closes a pending one first,
+// because GitLab would change that one instead of adding another, or refuse.
 func (r *repository) replace(
 	ctx context.Context,
 	at place,
@@ -64,7 +64,7 @@ func (r *repository) replace(
 	return r.set(ctx, at, sha, want, newest.PipelineId)
 }
 
-// end closes a status that is open.
+// end closes a pending status.
 func (r *repository) end(ctx context.Context, at place, sha string, s *gl.CommitStatus) error {
 	if !open(s) {
 		return nil
@@ -75,14 +75,14 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 		sha,
 		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)},
 	)
-	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
+	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it is finished in the meantime
 		return at.settled("closing the status of the run before", err)
 	}
 	return nil
 }
 
-// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit
-// into one pipeline, whatever their refs: that ref's would be open for ever.
+// leaveOther closes the run's status on another ref, which would stay pending for ever. Earlier
+// versions put all statuses of a commit into one pipeline.
 func (r *repository) leaveOther(ctx context.Context, at place, sha string, want wanted) error {
 	at.ref = ""
 	known, err := r.statuses(ctx, at, sha, want.name)
@@ -95,9 +95,9 @@ func (r *repository) leaveOther(ctx context.Context, at place, sha string, want 
 	return nil
 }
 
-// statuses lists the statuses of a name on the commit and the place's ref, newest first, replaced
-// ones included. Those of other refs are other runs' verdicts: a commit may be on several branches
-// and tags.
+// statuses lists the statuses with this name on the commit and the place's ref, newest first,
+// including replaced ones. Statuses of other refs are other runs' verdicts: a commit may be on
+// several branches and tags.
 func (r *repository) statuses(ctx context.Context, at place, sha, name string) ([]*gl.CommitStatus, error) {
 	const what = "looking the status up"
 	found, err := r.list(ctx, what, at, sha, &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)})
@@ -109,7 +109,7 @@ func (r *repository) statuses(ctx context.Context, at place, sha, name string) (
 	return found, nil
 }
 
-// list returns the statuses of a commit on the place's ref, on any if the place has none.
+// list returns the statuses of a commit on the place's ref, or on any ref if the place has none.
 func (r *repository) list(
 	ctx context.Context, what string, at place, sha string, opts *gl.GetCommitStatusesOptions,
 ) ([]*gl.CommitStatus, error) {
@@ -134,18 +134,18 @@ func (r *repository) list(
 	), nil
 }
 
-// undecided reports whether a list does not say which status an entry is. Who took it for another's
-// would post a second one. The ref is what was asked for unless the entry names another one.
+// undecided reports whether a list does not say which status an entry is. If it were taken for
+// another run's, a second status would be posted. Without a ref the entry is of the requested one.
 func undecided(s *gl.CommitStatus) bool { return s == nil || s.ID <= 0 || s.Name == "" }
 
-// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides:
-// never is it assumed that the refused state is the shown one (L6, E12).
+// set posts the status. If GitLab's state machine refuses the transition, it reads what GitLab
+// shows. It never assumes that GitLab already shows the refused state (L6, E12).
 func (r *repository) set(ctx context.Context, at place, sha string, want wanted, in int) (string, error) {
 	const what = "setting the status"
 	opts := &gl.SetCommitStatusOptions{
 		State: want.state, Name: &want.name, Description: &want.description, PipelineID: pipeline(in),
 	}
-	if want.url != "" { // GitLab refuses an empty one
+	if want.url != "" { // GitLab refuses an empty URL
 		opts.TargetURL = &want.url
 	}
 	if in == 0 && at.ref != "" {
@@ -153,7 +153,7 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 	}
 	shown, err := r.post(ctx, at, sha, opts)
 	if provider.StatusCode(err) == http.StatusNotFound && in != 0 {
-		// The pipeline is gone or archived: another one takes over.
+		// The pipeline is gone or archived: another one is used.
 		return r.set(ctx, at, sha, want, 0)
 	}
 	refusal := fault.Of(err)
@@ -163,7 +163,7 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 	case refusal.Reason == fault.ReasonTransition:
 		return r.compare(ctx, at, sha, want, refusal)
 	case want.state == gl.Skipped && provider.StatusCode(err) == http.StatusBadRequest:
-		// Old versions know no skipped. What did not run must not count as passed.
+		// Old versions have no state skipped. A run that did not happen must not count as passed.
 		want.state = gl.Canceled
 		return r.set(ctx, at, sha, want, in)
 	}
@@ -209,7 +209,7 @@ func (r *repository) post(
 		return nil, provider.Failed("setting the status", err)
 	}
 	if shown.ID == 0 {
-		// Accepted, but unknown under which id: the next attempt looks it up.
+		// It was accepted, but its id is unknown: the next attempt looks it up.
 		f := fault.Transientf("BadAnswer", "setting the status: the answer holds no id")
 		f.Unknown = true
 		return nil, f

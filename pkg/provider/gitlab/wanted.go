@@ -15,23 +15,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// maxField is the characters that a status' name, description, target_url and ref may have
+// maxField is the maximum number of characters of a status' name, description, target_url and ref
 // (https://docs.gitlab.com/api/commits/#set-the-pipeline-status-of-a-commit).
 const maxField = 255
 
-// maxExternalID is the characters of a run's name that a description ends with; longer ones are
-// replaced by a digest.
+// maxExternalID is the maximum number of characters of a run's name at the end of a description; a
+// longer one is replaced by a digest.
 const maxExternalID = 128
 
 // wanted is a check in GitLab's terms and limits.
 type wanted struct {
 	name, description, url string
 	state                  gl.BuildStateValue
-	// mark ends the description of the run's statuses.
+	// mark is the end of the description of the run's statuses.
 	mark string
-	// former is the mark that the version before gave it, which may be the same.
+	// former is the mark that the previous version used, which may be the same.
 	former string
-	// onlyOpen is the check's.
+	// onlyOpen is the check's OnlyOpen.
 	onlyOpen bool
 }
 
@@ -48,7 +48,7 @@ func makeStatus(c status.Check) wanted {
 	w.url = provider.DetailsURL(c.DetailsURL, maxField)
 	title := c.Title
 	if c.Words != "" && w.url == "" {
-		title += ": " + c.Words // nothing else shows what went wrong
+		title += ": " + c.Words // no other field shows what went wrong
 	}
 	title = text.OneLine(title, maxField-len([]rune(w.mark)), text.Runes)
 	if title == "" {
@@ -58,7 +58,7 @@ func makeStatus(c status.Check) wanted {
 	return w
 }
 
-// markOf is how a description tells whose status it is, for people as well.
+// markOf returns the end of a description, which shows people and programs the run of a status.
 func markOf(externalID string) string {
 	id := text.OneLine(externalID, maxField, text.Runes)
 	if len(id) > maxExternalID || id != externalID {
@@ -68,8 +68,8 @@ func markOf(externalID string) string {
 	return " (" + id + ")"
 }
 
-// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure
-// has failed.
+// stateOf returns GitLab's name of a state: queued is pending, cancelled has one l, and failure is
+// failed.
 func stateOf(c status.Check) gl.BuildStateValue {
 	switch {
 	case c.State == status.Queued:
@@ -86,7 +86,7 @@ func stateOf(c status.Check) gl.BuildStateValue {
 	return gl.Canceled
 }
 
-// among returns the run's own status, the newest of several.
+// among returns the run's own status, the newest if there are several.
 func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
 	at := slices.IndexFunc(known, func(s *gl.CommitStatus) bool {
 		return strings.HasSuffix(s.Description, w.mark) || strings.HasSuffix(s.Description, w.former)
@@ -97,7 +97,7 @@ func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
 	return known[at]
 }
 
-// late reports whether a report was overtaken by what is shown already (E6).
+// late reports whether this report is older than what is shown (E6).
 func (w wanted) late(shown *gl.CommitStatus) bool {
 	switch w.state {
 	case gl.Pending:
@@ -108,13 +108,13 @@ func (w wanted) late(shown *gl.CommitStatus) bool {
 	return w.onlyOpen && !open(shown)
 }
 
-// shown reports whether nothing is left to do.
+// shown reports whether the status is already shown.
 func (w wanted) shown(s *gl.CommitStatus) bool {
 	same := s.Status == string(w.state) || (w.state == gl.Skipped && s.Status == string(gl.Canceled))
 	return same && s.Description == w.description && (w.url == "" || s.TargetURL == w.url)
 }
 
-// open reports whether a status has not ended.
+// open reports whether a status is pending.
 func open(s *gl.CommitStatus) bool {
 	return slices.Contains([]string{"created", "pending", "running"}, s.Status)
 }
