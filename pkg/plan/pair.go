@@ -3,12 +3,15 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -71,23 +74,19 @@ func ownEvent(spec *v1alpha1.GitEventSpec) bool {
 		!spec.Closes()
 }
 
-// leftToPull returns an Ignored fault if the own event of an open pull request of the pushed branch
-// runs the commit, and a Throttled one while that event may still do so. A pull request of another
-// branch or repository has no say.
+// leftToPull returns an Ignored fault if the own event of a pull request of the pushed branch runs
+// the commit, and a Throttled one while that event may still do so.
 func (d *draft) leftToPull(ctx context.Context) error {
 	if err := d.facts.learn(ctx, template.Needs{Pulls: true}); err != nil {
 		return err
 	}
 	var waits error
-	for _, pull := range d.facts.pulls {
-		if !pull.Open || pull.HeadProjectID != d.spec.Project.ID || branchPrefix+pull.HeadRef != d.spec.BaseRef {
-			continue
-		}
+	for _, pull := range d.pulls() {
 		runs, err := d.pullRuns(ctx, pull)
 		switch {
 		case runs:
 			return fault.Ignoredf("InPullRequest",
-				"the commit is in open pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number)
+				"the commit is in pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number)
 		case waits == nil:
 			waits = err
 		}
@@ -95,21 +94,40 @@ func (d *draft) leftToPull(ctx context.Context) error {
 	return waits
 }
 
+// pulls returns the pull requests of the pushed branch: those that the Git service lists for the
+// commit, and those whose own event has found the push. A pull request of another branch or
+// repository has no say.
+func (d *draft) pulls() []git.Pull {
+	all := slices.DeleteFunc(slices.Clone(d.facts.pulls), func(pull git.Pull) bool {
+		return pull.HeadProjectID != d.spec.Project.ID || branchPrefix+pull.HeadRef != d.spec.BaseRef
+	})
+	for key := range d.Event.Annotations {
+		text, found := strings.CutPrefix(key, plumbline.PullAnnotation)
+		number, err := strconv.ParseInt(text, 10, 64)
+		listed := slices.ContainsFunc(all, func(pull git.Pull) bool { return pull.Number == number })
+		if found && err == nil && !listed { // it was closed since, or is not listed yet
+			all = append(all, git.Pull{Number: number})
+		}
+	}
+	slices.SortFunc(all, func(a, b git.Pull) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
 // pullRuns reports whether a pull request's own event of this commit has runs. With an error it may
 // still get some: its delivery has not arrived, or it is not planned. An event that ended without
 // any (no pipeline is for it, it waits for approval, it was refused) runs nothing, so that the push
 // has to.
 func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
-	isHead := pull.SHA == d.spec.SHA || pull.SHA == ""
+	isHead := pull.Open && (pull.SHA == d.spec.SHA || pull.SHA == "")
 	if d.RecordsOf == nil { // who plans it vouches for the deliveries
 		return isHead, nil
 	}
 	about := *d.spec
 	about.PullRequest = &v1alpha1.PullRequest{Number: pull.Number}
-	late := d.late(d.Event.Spec)
+	late, counts := d.late(d.Event.Spec), d.counts(pull)
 	known, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
-		return ownEvent(spec) && spec.SHA == d.spec.SHA
-	}, func(*v1alpha1.GitEventSpec) bool { return late })
+		return ownEvent(spec) && spec.SHA == d.spec.SHA && counts(spec)
+	}, func(*v1alpha1.GitEvent) (bool, map[string]string) { return late, nil })
 	if err != nil {
 		return false, err
 	}
@@ -120,7 +138,7 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
 		return false, d.lookAgain(
-			"the event of open pull request #%d, which may run the same commit, is not planned yet",
+			"the event of pull request #%d, which may run the same commit, is not planned yet",
 			pull.Number,
 		)
 	case len(known) == 0 && isHead:
@@ -131,6 +149,18 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	}
 	return false, nil
 }
+
+// counts returns which of a pull request's own events count: all if it is open, or if one of them
+// has found the push before that was planned. Otherwise the pull request was closed early, and only
+// the event of the same push counts: what is pushed to the branch of a closed pull request runs.
+func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
+	_, found := d.Event.Annotations[pullKey(pull.Number)]
+	return func(own *v1alpha1.GitEventSpec) bool {
+		return pull.Open || found || own.Before != "" && own.Before == d.spec.Before
+	}
+}
+
+func pullKey(number int64) string { return plumbline.PullAnnotation + strconv.FormatInt(number, 10) }
 
 // hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for
 // is none.
@@ -159,7 +189,7 @@ func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	about.PullRequest = nil
 	pushes, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
 		return pushesBranch(spec) && spec.BaseRef == branchPrefix+d.spec.HeadRef
-	}, d.soonLate)
+	}, d.findsPush)
 	if err != nil {
 		for _, c := range wanted {
 			c.err = err
@@ -207,18 +237,24 @@ func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
 }
 
-// soonLate reports whether a push may not wait any more by the clock of another controller.
-func (d *draft) soonLate(push *v1alpha1.GitEventSpec) bool {
-	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience-git.Lag
+// findsPush reports whether a push that is not planned has to read again what is on record, and
+// returns the annotation by which the push finds this event of a pull request. A push that has it
+// waits for this event, whatever the Git service says of the pull request. A push that may not wait
+// any more, by the clock of another controller, has to read again each time.
+func (d *draft) findsPush(push *v1alpha1.GitEvent) (outdated bool, note map[string]string) {
+	key := pullKey(d.spec.PullRequest.Number)
+	late := d.Now().Sub(push.AsRecorded().ReceivedAt.Time) >= pullPatience-git.Lag
+	return late || push.Annotations[key] != d.Event.Name, map[string]string{key: d.Event.Name}
 }
 
 // others returns those events of a subject that are picked. Of two events of which either may go on
 // without the other, one has to see what the other one has decided: what is not decided and
-// outdates cannot record a decision that it made without reading again.
+// outdated cannot record a decision that it made without reading again.
 func (d *draft) others(
 	ctx context.Context,
 	subjects string,
-	picks, outdates func(*v1alpha1.GitEventSpec) bool,
+	picks func(*v1alpha1.GitEventSpec) bool,
+	outdates func(*v1alpha1.GitEvent) (outdated bool, note map[string]string),
 ) ([]history.Record, error) {
 	list := func() ([]history.Record, error) {
 		all, err := d.RecordsOf(ctx, subjects)
@@ -233,10 +269,11 @@ func (d *draft) others(
 	}
 	rivals := false
 	for _, other := range known {
-		if !undecided(other) || !outdates(other.Event.AsRecorded()) {
+		outdated, note := outdates(other.Event)
+		if !undecided(other) || !outdated {
 			continue
 		}
-		if err := d.Outdate(ctx, other); err != nil {
+		if err := d.Outdate(ctx, other, note); err != nil {
 			return nil, err
 		}
 		rivals = true

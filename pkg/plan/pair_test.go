@@ -25,6 +25,7 @@ type pair struct {
 	bySubject map[string][]history.Record
 	onOutdate func(history.Record)
 	outdated  []string
+	notes     map[string]string // of the last one
 	now       int
 	err       error
 }
@@ -38,8 +39,8 @@ func (p *pair) make(t *testing.T, in plan.Input) *plan.Plan {
 			p.ask("records of")
 			return slices.Clone(p.bySubject[subject]), p.err
 		},
-		Outdate: func(_ context.Context, r history.Record) error {
-			p.outdated = append(p.outdated, r.Event.Name)
+		Outdate: func(_ context.Context, r history.Record, notes map[string]string) error {
+			p.outdated, p.notes = append(p.outdated, r.Event.Name), notes
 			if p.onOutdate != nil {
 				p.onOutdate(r)
 			}
@@ -159,7 +160,7 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 			switch {
 			case made.Wait != nil:
 				got = fault.Of(made.Wait).Reason
-			case strings.Contains(reasons(made)["hello"], "open pull request #4, whose own event runs it"):
+			case strings.Contains(reasons(made)["hello"], "in pull request #4, whose own event runs it"):
 				got = "left"
 			}
 			if got != c.want || len(created(made)) != map[bool]int{true: 1}[c.want == ""] {

@@ -53,7 +53,8 @@ type Sets = resolve.Cache
 type Event struct {
 	// Namespace and Name are the GitEvent's. All names that are planned are made of Name.
 	Namespace, Name string
-	// Annotations are the GitEvent's: the trace that its runs continue.
+	// Annotations are the GitEvent's: the trace that its runs continue, and the pull requests that
+	// have found a push (plumbline.PullAnnotation).
 	Annotations map[string]string
 	Spec        *v1alpha1.GitEventSpec
 }
@@ -140,10 +141,10 @@ type Past struct {
 	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
 		something, running bool, err error)
 	// Now is the time. Outdate keeps an event from recording what it has decided until now: it
-	// reads again what is on record first. Both are asked where RecordsOf is, of a push and a pull
-	// request of one commit.
+	// reads again what is on record first, and has the notes as annotations then. Both are asked
+	// where RecordsOf is, of a push and a pull request of one commit.
 	Now     func() time.Time
-	Outdate func(ctx context.Context, record history.Record) error
+	Outdate func(ctx context.Context, record history.Record, notes map[string]string) error
 	// About writes down which subject the event is of, before the Git service is asked how that is
 	// now: what ends it finds the event then.
 	About func(ctx context.Context, subject string) error

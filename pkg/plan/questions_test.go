@@ -115,7 +115,7 @@ func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 			if len(made.Runs) != tt.runs || len(created(made)) != tt.runs || w.count("pulls") != tt.calls {
 				t.Errorf("runs %+v, asked %v, want %d and %d", made.Runs, w.asked, tt.runs, tt.calls)
 			}
-			const left = "the commit is in open pull request #4, whose own event runs it (skip-push-event-for-pr-commits)"
+			const left = "the commit is in pull request #4, whose own event runs it (skip-push-event-for-pr-commits)"
 			if got := reasons(made)["hello"]; (got == left) != (tt.runs == 0 && tt.calls == 1) {
 				t.Errorf("the decision says %q", got)
 			}

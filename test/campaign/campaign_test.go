@@ -48,7 +48,9 @@ func TestEveryInvariantHolds(t *testing.T) {
 // more run than the limit is, first come is first served, everything starts or is cancelled, and
 // nothing is deleted before its result was accepted.
 func TestLimitsHold(t *testing.T) {
-	onlyInTestAll(t)
+	if testing.Short() {
+		t.Skip("runs in make test-all")
+	}
 	o := OfLimits()
 	o.Cluster, o.Programs, o.Seed, o.Settle, o.Acts = shared.Cluster, shared.Programs, seed, shared.Settle, Limits(seed, 40*time.Second, 40)
 	report, err := Run(t.Context(), o)
@@ -119,13 +121,5 @@ func TestAPartIsPlayedWithoutWaits(t *testing.T) {
 		if got[i].At != second(want) {
 			t.Errorf("act %d is at %v, want %vs", i, got[i].At, want)
 		}
-	}
-}
-
-// onlyInTestAll skips a test that make test (go test -short) does without.
-func onlyInTestAll(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs in make test-all")
 	}
 }

@@ -52,12 +52,7 @@ func newNode(config *rest.Config) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &node{
-		core: core,
-		pods: cache.NewStore(cache.MetaNamespaceKeyFunc),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)),
-	}, nil
+	return &node{core: core, pods: cache.NewStore(cache.MetaNamespaceKeyFunc), queue: NewQueue()}, nil
 }
 
 // start registers the Node and returns; what it plays goes on until stop.
@@ -82,8 +77,7 @@ func (n *node) start(ctx context.Context) error {
 	n.ended.Go(func() { wait.UntilWithContext(ctx, n.follow, retryMin) })
 	for range nodeWorkers {
 		n.ended.Go(func() {
-			for n.work(ctx) {
-			}
+			Work(n.queue, n.pods, func(key string, pod *corev1.Pod) error { return n.step(ctx, key, pod) })
 		})
 	}
 	return nil
@@ -132,26 +126,29 @@ func (n *node) follow(ctx context.Context) {
 	}
 }
 
-// work does the next step of one pod. It is false at the end.
-func (n *node) work(ctx context.Context) bool {
-	key, over := n.queue.Get()
-	if over {
-		return false
+// NewQueue returns a queue of objects' keys for Work.
+func NewQueue() workqueue.TypedRateLimitingInterface[string] {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
+	return workqueue.NewTypedRateLimitingQueue(limiter)
+}
+
+// Work calls step for the objects of the queue's keys until the queue is shut down. It retries a
+// step that fails, except after a conflict: the newer object is queued by itself.
+func Work[T any](
+	queue workqueue.TypedRateLimitingInterface[string], objects cache.Store, step func(key string, object T) error,
+) {
+	for key, over := queue.Get(); !over; key, over = queue.Get() {
+		var err error
+		if object, found, _ := objects.GetByKey(key); found {
+			err = step(key, object.(T))
+		}
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			queue.Forget(key)
+		} else {
+			queue.AddRateLimited(key)
+		}
+		queue.Done(key)
 	}
-	defer n.queue.Done(key)
-	found, ok, _ := n.pods.GetByKey(key)
-	if !ok {
-		n.queue.Forget(key)
-		return true
-	}
-	err := n.step(ctx, key, found.(*corev1.Pod))
-	// After a conflict there is a newer pod to come.
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		n.queue.Forget(key)
-		return true
-	}
-	n.queue.AddRateLimited(key)
-	return true
 }
 
 func (n *node) step(ctx context.Context, key string, pod *corev1.Pod) error {

@@ -229,8 +229,8 @@ func (w *world) readMetrics(process *installation.Process) {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Second)
 	defer cancel()
-	if text, err := bodyAt(ctx, process.Metrics); err == nil {
-		w.readable.add("the metrics of "+process.Name(), text)
+	if text, err := installation.Fetch(ctx, process.Metrics); err == nil {
+		w.readable.add("the metrics of "+process.Name(), string(text))
 	}
 }
 

@@ -48,7 +48,7 @@ func forNoEvent(c cluster.Call) bool {
 // empty is none. Wrong deliveries make it quick: without them the Secret is read every 20 s.
 func (w *world) knows(current, previous string) {
 	w.t.Helper()
-	w.eventually(soon, "the webhook's secret is copied", func() error {
+	w.eventually(ruleLimit(), "the webhook's secret is copied", func() error {
 		if now := w.copied(); string(now.Current) != current || string(now.Previous) != previous {
 			w.guesses()
 			return fmt.Errorf("the copy has %d and %d bytes, want %d and %d", len(now.Current), len(now.Previous), len(current), len(previous))

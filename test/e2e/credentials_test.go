@@ -96,6 +96,6 @@ func (s *secured) accepts(file string) string {
 // succeeds requires that a pipeline's check says so within B8's time.
 func (s *secured) succeeds(sha, pipeline string) {
 	s.t.Helper()
-	s.checkReaches(sha, checkName(pipeline), "success", soon)
+	s.checkReaches(sha, checkName(pipeline), "success", ruleLimit())
 	s.neverFailed(sha)
 }

@@ -62,7 +62,7 @@ func TestAPushAndAPullRequestOfOneCommitRunOnce(t *testing.T) {
 	w.settled(afterFault)
 	w.neverFailed(sha)
 	w.started("both")
-	want := fmt.Sprintf("the commit is in open pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", number)
+	want := fmt.Sprintf("the commit is in pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", number)
 	if got := w.reasons(push)["both"]; got != want {
 		t.Errorf("the push: %q, want %q", got, want)
 	}

@@ -2,7 +2,10 @@
 
 package e2e
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // Every deadline of the scenarios, in one place. They are upper bounds that tests poll up to, never
 // waits.
@@ -45,6 +48,9 @@ const (
 	pausedFor = 17 * time.Second
 	// drained is the controller's grace period in config/: at SIGTERM it is gone by then.
 	drained = 60 * time.Second
+	// tokenLife is how long a token of a run's secret works where a test waits for its end; an hour
+	// at GitHub.
+	tokenLife = 30 * time.Second
 
 	// soakLimit bounds one short soak, its end included; soakRestarts is what it restarts at least,
 	// on a busy machine.
@@ -65,3 +71,13 @@ const (
 	// docs/reliability.md.
 	controlPlaneOutage = 9 * time.Second
 )
+
+// ruleLimit returns the time within which a Secret's change takes effect (B8, S31) and a refused
+// PipelineRun has a failed check (C4): 30 s. The deadline of make test is longer, because its tests
+// run while the machine does other work.
+func ruleLimit() time.Duration {
+	if testing.Short() {
+		return soon
+	}
+	return 30 * time.Second
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -105,7 +104,8 @@ func (w *world) pages() page {
 	w.t.Helper()
 	all := page{}
 	for _, p := range w.processes() {
-		all.read(p.Log(), w.scrape(p))
+		text, _ := installation.Fetch(w.ctx, p.Metrics) // nobody serves it when the process has ended
+		all.read(p.Log(), string(text))
 	}
 	server := page{}
 	text, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
@@ -117,17 +117,6 @@ func (w *world) pages() page {
 		}
 	}
 	return all
-}
-
-// scrape is a process's page, empty while nobody serves it.
-func (w *world) scrape(p *installation.Process) string {
-	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, p.Metrics, nil)
-	w.must(err)
-	a, err := exchange(request)
-	if err != nil {
-		return ""
-	}
-	return a.body
 }
 
 // leads waits until the world's controllers hold every lease.

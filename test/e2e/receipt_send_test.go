@@ -143,8 +143,12 @@ func bulky(pipeline string) string {
 }
 
 // apart is a delivery whose body does not fit into its event, so that it has EventPayloads.
-func (w *world) apart(d delivery) delivery {
-	noise := make([]byte, 2*v1alpha1.MaxPayloadBytes)
+func (w *world) apart(d delivery) delivery { return w.padded(d, 2*v1alpha1.MaxPayloadBytes) }
+
+// padded adds so many bytes, which cannot be compressed further, to the body of a delivery.
+func (w *world) padded(d delivery, size int) delivery {
+	w.t.Helper()
+	noise := make([]byte, base64.StdEncoding.DecodedLen(size))
 	_, _ = rand.Read(noise) // documented never to fail
 	_, body := partsOf(d)
 	padded := fmt.Sprintf(`%s,"padding":%q}`, bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")), base64.StdEncoding.EncodeToString(noise))

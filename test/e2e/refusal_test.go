@@ -63,7 +63,7 @@ func aRefusedPipelineRunFails(t *testing.T, w *world) {
 	for _, r := range refusals() {
 		sha, delivery := w.push(map[string]string{".tekton/run.yaml": r.file})
 		w.deliver(delivery, http.StatusAccepted)
-		check := w.checkReaches(sha, checkName(r.name), "failure", soon)
+		check := w.checkReaches(sha, checkName(r.name), "failure", ruleLimit())
 		event := w.eventOf(sha, "the event has one run", func(event *v1alpha1.GitEvent) error {
 			if n := len(event.Status.Runs); n != 1 {
 				return fmt.Errorf("it has %d", n)

@@ -5,16 +5,13 @@ package e2e
 import (
 	"context"
 	"strings"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 	tektoninformers "github.com/tektoncd/pipeline/pkg/client/informers/externalversions"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -30,27 +27,19 @@ const managedLine = "  managedBy: " + runnerName + "\n"
 // onTekton is a file of pipeline that Tekton executes.
 func onTekton(file string) string { return strings.Replace(file, managedLine, "", 1) }
 
-// runner ends the PipelineRuns of runnerName as their annotations ask for.
-type runner struct {
-	client tektonclient.Interface
-	runs   cache.Store
-	queue  workqueue.TypedRateLimitingInterface[string]
-}
-
+// startRunner ends the PipelineRuns of runnerName as their annotations ask for, until ctx ends.
 func startRunner(ctx context.Context, config *rest.Config) error {
 	config.QPS, config.Burst = 500, 1000
 	client, err := tektonclient.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	retry := workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, time.Second)
-	r := &runner{client: client, queue: workqueue.NewTypedRateLimitingQueue(retry)}
+	queue := cluster.NewQueue()
 	factory := tektoninformers.NewSharedInformerFactory(client, 0)
 	informer := factory.Tekton().V1().PipelineRuns().Informer()
-	r.runs = informer.GetStore()
 	add := func(object any) {
 		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
-			r.queue.Add(key)
+			queue.Add(key)
 		}
 	}
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }}
@@ -58,39 +47,20 @@ func startRunner(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	factory.Start(ctx.Done())
-	context.AfterFunc(ctx, r.queue.ShutDown)
+	context.AfterFunc(ctx, queue.ShutDown)
+	play := func(_ string, run *pipelinev1.PipelineRun) error { return play(ctx, client, run.DeepCopy()) }
 	for range 4 {
-		go r.work(ctx)
+		go cluster.Work(queue, informer.GetStore(), play)
 	}
 	return nil
 }
 
-func (r *runner) work(ctx context.Context) {
-	for {
-		key, over := r.queue.Get()
-		if over {
-			return
-		}
-		if err := r.play(ctx, key); err != nil && !apierrors.IsNotFound(err) {
-			r.queue.AddRateLimited(key)
-		} else {
-			r.queue.Forget(key)
-		}
-		r.queue.Done(key)
-	}
-}
-
 // play writes the next status of a run, if it has one.
-func (r *runner) play(ctx context.Context, key string) error {
-	object, exists, err := r.runs.GetByKey(key)
-	if !exists {
-		return err
-	}
-	run := object.(*pipelinev1.PipelineRun).DeepCopy()
+func play(ctx context.Context, client tektonclient.Interface, run *pipelinev1.PipelineRun) error {
 	if by := run.Spec.ManagedBy; by == nil || *by != runnerName || run.IsDone() || run.IsPending() || !goesOn(run) {
 		return nil
 	}
-	_, err = r.client.TektonV1().PipelineRuns(run.Namespace).UpdateStatus(ctx, run, metav1.UpdateOptions{})
+	_, err := client.TektonV1().PipelineRuns(run.Namespace).UpdateStatus(ctx, run, metav1.UpdateOptions{})
 	return err
 }
 

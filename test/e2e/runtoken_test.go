@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // S28: what a run's pods find clones their repository and can do no more there. With it somebody
@@ -71,6 +73,32 @@ func TestARunsTokenWritesNoVerdict(t *testing.T) {
 		}
 	}
 	w.neverFailed(sha) // the invariants would take what was tried above for writes of ours
+}
+
+// S28: the token of a run expires while no controller runs. The next controller replaces it at
+// once, and git can read the repository again. The secret has no token when the run is finished.
+func TestRestartedControllerRenewsExpiredToken(t *testing.T) {
+	onlyInTestAll(t)
+	t.Parallel()
+	w := newWorld(t, setup{receivers: 1, controllers: 1, private: true, forge: forge.Options{TokenLife: tokenLife}})
+	w.claimed()
+	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("late", "push", held)})
+	w.deliver(delivery, http.StatusAccepted)
+	event := w.created(sha)
+	w.checkReaches(sha, checkName("late"), "in_progress", soon)
+	w.must(w.lsRemote(w.secret(event), w.repo.CloneURL))
+	w.kill(w.controller())
+	w.eventually(soon, "the token expires", func() error {
+		if w.lsRemote(w.secret(event), w.repo.CloneURL) == nil {
+			return errors.New("git can read with it")
+		}
+		return nil
+	})
+	w.must(w.controller().Start(w.ctx))
+	w.eventually(takeover, "git can read with the secret again", func() error { return w.lsRemote(w.secret(event), w.repo.CloneURL) })
+	w.release(event)
+	w.endsOnce(sha, "late")
+	w.leftSecret(event)
 }
 
 // asRun calls GitHub's API with the token of a run.

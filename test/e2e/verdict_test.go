@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // E1: success comes only from Succeeded=True: a run that fails, one that times out and one that is
@@ -93,8 +94,8 @@ func cancellingIsNotCancelled(t *testing.T, w *world) {
 	}
 	w.restart(w.controllers[0])
 	w.eventually(afterFault, "the new process has reconciled the event", func() error {
-		page, err := bodyAt(w.ctx, w.controllers[0].Metrics)
-		for _, line := range strings.Split(page, "\n") {
+		page, err := installation.Fetch(w.ctx, w.controllers[0].Metrics)
+		for _, line := range strings.Split(string(page), "\n") {
 			if containsAll(line, "kn_workqueue_process_duration_seconds_count", `"gitevents"`) && !strings.HasSuffix(line, " 0") {
 				return nil
 			}

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -60,6 +58,7 @@ type setup struct {
 	private                bool
 	flags                  []string // of the controllers
 	system                 string   // what the name of Plumbline's namespace begins with; "plumbline" when empty
+	limited                bool     // each process runs below the memory limit of its container in config/
 	recorded               bool     // the namespaces have the names that are in recorded objects
 }
 
@@ -90,7 +89,7 @@ func (w *world) install(s setup, hub *onGitHub) {
 	config = append(config, s.config...)
 	var err error
 	w.Installation, err = installation.New(w.ctx, installation.Options{
-		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config,
+		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config, Limited: s.limited,
 	})
 	w.must(err)
 	w.createRepository(w.ci, "app")
@@ -261,24 +260,9 @@ func (w *world) log(p *installation.Process) string {
 // page is a process's Prometheus page.
 func (w *world) page(p *installation.Process) string {
 	w.t.Helper()
-	text, err := bodyAt(w.ctx, p.Metrics)
+	text, err := installation.Fetch(w.ctx, p.Metrics)
 	w.must(err)
-	return text
-}
-
-// bodyAt is what a URL answers.
-func bodyAt(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	data, err := io.ReadAll(response.Body)
-	return string(data), err
+	return string(text)
 }
 
 // showLogs prints the ends of the processes' logs when the test failed.

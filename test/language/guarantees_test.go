@@ -93,7 +93,7 @@ const (
 // test-all.
 func tierOf(dir, body string) tier {
 	switch {
-	case strings.Contains(body, "\n\tonlyInTestAll(t)\n"), dir == "test/hostile", dir == "test/bench":
+	case regexp.MustCompile(`\n\t(onlyInTestAll\(t\)|if testing.Short\(\) \{\n\t\tt\.Skip\(.*)\n`).MatchString(body), dir == "test/hostile", dir == "test/bench":
 		return testAll
 	case dir == "test/e2e":
 		return endToEnd

@@ -56,6 +56,10 @@ const (
 	// resourceVersion at that time. A plan that was decided before, without knowledge of that
 	// event, can then not be stored.
 	OutdatedAnnotation = GroupName + "/outdated"
+	// PullAnnotation, followed by the number of a pull request, is the name of the pull request's
+	// GitEvent. It is set on the unplanned GitEvent of a push to its branch: if the pull request's
+	// event runs the commit, the push does not.
+	PullAnnotation = GroupName + "/pull-request-"
 	// PlanDigestAnnotation on a GitEvent is a prefix of the digest of what was last added to the
 	// plan.
 	PlanDigestAnnotation = GroupName + "/plan-digest"

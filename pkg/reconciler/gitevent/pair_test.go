@@ -91,6 +91,25 @@ func TestAPushIsNotLeftToAPullRequestThatWaitsForApproval(t *testing.T) {
 	}
 }
 
+// A push waits for the pull request's event, which starts a run. The pull request is closed before
+// the push looks again, and GitHub does not list it any more: the push is left to that event.
+func TestAPushIsLeftToThePullRequestThatIsClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newPair(t)
+	w.synchronized(0)
+	if _, err := w.reconcile(); err == nil || len(w.runs()) != 0 {
+		t.Fatalf("%v, %d runs: want the push to wait", err, len(w.runs()))
+	}
+	if _, _ = w.reconcileEvent("pull-3"); len(w.runs()) != 1 {
+		t.Fatalf("%d runs of the pull request", len(w.runs()))
+	}
+	w.git.pulls = nil
+	w.settle(corev1.ConditionTrue)
+	if e := w.event(); len(w.runs()) != 1 || !strings.Contains(e.Status.Plan.Decisions[0].Reason, "pull request #3") {
+		t.Errorf("%d runs, the push %+v", len(w.runs()), e.Status)
+	}
+}
+
 // An update of Plumbline comes between the two events: what the version before has recorded of one
 // of them is found for the other one, by the label that it wrote.
 func TestOfAPairTheVersionBeforeHasRecordedOne(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,19 +73,20 @@ func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject
 		return fault.Throttledf(fault.ReasonBusy, wait, "GitEvent %s is planned first", older)
 	}
 	for _, rival := range rivals {
-		if err := Outdate(ctx, events, rival); err != nil {
+		if err := Outdate(ctx, events, rival, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Outdate annotates an event, if it is still there, with the version of it that was listed. Its
-// reconcile cannot record what it has decided until now: it reads again. It may be repeated.
-func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": rival.UID, "annotations": map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion},
-	}})
+// Outdate annotates an event, if it is still there, with the version of it that was listed and with
+// notes, which may be nil. Its reconcile cannot record what it has decided until now: it reads
+// again. It may be repeated.
+func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent, notes map[string]string) error {
+	annotations := map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion}
+	maps.Copy(annotations, notes)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rival.UID, "annotations": annotations}})
 	if err != nil {
 		return fmt.Errorf("encoding the patch of GitEvent %s: %w", rival.Name, err)
 	}

@@ -95,9 +95,9 @@ func (q asks) first(ctx context.Context, subject string) error {
 	return history.First(ctx, q.step.Events, q.a.Event, subject, q.a.Clock.Now())
 }
 
-// outdate has another event decide anew.
-func (q asks) outdate(ctx context.Context, record history.Record) error {
-	return history.Outdate(ctx, q.step.Events, record.Event)
+// outdate makes another event decide again, and annotates it with notes.
+func (q asks) outdate(ctx context.Context, record history.Record, notes map[string]string) error {
+	return history.Outdate(ctx, q.step.Events, record.Event, notes)
 }
 
 func (q asks) body(ctx context.Context) ([]byte, error) {
