@@ -22,8 +22,8 @@ const (
 // cancelled is the plan of a comment that asks to end runs, by somebody who may: of all that was
 // started for its pull request, or for the branch or tag at its commit, before the comment was
 // written, or of the pipelines that it names (S26).
-func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
-	made := p.requested()
+func (p *planner) cancelAsRequested(ctx context.Context) (*Plan, error) {
+	made := p.requestedCancellation()
 	_, value, err := made.Cancels.CancelsAs(p.Event.Name)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
 }
 
 // requested is the plan that ends what a comment asks to end.
-func (p *planner) requested() *Plan {
+func (p *planner) requestedCancellation() *Plan {
 	ref := ""
 	if p.onCommit() {
 		ref = p.spec.BaseRef
@@ -68,8 +68,8 @@ func (p *planner) nothingToCancel() *Plan {
 // cancelsOwn ends a command of the author of a pull request who has no right but that to cancel its
 // runs, if it is not written as it has to be or has nothing to cancel: the Git service is not asked
 // what the pull request is like now, however often the author writes one.
-func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
-	untrusted, err := p.desk.OnlyAsAuthor(ctx, p.known())
+func (p *planner) endOwnCancel(ctx context.Context) (*Plan, error) {
+	untrusted, err := p.authz.OnlyAsAuthor(ctx, p.authzEvent())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
 	if !untrusted || p.Cancels == nil {
 		return nil, nil
 	}
-	something, _, err := p.Cancels(ctx, p.spec, p.requested().Cancels)
+	something, _, err := p.Cancels(ctx, p.spec, p.requestedCancellation().Cancels)
 	if err == nil && !something {
 		return p.nothingToCancel(), nil
 	}

@@ -26,7 +26,7 @@ type draft struct {
 	work       work
 	// wanted are the names of the pipelines that a command names, by the definitions'; nil for
 	// everything else.
-	wanted map[string]bool
+	named  map[string]bool
 	retest retest
 }
 
@@ -54,9 +54,9 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		return nil
 	}
 	for _, c := range open {
-		d.selects(ctx, c)
+		d.selectOne(ctx, c)
 	}
-	d.leaveToOther(ctx, open)
+	d.declinePairs(ctx, open)
 	if why := d.tooMany(open); why != nil {
 		d.refuseOpen(open, why)
 		made.Disposition, made.Reason, made.Message = v1alpha1.DispositionRuns, why.Reason, why.Message
@@ -67,11 +67,11 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		return err
 	}
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
-	if len(d.runs.all) == 0 && d.retest.left > 0 {
+	if len(d.runs.all) == 0 && d.retest.skipped > 0 {
 		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
 			"of %d pipelines for this event none has a latest run on this commit that ended without success: "+
 				"a command that names one starts it all the same",
-			d.retest.left,
+			d.retest.skipped,
 		)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
@@ -86,14 +86,14 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	}
 	for _, c := range open {
 		run := d.prepare(ctx, c)
-		if d.work.put != nil {
-			return d.work.put
+		if d.work.postponed != nil {
+			return d.work.postponed
 		}
 		if run == nil || run.Manifest == nil {
 			continue
 		}
 		all.add(run)
-		if err := d.hold(min(all.total, MaxBytes)); err != nil {
+		if err := d.reserveMemory(min(all.total, MaxBytes)); err != nil {
 			return err
 		}
 		if all.tooLarge() { // only the sizes are of use

@@ -13,7 +13,7 @@ import (
 // closed is the plan of an event by which a pull request was closed or merged: nothing of .tekton
 // is read, and all that was started for the pull request before ends. Nobody's access is asked for:
 // who may close it is the Git service's to decide.
-func (p *planner) closed() *Plan {
+func (p *planner) cancelAsClosed() *Plan {
 	why := "the pull request was closed"
 	if p.spec.Actor != "" {
 		why = p.spec.Actor + " closed the pull request"

@@ -29,7 +29,7 @@ const (
 
 // heard is what a comment asks for, nil for every other event; malformed is why it cannot be done
 // as it is written.
-type heard struct {
+type request struct {
 	command   *command.Command
 	malformed *fault.Error
 	// cancelsRun is true if it ends a run that is going on.
@@ -40,7 +40,7 @@ type heard struct {
 // on, and it ends here if whoever wrote it may not write: before anything is read that a stranger
 // could have us read (S17). A service that signs nothing has not said yet that the comment is
 // theirs: that only keeps a comment from ending here.
-func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
+func (p *planner) readComment(ctx context.Context) (end *Plan, err error) {
 	if p.spec.Comment == nil {
 		return nil, nil
 	}
@@ -53,23 +53,23 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	p.malformed = fault.Of(err)
 	if p.command != nil {
 		p.spec.EventType = p.command.EventType()
-		p.aim()
-	} else if end := p.saidOnCommit(); end != nil {
+		p.setTargetRef()
+	} else if end := p.endRemarkOnCommit(); end != nil {
 		return end, nil
 	}
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	refused, why, err := p.desk.RefusesCommenter(ctx, p.known())
+	refused, why, err := p.authz.RefusesCommenter(ctx, p.authzEvent())
 	switch {
 	case err != nil:
 		return nil, err
 	case refused:
 		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", why), nil
 	case p.command != nil && p.command.Kind == command.Cancel:
-		return p.cancelsOwn(ctx)
-	case p.startsFailed():
-		return nil, p.first(ctx)
+		return p.endOwnCancel(ctx)
+	case p.onlyUnsuccessful():
+		return nil, p.waitForOthers(ctx)
 	}
 	return nil, nil
 }
@@ -83,22 +83,22 @@ func withLineFeeds(comment string) string {
 
 // startsFailed reports whether a command starts what is for it as far as it has not run with
 // success.
-func (p *planner) startsFailed() bool {
+func (p *planner) onlyUnsuccessful() bool {
 	return p.command != nil && p.malformed == nil &&
-		(p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
+		(p.command.Kind == command.Retest && !p.namesPipelines() || p.command.Kind == command.OkToTest)
 }
 
 // first waits until what ran can be read without somebody else deciding by the same.
-func (p *planner) first(ctx context.Context) error {
-	if p.First == nil {
+func (p *planner) waitForOthers(ctx context.Context) error {
+	if p.WaitForOthers == nil {
 		return nil
 	}
-	return p.First(ctx, p.spec.Subjects())
+	return p.WaitForOthers(ctx, p.spec.Subjects())
 }
 
 // Mistaken reports whether a command cannot be done as it is written: it does nothing until
 // somebody writes another one.
-func (e *Ending) Mistaken() bool {
+func (e *Ending) InvalidCommand() bool {
 	return e.Disposition == v1alpha1.DispositionIgnored && slices.Contains([]string{
 		reasonUnknownName, reasonBadArgument, reasonTooManyNames, command.ReasonContradictory, command.ReasonMalformed,
 	}, e.Reason)
@@ -116,8 +116,8 @@ func (p *planner) prefix() string {
 // the reply; "" for every other event, and for one of an author who has no right but to cancel the
 // own runs, unless it ends one. Of a command that is not written as it has to be it is the first
 // word.
-func (p *planner) asks() string {
-	if p.command == nil || !p.MayCommand || p.spec.PullRequest == nil || p.unanswered() {
+func (p *planner) repliedCommand() string {
+	if p.command == nil || !p.MayCommand || p.spec.PullRequest == nil || p.withoutReply() {
 		return ""
 	}
 	const names, most = 10, 200
@@ -144,14 +144,14 @@ func (p *planner) asks() string {
 
 // unanswered reports whether the command is a /cancel of the pull request's author that is not
 // known to end a run, and the author has no other right, or nobody knows what there is to end.
-func (p *planner) unanswered() bool {
+func (p *planner) withoutReply() bool {
 	own := p.command.Kind == command.Cancel && strings.EqualFold(p.spec.Sender, p.spec.PullRequest.Author)
 	return own && !p.cancelsRun && (p.Untrusted || p.Cancels == nil)
 }
 
 // remark reports whether the event is a comment without a command. Only pipelines with on-comment
 // are for it.
-func (p *planner) remark() bool { return p.spec.Comment != nil && p.command == nil }
+func (p *planner) isRemark() bool { return p.spec.Comment != nil && p.command == nil }
 
 // endCommand ends a command of somebody who may write and that cannot be done, nil if the event
 // goes on.
@@ -166,7 +166,7 @@ func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 		return end(p.malformed.Reason, p.malformed.Message)
 	}
 	if p.command.Kind == command.Cancel {
-		return p.cancelled(ctx)
+		return p.cancelAsRequested(ctx)
 	}
 	if why := p.badArgument(); why != "" {
 		return end(reasonBadArgument, "nothing was started: "+why)
@@ -214,12 +214,12 @@ func (p *planner) arguments() []template.Param {
 }
 
 // named reports whether a command names pipelines.
-func (p *planner) named() bool { return p.command != nil && len(p.command.Names) > 0 }
+func (p *planner) namesPipelines() bool { return p.command != nil && len(p.command.Names) > 0 }
 
 // anyName reports whether a name starts its pipeline whatever the annotations say (S20). Whoever
 // can change the definitions of a pull request could change the annotations as well; those of the
 // default branch restrict.
-func (p *planner) anyName() bool {
+func (p *planner) startsAnyName() bool {
 	settings := p.Repository.Spec.Settings
 	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
 }
@@ -227,21 +227,21 @@ func (p *planner) anyName() bool {
 // nameUnknown finds the definitions that a command names. If it names one that there is not, every
 // decision is closed and the answer says so: whoever asked can ask again, and nothing runs twice.
 func (d *draft) nameUnknown(decisions []Decision) string {
-	if !d.named() {
+	if !d.namesPipelines() {
 		return ""
 	}
 	known := map[string]bool{}
 	for _, definition := range d.set.Definitions() {
 		known[d.nameOf(definition)] = true
 	}
-	d.wanted = map[string]bool{}
+	d.named = map[string]bool{}
 	var unknown []string
 	for _, name := range d.command.Names {
 		switch {
 		case known[name]:
-			d.wanted[name] = true
+			d.named[name] = true
 		case known[name+"-"]: // a generateName
-			d.wanted[name+"-"] = true
+			d.named[name+"-"] = true
 		default:
 			unknown = append(unknown, name)
 		}
@@ -267,8 +267,8 @@ func (d *draft) nameOf(definition resolve.Definition) string {
 }
 
 // unasked is an Ignored fault for a definition that a command does not name.
-func (d *draft) unasked(definition resolve.Definition) error {
-	if d.wanted == nil || d.wanted[d.nameOf(definition)] {
+func (d *draft) checkNamed(definition resolve.Definition) error {
+	if d.named == nil || d.named[d.nameOf(definition)] {
 		return nil
 	}
 	return fault.Ignoredf("NotSelected", v1alpha1.NotNamed)

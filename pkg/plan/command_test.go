@@ -253,7 +253,7 @@ func TestACommandThatWaitsStaysOne(t *testing.T) {
 	}
 	w = written("/test")
 	w.noted = "/test build"
-	var over *plan.Over
+	var over *plan.IgnoredError
 	if _, err := plan.Make(t.Context(), commented(), w.sources()); !errors.As(err, &over) || over.Why.Reason != "CommentEdited" {
 		t.Errorf("edited since: %v", err)
 	}

@@ -16,15 +16,15 @@ import (
 // replaced.
 
 const (
-	branches = "refs/heads/"
-	tags     = "refs/tags/"
+	branchPrefix = "refs/heads/"
+	tagPrefix    = "refs/tags/"
 )
 
 // onCommit reports whether the event is a comment on a commit.
 func (p *planner) onCommit() bool { return p.spec.Comment != nil && p.spec.PullRequest == nil }
 
 // saidOnCommit is the end of a comment on a commit that has no command, nil for every other event.
-func (p *planner) saidOnCommit() *Plan {
+func (p *planner) endRemarkOnCommit() *Plan {
 	if !p.onCommit() {
 		return nil
 	}
@@ -38,15 +38,15 @@ func (p *planner) saidOnCommit() *Plan {
 
 // aim notes which branch or tag a command on a commit names. Without one it is the default branch,
 // which the Git service is asked for. What an attempt before this one has found out stands.
-func (p *planner) aim() {
+func (p *planner) setTargetRef() {
 	if !p.onCommit() || p.spec.BaseRef != "" {
 		return
 	}
 	switch {
 	case p.command.Branch != "":
-		p.spec.BaseRef = branches + p.command.Branch
+		p.spec.BaseRef = branchPrefix + p.command.Branch
 	case p.command.Tag != "":
-		p.spec.BaseRef = tags + p.command.Tag
+		p.spec.BaseRef = tagPrefix + p.command.Tag
 	}
 	p.spec.HeadRef = p.spec.BaseRef
 }
@@ -54,7 +54,7 @@ func (p *planner) aim() {
 // isHead reports whether a command on a commit, sha, may be carried out: the Git service says in
 // the spec where the branch or tag is now, which is at the commit, or was when an attempt before
 // this one decided. A command that cannot be read is not refused for where it is written.
-func (p *planner) isHead(sha string) error {
+func (p *planner) checkIsHead(sha string) error {
 	head := p.spec.SHA
 	if !p.onCommit() || head == sha && p.Earlier == nil {
 		return nil
@@ -63,11 +63,11 @@ func (p *planner) isHead(sha string) error {
 	if readable := p.malformed == nil; p.Earlier != nil || !readable {
 		return nil
 	}
-	named := "the branch " + shown(strings.TrimPrefix(p.spec.BaseRef, branches))
-	if tag, is := strings.CutPrefix(p.spec.BaseRef, tags); is {
+	named := "the branch " + shown(strings.TrimPrefix(p.spec.BaseRef, branchPrefix))
+	if tag, is := strings.CutPrefix(p.spec.BaseRef, tagPrefix); is {
 		named = "the tag " + shown(tag)
 	}
-	return over(
+	return ignored(
 		"NotTheHead",
 		fmt.Sprintf(
 			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on that one, or name another branch:NAME or tag:NAME",

@@ -91,7 +91,7 @@ func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 		w := said(comment)
 		made, err := plan.Make(t.Context(), remarked(), w.sources())
 		reason, message := made.Reason, made.Message
-		if over := (*plan.Over)(nil); errors.As(err, &over) {
+		if over := (*plan.IgnoredError)(nil); errors.As(err, &over) {
 			reason, message = over.Why.Reason, over.Why.Message
 		} else if err != nil || made.Disposition != v1alpha1.DispositionIgnored {
 			t.Errorf("%.80q: %s, %v", comment, made.Disposition, err)

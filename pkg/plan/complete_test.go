@@ -34,7 +34,7 @@ func TestACommentThatSaysSomethingElseNow(t *testing.T) {
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for
 		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}
 		made, err := plan.Make(t.Context(), commented(), w.sources())
-		var over *plan.Over
+		var over *plan.IgnoredError
 		if want && (err != nil || len(created(made)) != 1) || !want && (!errors.As(err, &over) || over.Why.Reason != "CommentEdited") {
 			t.Errorf("%q: %+v, %v", noted, made, err)
 		}

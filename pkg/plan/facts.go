@@ -22,7 +22,7 @@ import (
 // if a decision depends on it, so that a service that does not answer keeps nobody waiting who
 // would decline anyway.
 type facts struct {
-	ask Sources
+	sources Sources
 	// spec is the event that is asked about.
 	spec *v1alpha1.GitEventSpec
 	// scope is what placeholders stand for.
@@ -39,7 +39,7 @@ type facts struct {
 
 // cut reports whether a list of changed files that the Git service had cut was read since it was
 // asked last.
-func (f *facts) cut() bool {
+func (f *facts) truncatedUsed() bool {
 	used := f.scope.UsedFiles()
 	return used && f.event.Changed != nil && f.event.Changed.Truncated
 }
@@ -61,11 +61,11 @@ func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error
 		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
 	f := &facts{
-		ask:   p.Sources,
-		spec:  p.spec,
-		scope: scope,
-		event: match.Of(p.spec, head.Commit.Title),
-		asked: map[string]error{},
+		sources: p.Sources,
+		spec:    p.spec,
+		scope:   scope,
+		event:   match.Of(p.spec, head.Commit.Title),
+		asked:   map[string]error{},
 	}
 	f.event.Params = scope.Params()
 	if p.Approval != nil {
@@ -103,7 +103,7 @@ func (f *facts) share(from *facts) {
 }
 
 // learning repeats what needs to know more until it knows enough, or cannot learn it.
-func (f *facts) learning(ctx context.Context, do func() error) error {
+func (f *facts) withFacts(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		needs, unknown := template.NeedsOf(err)
@@ -145,9 +145,9 @@ func (f *facts) learn(ctx context.Context, needs template.Needs) error {
 }
 
 func (f *facts) learnChanged(ctx context.Context) error {
-	c, err := f.ask.Source.Changed(ctx, f.spec)
-	if err != nil && f.ask.Enough != nil && f.ask.Enough(err) {
-		c, err = f.ofHead(ctx, err)
+	c, err := f.sources.Source.Changed(ctx, f.spec)
+	if err != nil && f.sources.AcceptLess != nil && f.sources.AcceptLess(err) {
+		c, err = f.filesOfHead(ctx, err)
 	}
 	if err != nil {
 		return fmt.Errorf("listing the changed files: %w", err)
@@ -159,13 +159,13 @@ func (f *facts) learnChanged(ctx context.Context) error {
 
 // ofHead lists the head commit's own files where the Git service refuses what was asked for. More
 // may have changed.
-func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
+func (f *facts) filesOfHead(ctx context.Context, refused error) (git.Changes, error) {
 	spec := f.spec.DeepCopy()
 	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for
 		return git.Changes{}, refused
 	}
 	spec.PullRequest, spec.Before = nil, ""
-	own, err := f.ask.Source.Changed(ctx, spec)
+	own, err := f.sources.Source.Changed(ctx, spec)
 	if err != nil {
 		return git.Changes{}, refused
 	}
@@ -174,7 +174,7 @@ func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) 
 }
 
 func (f *facts) learnBody(ctx context.Context) error {
-	data, err := f.ask.Payload(ctx)
+	data, err := f.sources.Payload(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}
@@ -191,7 +191,7 @@ func (f *facts) learnBody(ctx context.Context) error {
 // the branch that is pushed to is a variable. A tag is of no branch: of its commit any merged one
 // counts.
 func (f *facts) learnPulls(ctx context.Context) error {
-	pulls, err := f.ask.History.Pulls(ctx, f.spec.SHA)
+	pulls, err := f.sources.History.Pulls(ctx, f.spec.SHA)
 	if err != nil {
 		return fmt.Errorf("asking whether commit %s is in an open pull request: %w", f.spec.SHA, err)
 	}
@@ -216,7 +216,7 @@ func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
 			name,
 		)
 	}
-	value, err := f.ask.Secret(ctx, ref)
+	value, err := f.sources.Secret(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 	t.Helper()
 	sources := p.sources()
 	sources.Past = plan.Past{
-		First: func(context.Context, string) error {
+		WaitForOthers: func(context.Context, string) error {
 			p.ask("first")
 			if p.first == nil {
 				return nil
@@ -51,7 +51,7 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 			}
 			return nil, p.err
 		},
-		About: func(_ context.Context, subject string) error { p.ask("about"); p.about = subject; return nil },
+		RecordSubject: func(_ context.Context, subject string) error { p.ask("about"); p.about = subject; return nil },
 	}
 	return plan.Make(t.Context(), in, sources)
 }
@@ -104,7 +104,7 @@ func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 		w := written(comment)
 		w.files, w.writers = []git.File{pulled("a")}, "commenter author"
 		sources := w.sources()
-		sources.First = func(context.Context, string) error { w.ask("first"); return nil }
+		sources.WaitForOthers = func(context.Context, string) error { w.ask("first"); return nil }
 		in := commentedHere()
 		in.Event.Spec.Sender = "commenter"
 		if _, err := plan.Make(t.Context(), in, sources); err != nil {
@@ -113,7 +113,7 @@ func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 		if got := w.asked[:min(len(want), len(w.asked))]; !slices.Equal(got, want) {
 			t.Errorf("%s asks %v, want %v first", comment, w.asked, want)
 		}
-		sources.First = func(context.Context, string) error { return down() }
+		sources.WaitForOthers = func(context.Context, string) error { return down() }
 		if _, err := plan.Make(t.Context(), in, sources); (err != nil) != slices.Contains(want, "first") {
 			t.Errorf("%s while another one is first: %v", comment, err)
 		}

@@ -19,18 +19,18 @@ import (
 
 // Over is the error of an event that turns out to be about nothing any more, because the pull
 // request of a comment was closed, say, or that may not be served.
-type Over struct{ Why *fault.Error }
+type IgnoredError struct{ Why *fault.Error }
 
 // Error returns what the Git service says.
-func (o *Over) Error() string { return o.Why.Error() }
+func (o *IgnoredError) Error() string { return o.Why.Error() }
 
 // Unwrap returns the fault, whose class is Ignored.
-func (o *Over) Unwrap() error { return o.Why }
+func (o *IgnoredError) Unwrap() error { return o.Why }
 
 // ends makes an Ignored fault the end of the event.
-func ends(err error) error {
+func ignoredError(err error) error {
 	if fault.Is(err, fault.Ignored) {
-		return &Over{Why: fault.Of(err)}
+		return &IgnoredError{Why: fault.Of(err)}
 	}
 	return err
 }
@@ -43,7 +43,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if in.Earlier != nil {
 		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.desk = authz.New(
+	p.authz = authz.New(
 		in.Repository,
 		in.Config,
 		authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded},
@@ -52,7 +52,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if made == nil {
 		made = &Plan{}
 	}
-	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
+	made.Answer = Answer{Command: p.repliedCommand(), Untrusted: p.Untrusted}
 	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil ||
 		p.EndsPending
 	return made, err
@@ -66,33 +66,33 @@ type planner struct {
 	spec *v1alpha1.GitEventSpec
 	// definitions is how many bytes they have.
 	definitions int
-	heard
-	desk *authz.Decider
+	request
+	authz *authz.Decider
 	authz.Basis
 	// past is what was recorded of the event's subject, nil as long as it was not asked for.
 	past *[]history.Record
 	// rerun is what is to run again, nil for other events.
-	rerun    *rerun.Found
+	rerun    *rerun.Target
 	priority priority
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
-	if end, err := p.hear(ctx); end != nil || err != nil {
+	if end, err := p.readComment(ctx); end != nil || err != nil {
 		return end, err
 	}
-	for _, learn := range []func(context.Context) error{p.again, p.complete, p.serves} {
+	for _, learn := range []func(context.Context) error{p.findRerun, p.complete, p.checkServed} {
 		if err := learn(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if end, err := p.refuses(ctx); end != nil || err != nil {
+	if end, err := p.endWithoutRuns(ctx); end != nil || err != nil {
 		return end, err
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
 		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
-	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
+	if head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() { // somebody asks now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
 	made, err := p.define(ctx, head)
@@ -104,14 +104,14 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 
 // refuses returns the end of an event that may start nothing: a pull request was closed, nobody
 // allowed it, or a command cannot be done. What an attempt before this one has decided stays.
-func (p *planner) refuses(ctx context.Context) (*Plan, error) {
+func (p *planner) endWithoutRuns(ctx context.Context) (*Plan, error) {
 	if p.spec.Closes() {
-		return p.closed(), nil
+		return p.cancelAsClosed(), nil
 	}
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	if end, err := p.admit(ctx); end != nil || err != nil {
+	if end, err := p.authorize(ctx); end != nil || err != nil {
 		return end, err
 	}
 	end, err := p.endCommand(ctx)
@@ -123,7 +123,7 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 
 // asked reports whether somebody asks for runs, with a command or a button, beside those that the
 // Git service's own events start.
-func (p *planner) asked() bool { return p.command != nil || p.rerun != nil }
+func (p *planner) onRequest() bool { return p.command != nil || p.rerun != nil }
 
 // complete asks for what the delivery did not say, of a comment, and whether it is true, of a
 // service that does not sign. The head of a comment's pull request may have moved since the plan
@@ -134,12 +134,12 @@ func (p *planner) complete(ctx context.Context) error {
 	}
 	spec, err := p.History.Complete(ctx, p.spec)
 	if err != nil {
-		return ends(err)
+		return ignoredError(err)
 	}
 	heard, sha := p.spec.Comment, p.spec.SHA
 	p.spec = spec.DeepCopy()
 	if p.rerun != nil {
-		return p.stands(sha)
+		return p.checkRerunAllowed(sha)
 	}
 	if heard == nil {
 		return nil
@@ -150,20 +150,20 @@ func (p *planner) complete(ctx context.Context) error {
 	// A service that is asked for the comment must say what its delivery says: one that was edited
 	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
-		return &Over{
+		return &IgnoredError{
 			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does")),
 		}
 	}
 	p.spec.Comment.Body = heard.Body
-	return p.isHead(sha)
+	return p.checkIsHead(sha)
 }
 
 // serves asks whether what the event is of may be served in its Repository's namespace.
-func (p *planner) serves(ctx context.Context) error {
+func (p *planner) checkServed(ctx context.Context) error {
 	if p.Serves == nil {
 		return nil
 	}
-	return ends(p.Serves(ctx, p.spec))
+	return ignoredError(p.Serves(ctx, p.spec))
 }
 
 // end is the plan of an event that starts nothing, whatever is defined.
@@ -200,7 +200,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 		return nil, err
 	}
 	d := &draft{planner: p, head: head, facts: known, runs: runs{all: p.earlierRuns()}}
-	d.set = set.Resting(d.rest)
+	d.set = set.Resting(d.pauseForWork)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files:     p.Source,
@@ -221,7 +221,7 @@ func (p *planner) commits(ctx context.Context, head git.Head) (*Plan, error) {
 	if p.Earlier != nil {
 		return &Plan{Commits: p.Earlier.Commits}, nil
 	}
-	from, err := p.provenance(ctx, head)
+	from, err := p.definitionCommit(ctx, head)
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +237,9 @@ const (
 
 // provenance returns the one commit of the target repository that definitions and all they refer to
 // in it are read at. The default branch is asked for once: it may move while the plan is made.
-func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
+func (p *planner) definitionCommit(ctx context.Context, head git.Head) (string, error) {
 	if !p.fromDefaultBranch() {
-		return p.definitionsOf(head.SHA), nil
+		return p.ownDefinitionCommit(head.SHA), nil
 	}
 	sha, err := p.Source.DefaultBranch(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	for _, file := range files {
 		p.definitions += len(file.Data)
 	}
-	if err := p.hold(0); err != nil {
+	if err := p.reserveMemory(0); err != nil {
 		return nil, nil, err
 	}
 	set := p.Sets.Load(p.Repository.Namespace, files)
@@ -268,21 +268,21 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 }
 
 // hold takes the memory for the definitions and for so many bytes of manifests.
-func (p *planner) hold(manifests int) error {
-	if p.Hold == nil {
+func (p *planner) reserveMemory(manifests int) error {
+	if p.Reserve == nil {
 		return nil
 	}
-	return p.Hold(p.definitions, manifests)
+	return p.Reserve(p.definitions, manifests)
 }
 
 // refuse tells the author that the directory as a whole cannot be read: one run that is never
 // created carries it.
 func (p *planner) refuse(made *Plan, why *fault.Error) *Plan {
 	made.Reason, made.Message = why.Reason, why.Message
-	if p.remark() { // the pull request's own event tells it, once
+	if p.isRemark() { // the pull request's own event tells it, once
 		made.Disposition = v1alpha1.DispositionIgnored
 		return made
 	}
-	made.Disposition, made.Runs = v1alpha1.DispositionRuns, []Run{p.wholeRefused(why)}
+	made.Disposition, made.Runs = v1alpha1.DispositionRuns, []Run{p.directoryRefused(why)}
 	return made
 }

@@ -189,7 +189,7 @@ func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
 	t.Parallel()
 	closed := fault.Ignoredf("PullRequestClosed", "it is closed")
 	_, err := plan.Make(t.Context(), commented(), (&world{writers: "member", completeErr: closed}).sources())
-	var over *plan.Over
+	var over *plan.IgnoredError
 	if !errors.As(err, &over) || over.Why.Reason != "PullRequestClosed" || !fault.Is(err, fault.Ignored) || err.Error() != "it is closed" {
 		t.Errorf("error %v, want it over", err)
 	}

@@ -23,9 +23,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// branchPrefix begins the full name of every branch.
-const branchPrefix = "refs/heads/"
-
 const (
 	// pullPatience is how long after it was received a push waits for the event of its pull request
 	// to be recorded and planned.
@@ -41,8 +38,8 @@ const (
 // branch of an open pull request and the pull request's own event are one change
 // (skip-push-event-for-pr-commits). Nobody is asked when nothing would run. An error is not an
 // answer: to guess could run the commit twice (B14). See docs/adr/0048.
-func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
-	if !d.Config.SkipPushOfPulls || d.asked() {
+func (d *draft) declinePairs(ctx context.Context, open []*candidate) {
+	if !d.Config.SkipPushOfPulls || d.onRequest() {
 		return
 	}
 	wanted := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool {
@@ -52,13 +49,13 @@ func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
 	switch {
 	case len(wanted) == 0:
 	case pushesBranch(d.spec):
-		if err := d.leftToPull(ctx); err != nil {
+		if err := d.declinePush(ctx); err != nil {
 			for _, c := range wanted {
 				c.err = err
 			}
 		}
 	case ownEvent(d.spec) && authz.SameRepository(d.spec) && d.RecordsOf != nil:
-		d.leaveToPush(ctx, wanted)
+		d.declinePull(ctx, wanted)
 	}
 }
 
@@ -76,12 +73,12 @@ func ownEvent(spec *v1alpha1.GitEventSpec) bool {
 
 // leftToPull returns an Ignored fault if the own event of a pull request of the pushed branch runs
 // the commit, and a Throttled one while that event may still do so.
-func (d *draft) leftToPull(ctx context.Context) error {
+func (d *draft) declinePush(ctx context.Context) error {
 	if err := d.facts.learn(ctx, template.Needs{Pulls: true}); err != nil {
 		return err
 	}
 	var waits error
-	for _, pull := range d.pulls() {
+	for _, pull := range d.pullsOfBranch() {
 		runs, err := d.pullRuns(ctx, pull)
 		switch {
 		case runs:
@@ -97,7 +94,7 @@ func (d *draft) leftToPull(ctx context.Context) error {
 // pulls returns the pull requests of the pushed branch: those that the Git service lists for the
 // commit, and those whose own event has found the push. A pull request of another branch or
 // repository has no say.
-func (d *draft) pulls() []git.Pull {
+func (d *draft) pullsOfBranch() []git.Pull {
 	all := slices.DeleteFunc(slices.Clone(d.facts.pulls), func(pull git.Pull) bool {
 		return pull.HeadProjectID != d.spec.Project.ID || branchPrefix+pull.HeadRef != d.spec.BaseRef
 	})
@@ -137,12 +134,12 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	case late:
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
-		return false, d.lookAgain(
+		return false, d.retryLater(
 			"the event of pull request #%d, which may run the same commit, is not planned yet",
 			pull.Number,
 		)
 	case len(known) == 0 && isHead:
-		return false, d.lookAgain(
+		return false, d.retryLater(
 			"the event of open pull request #%d, which has the same commit, is not on record yet",
 			pull.Number,
 		)
@@ -173,7 +170,7 @@ func hasRuns(r history.Record) bool {
 
 // lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells
 // nobody anything.
-func (d *draft) lookAgain(format string, number int64) error {
+func (d *draft) retryLater(format string, number int64) error {
 	waited := d.Now().Sub(d.Event.Spec.ReceivedAt.Time)
 	reason := fault.ReasonPullRequestEvent
 	if waited < quietPatience {
@@ -184,7 +181,7 @@ func (d *draft) lookAgain(format string, number int64) error {
 
 // leaveToPush declines the pipelines that a push of the same commit to the pull request's branch
 // has started: it did not know of the pull request's event, whose delivery was late.
-func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
+func (d *draft) declinePull(ctx context.Context, wanted []*candidate) {
 	about := *d.spec
 	about.PullRequest = nil
 	pushes, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {

@@ -100,14 +100,14 @@ type Sources struct {
 type Budget struct {
 	// Hold takes the memory for definitions of so many bytes and for the manifests that were made
 	// of them, or says that others have it. nil has enough.
-	Hold func(definitions, manifests int) error
+	Reserve func(definitions, manifests int) error
 	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a
 	// core: it returns when the work may be done, or why the plan has to be made later. nil never
 	// rests.
-	Rest func(ctx context.Context, work time.Duration) error
+	Pause func(ctx context.Context, work time.Duration) error
 	// Enough reports whether the Git service has refused the same thing for so long that something
 	// less is taken for its answer. nil never does.
-	Enough func(refused error) bool
+	AcceptLess func(refused error) bool
 }
 
 // Delivery is what the record of an event does not hold of its delivery, and what was recorded of
@@ -131,7 +131,7 @@ type Past struct {
 	// First returns nil once nothing else of a subject (GitEventSpec.Subjects) is decided without
 	// knowing of this event, whose own plan comes after theirs then: what ran is read after that.
 	// It is asked by events that start what has failed; nil has no others beside it.
-	First func(ctx context.Context, subject string) error
+	WaitForOthers func(ctx context.Context, subject string) error
 	// RecordsOf returns the records of a subject (GitEventSpec.Subjects), the event itself left
 	// out, oldest first.
 	RecordsOf func(ctx context.Context, subject string) ([]history.Record, error)
@@ -147,7 +147,7 @@ type Past struct {
 	Outdate func(ctx context.Context, record history.Record, notes map[string]string) error
 	// About writes down which subject the event is of, before the Git service is asked how that is
 	// now: what ends it finds the event then.
-	About func(ctx context.Context, subject string) error
+	RecordSubject func(ctx context.Context, subject string) error
 }
 
 // Source reads the repository (provider.Source has the contract).
@@ -256,7 +256,7 @@ type Run struct {
 	// met it.
 	Unresolved bool
 	Wait       error
-	annotations.Wishes
+	annotations.RunPolicy
 	// Manifest is what is created, in JSON and with markers for secret values; nil for what is
 	// refused, unresolved or of an earlier attempt. As an object it may take twelve times as much
 	// memory, and a plan may have hundreds.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -34,17 +33,17 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	if selected {
 		made, c.err = d.render(ctx, &run, c)
 	}
-	if d.facts.cut() && run.Note == "" {
+	if d.facts.truncatedUsed() && run.Note == "" {
 		run.Note = "Variables that list the changed files may miss some: " + incompleteFiles + "."
 	}
 	f := fault.Of(c.err)
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		run.Wishes = annotations.Read(
+		run.RunPolicy = annotations.Read(
 			made.Annotations,
 			annotations.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
-				Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }},
+				Quote: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }},
 		)
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
@@ -89,9 +88,9 @@ func (d *draft) unknownNote(definition resolve.Definition) string {
 // stays: the refusal does not wait for it.
 func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
 	scope := d.facts.scope
-	_ = d.facts.learning(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
+	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
 	known := scope.Known(run.Pipeline)
-	_ = d.facts.cut() // what the name read says nothing about the next pipeline
+	_ = d.facts.truncatedUsed() // what the name read says nothing about the next pipeline
 	if known == run.Pipeline || v1alpha1.Length(known) > maxPipelineName {
 		return
 	}
@@ -127,7 +126,7 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		scope = scope.With(gitAuthVariable, run.Secret)
 	}
 	var rendered *pipelinev1.PipelineRun
-	err = d.facts.learning(ctx, func() (err error) {
+	err = d.facts.withFacts(ctx, func() (err error) {
 		rendered, err = d.set.Render(ctx, c.definition, scope, d.references)
 		return err
 	})
@@ -141,39 +140,13 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if v1alpha1.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline
 		run.Pipeline = c.definition.Name
-		return nil, fault.Invalidf(
-			"BadName",
-			"%s: with the variables replaced metadata.name is longer than %d bytes: %s",
-			c.definition.File,
-			maxPipelineName,
-			name,
-		)
+		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s",
+			c.definition.File, maxPipelineName, name)
 	}
 	if err := d.runs.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
-	target, source := match.Branches(d.facts.event, rendered.Annotations)
-	event := &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   d.Event.Namespace,
-			Name:        d.Event.Name,
-			Annotations: d.Event.Annotations,
-		},
-		Spec: *d.spec,
-	}
-	made = resources.MakePipelineRun(resources.RunInput{
-		Event:        event,
-		Head:         d.head,
-		Rendered:     rendered,
-		TargetBranch: target,
-		SourceBranch: source,
-		Definition:   c.definition,
-		Name:         run.Name,
-		Namespace:    run.Namespace,
-		Secret:       run.Secret,
-		LogURL:       d.Config.Console.Links(run.Namespace, run.Name).Run,
-		Version:      d.Version,
-	})
+	made = d.pipelineRun(run, c, rendered)
 	if d.Approval != nil {
 		resources.Confine(made, d.serviceAccount())
 	}
@@ -181,4 +154,17 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		return nil, fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
 	}
 	return made, nil
+}
+
+// pipelineRun returns the PipelineRun of a rendered definition.
+func (d *draft) pipelineRun(run *Run, c *candidate, rendered *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
+	target, source := match.Branches(d.facts.event, rendered.Annotations)
+	event := &v1alpha1.GitEvent{Spec: *d.spec}
+	event.Namespace, event.Name, event.Annotations = d.Event.Namespace, d.Event.Name, d.Event.Annotations
+	return resources.MakePipelineRun(resources.RunInput{
+		Event: event, Head: d.head, Rendered: rendered, Definition: c.definition,
+		TargetBranch: target, SourceBranch: source,
+		Name: run.Name, Namespace: run.Namespace, Secret: run.Secret,
+		LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
+	})
 }

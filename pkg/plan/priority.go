@@ -67,7 +67,7 @@ func (d *draft) evaluatePriority(ctx context.Context, text string) (value int32,
 	}
 	ctx, cancel := context.WithTimeout(ctx, priorityPatience)
 	defer cancel()
-	err = own.learning(ctx, func() (err error) {
+	err = own.withFacts(ctx, func() (err error) {
 		value, told, err = match.Priority(own.event, text)
 		return err
 	})

@@ -210,7 +210,7 @@ func TestWhoMayPress(t *testing.T) {
 			w.true = described(c.head, 99, "author")
 			made, err := w.make(t, pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}}))
 			got := ""
-			var end *plan.Over
+			var end *plan.IgnoredError
 			switch {
 			case errors.As(err, &end):
 				got = end.Why.Reason
@@ -237,7 +237,7 @@ func TestAPressWaits(t *testing.T) {
 		w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}
 		fail(w)
 		_, err := w.make(t, pressed(v1alpha1.Rerun{All: true}))
-		var end *plan.Over
+		var end *plan.IgnoredError
 		if err == nil || errors.As(err, &end) {
 			t.Errorf("%s: %v, want a wait", name, err)
 		}
@@ -258,7 +258,7 @@ func TestACheckThatNobodyKnows(t *testing.T) {
 			in.Event.Spec.BaseRef = ""
 		}
 		_, err := w.make(t, in)
-		var end *plan.Over
+		var end *plan.IgnoredError
 		if !errors.As(err, &end) || end.Why.Reason != reason {
 			t.Errorf("%v, want %s", err, reason)
 		}

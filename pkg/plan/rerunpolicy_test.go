@@ -49,7 +49,7 @@ func TestAButtonIsARetestForAPolicy(t *testing.T) {
 			in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"developers"}, OkToTest: c.testers}}
 			made, err := w.make(t, in)
 			why := made.Message
-			var end *plan.Over
+			var end *plan.IgnoredError
 			switch {
 			case errors.As(err, &end):
 				why = end.Why.Message

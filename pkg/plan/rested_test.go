@@ -25,7 +25,7 @@ func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
 	}
 	sources := (&world{files: files}).sources()
 	var rested time.Duration
-	sources.Rest = func(_ context.Context, work time.Duration) error {
+	sources.Pause = func(_ context.Context, work time.Duration) error {
 		rested += work
 		return nil
 	}
@@ -34,7 +34,7 @@ func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
 		t.Fatalf("%d PipelineRuns are planned, and %v of work rested: %v", len(created(made)), rested, err)
 	}
 	busy := errors.New("busy")
-	sources.Rest = func(context.Context, time.Duration) error { return busy }
+	sources.Pause = func(context.Context, time.Duration) error { return busy }
 	if made, err = plan.Make(t.Context(), push(), sources); !errors.Is(err, busy) || len(made.Runs) != 0 {
 		t.Errorf("%d PipelineRuns are planned although others are at work: %v", len(made.Runs), err)
 	}

@@ -18,29 +18,29 @@ type retest struct {
 	history *rerun.History
 	err     error
 	// left is how many pipelines are not started again.
-	left int
+	skipped int
 }
 
 // leave declines a selected pipeline that /retest without names, or an approval, does not start
 // again. What was recorded is asked for once, and only if something is selected.
-func (d *draft) leave(ctx context.Context, c *candidate) error {
-	if !d.startsFailed() {
-		return d.leaveToApproval(ctx, c)
+func (d *draft) declineStarted(ctx context.Context, c *candidate) error {
+	if !d.onlyUnsuccessful() {
+		return d.declineApproved(ctx, c)
 	}
 	if d.retest.history == nil {
 		all, err := d.recorded(ctx)
 		d.retest.history, d.retest.err = rerun.NewHistory(d.head.SHA, d.ofRef(all)), err
 		// What may be planned at this moment may not know of the approval.
-		d.retest.history.Begins = d.retest.history.Begins && d.Approval == nil
+		d.retest.history.EventUnplanned = d.retest.history.EventUnplanned && d.Approval == nil
 	}
 	if d.retest.err != nil {
 		return d.retest.err
 	}
-	why := d.retest.history.Leaves(d.nameOf(c.definition))
+	why := d.retest.history.WhySkipped(d.nameOf(c.definition))
 	if why == "" {
 		return nil
 	}
-	d.retest.left++
+	d.retest.skipped++
 	return fault.Ignoredf("NotSelected", "%s", why)
 }
 
@@ -48,8 +48,8 @@ func (d *draft) leave(ctx context.Context, c *candidate) error {
 // that happened before it and is planned after it: a pull request that was opened during an outage,
 // say. What happened in the comment's second came after it: a comment approves only what was the
 // head in a second before.
-func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
-	if d.Approval == nil || d.asked() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
+func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
+	if d.Approval == nil || d.onRequest() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
 		return nil
 	}
 	all, err := d.recorded(ctx)

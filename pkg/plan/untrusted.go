@@ -51,7 +51,7 @@ func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string 
 // definitionsOf is the commit whose definitions a commit has that brings its own. One that runs by
 // an approval of another has that one's: they are the same in .tekton, and files elsewhere that
 // .tekton refers to are as they were approved.
-func (p *planner) definitionsOf(head string) string {
+func (p *planner) ownDefinitionCommit(head string) string {
 	if p.Approval == nil {
 		return head
 	}

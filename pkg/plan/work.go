@@ -21,20 +21,20 @@ const (
 type work struct {
 	done time.Duration
 	// put is why the rest of it is put off.
-	put error
+	postponed error
 }
 
 // rest is a resolve.Rest.
-func (d *draft) rest(ctx context.Context, more time.Duration) error {
+func (d *draft) pauseForWork(ctx context.Context, more time.Duration) error {
 	d.work.done += more
 	if err := d.work.tooMuch(); err != nil {
 		return err
 	}
-	if d.Rest == nil || d.work.done <= ordinaryWork {
+	if d.Pause == nil || d.work.done <= ordinaryWork {
 		return nil
 	}
-	d.work.put = d.Rest(ctx, more)
-	return d.work.put
+	d.work.postponed = d.Pause(ctx, more)
+	return d.work.postponed
 }
 
 // tooMuch returns fault.Invalid when no more is rendered for the event.

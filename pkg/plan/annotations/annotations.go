@@ -13,7 +13,7 @@ import (
 )
 
 // Wishes are what an author says of other runs of the pipeline.
-type Wishes struct {
+type RunPolicy struct {
 	// Keep is how many ended runs its author wants to keep, nil if the author says nothing of it.
 	Keep *Keep
 	// Cancel is whether older runs end; the zero value is no.
@@ -35,17 +35,17 @@ type Options struct {
 	// PullRequest is true for runs of a pull request.
 	PullRequest bool
 	// Words makes what an author has written fit for a message.
-	Words func(written string) string
+	Quote func(written string) string
 }
 
 // Read reads the annotations of a PipelineRun.
-func Read(annotations map[string]string, o Options) Wishes {
-	return Wishes{Keep: o.keeps(annotations), Cancel: o.cancelsInProgress(annotations)}
+func Read(annotations map[string]string, o Options) RunPolicy {
+	return RunPolicy{Keep: o.keep(annotations), Cancel: o.cancelInProgress(annotations)}
 }
 
 // cancelsInProgress reads the annotation cancel-in-progress; where there is none the installation's
 // setting counts.
-func (o Options) cancelsInProgress(annotations map[string]string) CancelInProgress {
+func (o Options) cancelInProgress(annotations map[string]string) CancelInProgress {
 	written, found := annotations[pipelinesascode.CancelInProgress]
 	switch text := strings.TrimSpace(written); {
 	case !found && o.PullRequest:
@@ -55,7 +55,7 @@ func (o Options) cancelsInProgress(annotations map[string]string) CancelInProgre
 	case text == "true" || text == "false":
 		return CancelInProgress{On: text == "true"}
 	}
-	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(o.Words(written)) +
+	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(o.Quote(written)) +
 		", which is neither true nor false: no run is cancelled"}
 }
 
@@ -66,7 +66,7 @@ type Problem struct {
 }
 
 // Problems are those of the wishes, for people.
-func (w Wishes) Problems() (problems []Problem) {
+func (w RunPolicy) Problems() (problems []Problem) {
 	if w.Keep != nil && w.Keep.Problem != "" {
 		problems = append(problems, Problem{"MaxKeepRuns", w.Keep.Problem})
 	}

@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Words: strings.ToUpper})
+			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Quote: strings.ToUpper})
 			var reasons []string
 			says := ""
 			for _, problem := range got.Problems() {

@@ -21,13 +21,13 @@ type Keep struct {
 }
 
 // keeps reads the annotation max-keep-runs, nil if there is none. Who errs keeps more, never less.
-func (o Options) keeps(annotations map[string]string) *Keep {
+func (o Options) keep(annotations map[string]string) *Keep {
 	written, found := annotations[pipelinesascode.MaxKeepRuns]
 	if !found {
 		return nil
 	}
 	most, err := strconv.ParseInt(strings.TrimSpace(written), 10, 64)
-	says := pipelinesascode.MaxKeepRuns + " is " + strconv.Quote(o.Words(written))
+	says := pipelinesascode.MaxKeepRuns + " is " + strconv.Quote(o.Quote(written))
 	if err != nil && !errors.Is(err, strconv.ErrRange) || most < 0 {
 		return &Keep{Most: config.KeepAll, Problem: says + ", which is not a whole number from 0: all runs are kept"}
 	}

@@ -19,7 +19,7 @@ type History struct {
 	over map[string]bool
 	// Begins is true while the event of the commit itself is not planned: it is about to start what
 	// never ran.
-	Begins bool
+	EventUnplanned bool
 }
 
 // NewHistory takes the records of the event's subject, oldest first.
@@ -30,7 +30,7 @@ func NewHistory(sha string, all []history.Record) *History {
 			continue
 		}
 		event := r.Event
-		h.Begins = h.Begins ||
+		h.EventUnplanned = h.EventUnplanned ||
 			event.Status.Plan == nil && !event.Settled() && event.Spec.Comment == nil && event.Spec.EventType != match.LabelEvent
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
@@ -51,10 +51,10 @@ func (h *History) running(pipeline string) bool {
 
 // Leaves says why a pipeline is not started again, "" if it is: its latest run has failed, was
 // cancelled, refused or deleted, or there is none.
-func (h *History) Leaves(pipeline string) string {
+func (h *History) WhySkipped(pipeline string) string {
 	run := h.latest[pipeline]
 	switch {
-	case run == nil && h.Begins:
+	case run == nil && h.EventUnplanned:
 		return "the event of the commit itself starts it as soon as it is planned"
 	case run == nil, run.Refused != nil:
 		return ""

@@ -40,13 +40,13 @@ func TestHistoryLeaves(t *testing.T) {
 		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed), ran("running", v1alpha1.OutcomeFailed)),
 	})
 	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not over", "broken": "", "new": "", "elsewhere": ""} {
-		if why := h.Leaves(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
+		if why := h.WhySkipped(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
 			t.Errorf("%s is left alone because %q, want %q", pipeline, why, want)
 		}
 	}
 	unplanned := recorded("push-3", "main")
 	unplanned.Event.Status.Plan = nil
-	if why := rerun.NewHistory(sha, []history.Record{unplanned}).Leaves("new"); !strings.Contains(why, "as soon as it is planned") {
+	if why := rerun.NewHistory(sha, []history.Record{unplanned}).WhySkipped("new"); !strings.Contains(why, "as soon as it is planned") {
 		t.Errorf("what the commit's own event is about to start is left alone because %q", why)
 	}
 }

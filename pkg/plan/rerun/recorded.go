@@ -20,7 +20,7 @@ const (
 )
 
 // Found is what a press of a re-run button is about.
-type Found struct {
+type Target struct {
 	// pull is the number of the pull request, 0 for a push.
 	pull int64
 	// push is the event of the push, nil if it is not on record.
@@ -38,7 +38,7 @@ type Found struct {
 
 // Describe completes an event's spec as far as records tell. The rest of a pull request is asked
 // for. An Ignored fault says that nothing tells what the check is of.
-func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
+func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 	switch {
 	case r.pull != 0:
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPullRequest, pullEvent
@@ -57,23 +57,23 @@ func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 
 // of are the records about a commit. A press that started nothing says nothing, nor does one that
 // is not planned yet.
-func of(list []history.Record, sha string) []history.Record {
+func ofCommit(list []history.Record, sha string) []history.Record {
 	return slices.DeleteFunc(slices.Clone(list), func(r history.Record) bool {
 		return r.SHA() != sha || r.Event.Spec.Rerun != nil && len(r.Event.Status.Runs) == 0
 	})
 }
 
 // findCheck looks for the run or the event that a check reports on.
-func findCheck(list []history.Record, externalID string) *Found {
+func findCheck(list []history.Record, externalID string) *Target {
 	for _, record := range list {
 		event := record.Event
 		if event.Name == externalID {
-			return found(list, event, "", nil)
+			return target(list, event, "", nil)
 		}
 		for i := range event.Status.Runs {
 			if run := &event.Status.Runs[i]; run.Name == externalID {
-				name := written(event, run)
-				return found(list, event, name, []string{name})
+				name := definedName(event, run)
+				return target(list, event, name, []string{name})
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func findCheck(list []history.Record, externalID string) *Found {
 }
 
 // last is the newest run of a pipeline on a commit.
-type last struct {
+type latestRun struct {
 	event *v1alpha1.GitEvent
 	run   *v1alpha1.Run
 	name  string
@@ -91,16 +91,16 @@ type last struct {
 
 // running reports whether the run is not over. That of an event that gave up is, although nobody
 // knows how it ended.
-func (l *last) running() bool {
+func (l *latestRun) running() bool {
 	return l.run.Refused == nil && l.run.Result == nil && !l.event.Settled()
 }
 
-func (l *last) failed() bool {
+func (l *latestRun) failed() bool {
 	return !l.running() && (l.run.Result == nil || l.run.Result.Outcome != v1alpha1.OutcomeSucceeded)
 }
 
 // run notes which pipelines run now, of the ref that is to run again.
-func (r *Found) run(list []history.Record) {
+func (r *Target) noteRunning(list []history.Record) {
 	ref := ""
 	if r.push != nil {
 		ref = r.push.BaseRef
@@ -116,16 +116,16 @@ func (r *Found) run(list []history.Record) {
 // findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever
 // presses "Re-run all checks" on a green commit wants them to run. What runs now is left alone, and
 // nobody knows yet whether it is green. One event is of one ref: that of the newest run counts.
-func findAll(list []history.Record) (again *Found, failed bool) {
+func findAll(list []history.Record) (again *Target, failed bool) {
 	newest := newestRuns(list)
 	if len(newest) == 0 {
 		return findEvent(list), false
 	}
 	newestOf := newest[len(newest)-1]
-	wanted := slices.DeleteFunc(slices.Clone(newest), func(l last) bool { return !l.failed() })
+	wanted := slices.DeleteFunc(slices.Clone(newest), func(l latestRun) bool { return !l.failed() })
 	if failed = len(wanted) > 0; !failed {
-		if slices.ContainsFunc(newest, func(l last) bool { return l.running() }) {
-			return found(list, newestOf.event, newestOf.name, []string{}), false
+		if slices.ContainsFunc(newest, func(l latestRun) bool { return l.running() }) {
+			return target(list, newestOf.event, newestOf.name, []string{}), false
 		}
 		wanted = newest
 	}
@@ -136,15 +136,15 @@ func findAll(list []history.Record) (again *Found, failed bool) {
 			names = append(names, l.name)
 		}
 	}
-	return found(list, lead.event, lead.name, names), failed
+	return target(list, lead.event, lead.name, names), failed
 }
 
 // findEvent takes the newest event that has a check and no runs: it was skipped, or waits for
 // approval.
-func findEvent(list []history.Record) *Found {
+func findEvent(list []history.Record) *Target {
 	for _, record := range slices.Backward(list) {
 		if d := record.Event.Status.Disposition; d == v1alpha1.DispositionSkipped || d == v1alpha1.DispositionPending {
-			return found(list, record.Event, "", nil)
+			return target(list, record.Event, "", nil)
 		}
 	}
 	return nil
@@ -152,19 +152,19 @@ func findEvent(list []history.Record) *Found {
 
 // newestRuns are the newest run of each pipeline, in the order in which they were received. One
 // that is not over is newer than all that are: what is received first may be planned last.
-func newestRuns(list []history.Record) []last {
-	var newest []last
+func newestRuns(list []history.Record) []latestRun {
+	var newest []latestRun
 	for _, record := range list {
 		for i := range record.Event.Status.Runs {
 			run := &record.Event.Status.Runs[i]
 			if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped {
 				continue // it has shown what was waited for
 			}
-			one := last{event: record.Event, run: run, name: written(record.Event, run)}
+			one := latestRun{event: record.Event, run: run, name: definedName(record.Event, run)}
 			if push := pushOf(list, record.Event, one.name); push != nil {
 				one.ref = push.BaseRef
 			}
-			before := slices.IndexFunc(newest, func(l last) bool { return l.name == one.name && l.ref == one.ref })
+			before := slices.IndexFunc(newest, func(l latestRun) bool { return l.name == one.name && l.ref == one.ref })
 			if before >= 0 && newest[before].running() {
 				continue
 			}
@@ -179,8 +179,8 @@ func newestRuns(list []history.Record) []last {
 
 // found is the re-run of pipelines that a recorded event has started. What is wrong with the whole
 // directory is looked at as a whole.
-func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Found {
-	again := &Found{push: pushOf(list, event, pipeline), Pipelines: pipelines}
+func target(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Target {
+	again := &Target{push: pushOf(list, event, pipeline), Pipelines: pipelines}
 	if slices.Contains(pipelines, pipelinesascode.Definitions) {
 		again.Pipelines = nil
 	}
@@ -203,7 +203,7 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 			runs := r.Event.Status.Runs
 			if again.All {
 				return r.Event.Spec.Rerun == nil &&
-					slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return written(r.Event, &run) == pipeline })
+					slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return definedName(r.Event, &run) == pipeline })
 			}
 			return r.Event.Name == again.ExternalID ||
 				slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Name == again.ExternalID })
@@ -226,7 +226,7 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 
 // written is what a pipeline is called in its file: a run is named after it with its placeholders
 // replaced.
-func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
+func definedName(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	if plan := event.Status.Plan; plan != nil {
 		for _, d := range plan.Decisions {
 			if resources.RunName(event.Name, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-")) == run.Name {
@@ -239,7 +239,7 @@ func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 
 // findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is
 // false if it succeeded, so that another subject's comes first.
-func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Found, wanted bool) {
+func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Target, wanted bool) {
 	if asked.All {
 		return findAll(list)
 	}

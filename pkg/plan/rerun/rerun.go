@@ -32,7 +32,7 @@ type Pulls interface {
 // Find looks in the records of what GitHub names for the commit, then in those of the commit
 // itself, and only then asks which other pull requests have it: of a fork's GitHub names none.
 // Application is what the names of all checks begin with.
-func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, application string) (*Found, error) {
+func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, application string) (*Target, error) {
 	numbers := append(slices.Clone(spec.Rerun.Pulls), 0)
 	found, err := s.findIn(ctx, spec, numbers)
 	if found != nil || err != nil {
@@ -58,14 +58,14 @@ func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, applicati
 
 // findIn looks in the records of pull requests, of which 0 is the commit. Of all checks those are
 // taken first that did not succeed.
-func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Found, error) {
-	var green *Found
+func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Target, error) {
+	var green *Target
 	for _, number := range numbers {
 		list, err := s.Records(ctx, subjectsOf(spec, number))
 		if err != nil {
 			return nil, fmt.Errorf("reading what ran on commit %s: %w", spec.SHA, err)
 		}
-		list = of(list, spec.SHA)
+		list = ofCommit(list, spec.SHA)
 		found, wanted := findIn(list, spec.Rerun)
 		if found == nil {
 			continue
@@ -93,8 +93,8 @@ func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
 
 // unrecorded is what is known of a check whose record is gone: its name, and where the commit is
 // now.
-func unrecorded(check, application string, pulls []int64) *Found {
-	found := &Found{Unrecorded: true}
+func unrecorded(check, application string, pulls []int64) *Target {
+	found := &Target{Unrecorded: true}
 	if name, is := strings.CutPrefix(check, application+" / "); is {
 		found.Pipelines = []string{name}
 	}
@@ -105,13 +105,13 @@ func unrecorded(check, application string, pulls []int64) *Found {
 }
 
 // Again is what was found, by what is on record of its subject now.
-func (r *Found) Again(asked *v1alpha1.GitEventSpec, list []history.Record) *Found {
+func (r *Target) Refresh(asked *v1alpha1.GitEventSpec, list []history.Record) *Target {
 	again := r
-	list = of(list, asked.SHA)
+	list = ofCommit(list, asked.SHA)
 	if now, _ := findIn(list, asked.Rerun); now != nil {
 		now.pull = r.pull
 		again = now
 	}
-	again.run(list)
+	again.noteRunning(list)
 	return again
 }

@@ -65,7 +65,7 @@ func TestFind(t *testing.T) {
 			if !slices.Equal(found.Pipelines, c.pipelines) || found.Unrecorded != c.unrecorded || found.Ran == c.unrecorded || asked.asked != c.asked {
 				t.Errorf("%+v, asked %d times", found, asked.asked)
 			}
-			switch err := found.Describe(spec); {
+			switch err := found.Complete(spec); {
 			case c.trigger == "":
 				if !fault.Is(err, fault.Ignored) {
 					t.Errorf("%v, want that nothing tells what the check is of", err)
@@ -97,7 +97,7 @@ func TestAgain(t *testing.T) {
 	if err != nil || !slices.Equal(found.Pipelines, []string{"a", "b"}) {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	now := found.Again(spec, append(first, recorded("push-2", "main", v1alpha1.Run{Pipeline: "b", Name: "b-again", UID: "v"})))
+	now := found.Refresh(spec, append(first, recorded("push-2", "main", v1alpha1.Run{Pipeline: "b", Name: "b-again", UID: "v"})))
 	if !slices.Equal(now.Pipelines, []string{"a"}) || now.Running["b"] != "b-again" || now.Running["a"] != "" {
 		t.Errorf("%+v", now)
 	}

@@ -32,11 +32,11 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
-		Budget: plan.Budget{Hold: q.hold, Rest: a.Kept.Rest},
+		Budget: plan.Budget{Reserve: q.hold, Pause: a.Kept.Rest},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
 			Past: plan.Past{
-				First: q.first, RecordsOf: q.recordsOf, About: a.Kept.About, Cancels: q.cancels,
+				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.Kept.About, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
 			},
 		},
@@ -78,7 +78,7 @@ func (q asks) recordsOf(ctx context.Context, subject string) ([]history.Record, 
 	hold := func(bytes int) error { return q.a.Kept.Hold("records", bytes) }
 	all, err := history.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many: what would be decided by some of them may be wrong
-		return nil, &plan.Over{Why: fault.Of(err)}
+		return nil, &plan.IgnoredError{Why: fault.Of(err)}
 	}
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // admit asks who may start the event and returns its end when it is not allowed, nil when it is.
-func (p *planner) admit(ctx context.Context) (*Plan, error) {
-	decision, err := p.desk.Decide(ctx, p.known())
+func (p *planner) authorize(ctx context.Context) (*Plan, error) {
+	decision, err := p.authz.Decide(ctx, p.authzEvent())
 	p.Basis = decision.Basis
 	switch {
 	case err != nil || decision.Allowed:
@@ -28,12 +28,12 @@ func (p *planner) admit(ctx context.Context) (*Plan, error) {
 		v1alpha1.DispositionPending,
 		p.spec.SHA,
 		decision.PendingReason(),
-		decision.Why+" "+p.desk.Approvers(p.known()),
+		decision.Why+" "+p.authz.Approvers(p.authzEvent()),
 	), nil
 }
 
 // known is the event as far as it is known by now.
-func (p *planner) known() authz.Event {
+func (p *planner) authzEvent() authz.Event {
 	return authz.Event{Name: p.Event.Name, Spec: p.spec, Command: p.command, Rerun: p.rerun != nil}
 }
 

@@ -48,12 +48,12 @@ func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 			run.Unresolved, run.Refused = false, &v1alpha1.Refusal{Reason: why.Reason, Message: why.Message}
 		}
 	}
-	d.runs.all = append(d.runs.all, d.wholeRefused(why))
+	d.runs.all = append(d.runs.all, d.directoryRefused(why))
 }
 
 // wholeRefused is a run that is never created: its check tells what is wrong with the directory as
 // a whole.
-func (p *planner) wholeRefused(why *fault.Error) Run {
+func (p *planner) directoryRefused(why *fault.Error) Run {
 	return Run{
 		Pipeline:  Definitions,
 		Namespace: p.spec.Repository.Namespace,
