@@ -160,7 +160,7 @@ func TestWhatWaitsSaysWhoCanApproveIt(t *testing.T) {
 		in := forked()
 		c.change(&in)
 		made := (&world{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
-		writes := strings.Contains(made.Message, "can approve it who has write access")
+		writes := strings.Contains(made.Message, "other than its author who has write access")
 		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) || writes == (name == "a policy") {
 			t.Errorf("%s: %s %q, want %q", name, made.Disposition, made.Message, c.want)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// admit asks who may start the event and returns its end when it is not allowed, nil when it is.
+// authorize decides whether the event may start runs. It returns the plan of one that may not, nil
+// for others.
 func (p *planner) authorize(ctx context.Context) (*Plan, error) {
 	decision, err := p.authz.Decide(ctx, p.authzEvent())
 	p.Basis = decision.Basis
@@ -19,9 +20,9 @@ func (p *planner) authorize(ctx context.Context) (*Plan, error) {
 	case err != nil || decision.Allowed:
 		return nil, err
 	case p.spec.EventType == match.LabelEvent || p.spec.Comment != nil || p.rerun != nil:
-		// The check of the pull request's own event asks for approval already; each label would add
-		// another one. A comment and a re-run must leave nothing on the commit unless they may
-		// start something.
+		// The check of the pull request's own event already asks for approval, and each label would
+		// add another. A comment or re-run must leave nothing on the commit unless it may start
+		// runs.
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", decision.Why), nil
 	}
 	return p.end(
@@ -32,12 +33,12 @@ func (p *planner) authorize(ctx context.Context) (*Plan, error) {
 	), nil
 }
 
-// known is the event as far as it is known by now.
+// authzEvent returns the event as far as it is known.
 func (p *planner) authzEvent() authz.Event {
 	return authz.Event{Name: p.Event.Name, Spec: p.spec, Command: p.command, Rerun: p.rerun != nil}
 }
 
-// recorded is what was recorded of the event's subject. It is asked for once.
+// recorded returns the recorded events with the same subject. They are read once.
 func (p *planner) recorded(ctx context.Context) ([]history.Record, error) {
 	if p.past != nil {
 		return *p.past, nil
@@ -45,7 +46,7 @@ func (p *planner) recorded(ctx context.Context) ([]history.Record, error) {
 	var all []history.Record
 	var err error
 	switch {
-	case p.rerun != nil && p.RecordsOf != nil: // it was recorded as one of its commit
+	case p.rerun != nil && p.RecordsOf != nil: // it was recorded as an event of its commit
 		all, err = p.RecordsOf(ctx, p.spec.Subjects())
 	case p.Records != nil:
 		all, err = p.Records(ctx)

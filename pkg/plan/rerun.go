@@ -13,9 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
-// again finds out what a press of a re-run button is about: the pull request or the push that the
-// check is of, and the pipelines. All that is asked before whoever pressed it is known to have
-// write access is that.
+// findRerun finds what a re-run request is about: the pull request or push of the check, and the
+// pipelines. Before the user is known to have write access, nothing else is read.
 func (p *planner) findRerun(ctx context.Context) error {
 	if p.spec.Rerun == nil {
 		return nil
@@ -47,8 +46,8 @@ func (p *planner) findRerun(ctx context.Context) error {
 	return p.findRerunAgain(ctx)
 }
 
-// look finds out once more what is to run again of the subject that was found, when nobody else is
-// about to decide that.
+// findRerunAgain repeats the search in the subject that was found, once no other event of it is
+// being planned.
 func (p *planner) findRerunAgain(ctx context.Context) error {
 	if err := p.waitForOthers(ctx); err != nil {
 		return err
@@ -65,10 +64,9 @@ func ignored(reason, message string) error {
 	return &IgnoredError{Why: fault.Of(fault.Ignoredf(reason, "%s", message))}
 }
 
-// stands reports whether what was asked for may still run, as the Git service describes the pull
-// request now: sha is the commit, and the spec has the head of this moment. Code of a fork runs
-// again if it ran before, so that somebody has allowed this commit; that author and sender may
-// write is asked as well (admit).
+// checkRerunAllowed returns an IgnoredError unless the requested commit sha may still run; the spec
+// has the pull request's current head. A fork's commit may run again if it ran before, because then
+// a user has allowed it. authorize checks in addition that author and sender have write access.
 func (p *planner) checkRerunAllowed(sha string) error {
 	head := p.spec.SHA
 	p.spec.SHA = sha
@@ -87,8 +85,8 @@ func (p *planner) checkRerunAllowed(sha string) error {
 	return nil
 }
 
-// repeats decides about a candidate by its name: it ran before, whatever its annotations say. It
-// reports whether that is how this event chooses.
+// selectForRerun decides about a candidate by its name: it ran before, whatever its annotations
+// say. It returns false if this event does not select by name.
 func (d *draft) selectForRerun(c *candidate) bool {
 	if d.rerun == nil {
 		return false

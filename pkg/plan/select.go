@@ -13,11 +13,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// incompleteFiles is said wherever a decision was made from a list that the Git service had cut.
+// incompleteFiles is added wherever a decision was made from a list that the Git service had
+// truncated.
 const incompleteFiles = "the Git service did not list all changed files"
 
-// selects matches a definition against the event. One that was selected before stays so: only what
-// it refers to is open.
+// selectOne matches a definition against the event. One that an earlier attempt selected stays
+// selected; only what it refers to is open.
 func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	if run := d.runs.named(c.run); run != nil {
 		c.selection = match.Decision{
@@ -34,7 +35,7 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 		return
 	}
 	if c.err = c.definition.Err; c.err != nil {
-		if d.isRemark() { // each comment would tell it again, and the pull request's own event does
+		if d.isRemark() { // each comment would report it again; the pull request's own event does
 			c.err = fault.Ignoredf("NotSelected", "%s", fault.Of(c.err).Message)
 		}
 		return

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// MaxBytes is the most that the manifests of one event may take in JSON, whichever attempt has
-	// made them: what one blob keeps.
+	// MaxBytes is the maximum size of all manifests of one event in JSON, over all attempts: what
+	// one blob stores.
 	MaxBytes = 32 << 20
-	// reasonTooLarge refuses PipelineRuns that cannot be kept together.
+	// reasonTooLarge is the reason of PipelineRuns that are too large together.
 	reasonTooLarge = "PlanTooLarge"
 )
 
-// size is what the PipelineRuns that one attempt to plan has made take as a list in JSON.
+// size is the size of the PipelineRuns of one attempt as a JSON list.
 type size struct {
-	earlier   int            // bytes of those that attempts before it have made
+	earlier   int            // bytes of earlier attempts
 	bytes     map[string]int // by name
 	pipelines map[string]string
 	total     int
@@ -38,7 +38,7 @@ func (s *size) add(run *Run) {
 
 func (s *size) tooLarge() bool { return s.earlier+s.total > MaxBytes }
 
-// told is the sentence for the author.
+// message returns the sentence for the author.
 func (s *size) message() string {
 	const named = 3
 	largest := slices.SortedFunc(maps.Keys(s.bytes), func(a, b string) int {
@@ -69,8 +69,8 @@ func (d *draft) forgetManifests() {
 	}
 }
 
-// refuseLarge makes refusals of the runs: each has a check of its own, so that the one that is
-// required shows it. What was planned and created for the event before is not touched.
+// refuseLarge refuses the runs. Each has its own check, so that a required check shows the refusal.
+// What earlier attempts planned and created is not changed.
 func (d *draft) refuseLarge(all *size, open []*candidate) {
 	message := all.message()
 	for _, c := range open {

@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// tooMany returns fault.Invalid if more pipelines are for the event than one event may start, else
-// nil. Those that cannot be decided yet do not count yet.
+// tooMany returns an Invalid fault if more pipelines are selected than one event may start, else
+// nil. Pipelines that cannot be decided yet do not count yet.
 func (d *draft) tooMany(open []*candidate) *fault.Error {
 	selected := len(d.runs.all)
 	for _, c := range open {
@@ -36,7 +36,7 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 }
 
 // refuseOpen ends the planning with one check that says why. What was created for the event before
-// goes on.
+// continues.
 func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 	for _, c := range open {
 		message := why.Message
@@ -51,8 +51,8 @@ func (d *draft) refuseOpen(open []*candidate, why *fault.Error) {
 	d.runs.all = append(d.runs.all, d.directoryRefused(why))
 }
 
-// wholeRefused is a run that is never created: its check tells what is wrong with the directory as
-// a whole.
+// directoryRefused returns a run that is never created. Its check shows what is wrong with the
+// whole directory.
 func (p *planner) directoryRefused(why *fault.Error) Run {
 	return Run{
 		Pipeline:  Definitions,
@@ -62,7 +62,7 @@ func (p *planner) directoryRefused(why *fault.Error) Run {
 	}
 }
 
-// WaitingRun is the name of the run that stands for the plan of an event while the Git service
+// WaitingRun returns the name of the run that represents an event's plan while the Git service
 // refuses what decides. It is never created: its check shows what is waited for.
 func WaitingRun(event string) string {
 	return resources.RunName(event, Definitions, 0, "waiting")

@@ -81,7 +81,7 @@ func (ownApproval) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (ownApproval) why() string {
-	return "The author of a pull request cannot approve it. Another user has to."
+	return "The author of a pull request cannot approve it: another user has to."
 }
 
 type ownCancel struct{}

@@ -13,31 +13,31 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// PaC's event types of a pull request's runs and of a push's, and so of their re-runs.
+// PaC's event types for runs, and so for re-runs, of a pull request and of a push.
 const (
 	pullEvent = "pull_request"
 	pushEvent = "push"
 )
 
-// Found is what a press of a re-run button is about.
+// Target is what a re-run request is about.
 type Target struct {
 	// pull is the number of the pull request, 0 for a push.
 	pull int64
 	// push is the event of the push, nil if it is not on record.
 	push *v1alpha1.GitEventSpec
-	// Pipelines are what runs again, by the names that their authors wrote; nil is whatever is for
-	// the event by its annotations.
+	// Pipelines are the pipelines that run again, by the names in their definitions. nil means all
+	// that match the event.
 	Pipelines []string
-	// Running is the newest run of each pipeline that is not over: it is left alone.
+	// Running has the newest unfinished run of each pipeline, which does not run again.
 	Running map[string]string
-	// Ran is true if a run of the commit was created before, which somebody must have allowed.
+	// Ran is true if a run of the commit was created before, which a user must have allowed.
 	Ran bool
-	// Unrecorded is true if no record tells any of that.
+	// Unrecorded is true if nothing is on record.
 	Unrecorded bool
 }
 
-// Describe completes an event's spec as far as records tell. The rest of a pull request is asked
-// for. An Ignored fault says that nothing tells what the check is of.
+// Complete completes an event's spec from the records. The rest of a pull request is read later. An
+// Ignored fault means that nothing says what the check belongs to.
 func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 	switch {
 	case r.pull != 0:
@@ -55,15 +55,15 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 	return nil
 }
 
-// of are the records about a commit. A press that started nothing says nothing, nor does one that
-// is not planned yet.
+// ofCommit returns the records of a commit. A re-run request without runs does not count, because
+// it started nothing or is not planned yet.
 func ofCommit(list []history.Record, sha string) []history.Record {
 	return slices.DeleteFunc(slices.Clone(list), func(r history.Record) bool {
 		return r.SHA() != sha || r.Event.Spec.Rerun != nil && len(r.Event.Status.Runs) == 0
 	})
 }
 
-// findCheck looks for the run or the event that a check reports on.
+// findCheck searches for the run or event that a check reports.
 func findCheck(list []history.Record, externalID string) *Target {
 	for _, record := range list {
 		event := record.Event
@@ -80,17 +80,17 @@ func findCheck(list []history.Record, externalID string) *Target {
 	return nil
 }
 
-// last is the newest run of a pipeline on a commit.
+// latestRun is the newest run of a pipeline on a commit.
 type latestRun struct {
 	event *v1alpha1.GitEvent
 	run   *v1alpha1.Run
 	name  string
-	// ref is what was pushed to, of a push.
+	// ref is the pushed ref, empty for a pull request.
 	ref string
 }
 
-// running reports whether the run is not over. That of an event that gave up is, although nobody
-// knows how it ended.
+// running reports whether the run is unfinished. A run of an event that was given up counts as
+// finished.
 func (l *latestRun) running() bool {
 	return l.run.Refused == nil && l.run.Result == nil && !l.event.Settled()
 }
@@ -99,7 +99,7 @@ func (l *latestRun) failed() bool {
 	return !l.running() && (l.run.Result == nil || l.run.Result.Outcome != v1alpha1.OutcomeSucceeded)
 }
 
-// run notes which pipelines run now, of the ref that is to run again.
+// noteRunning sets the pipelines that are running now, for the ref that runs again.
 func (r *Target) noteRunning(list []history.Record) {
 	ref := ""
 	if r.push != nil {
@@ -113,9 +113,9 @@ func (r *Target) noteRunning(list []history.Record) {
 	}
 }
 
-// findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever
-// presses "Re-run all checks" on a green commit wants them to run. What runs now is left alone, and
-// nobody knows yet whether it is green. One event is of one ref: that of the newest run counts.
+// findAll returns the pipelines whose newest run did not succeed, or all if each succeeded: a user
+// who requests all checks of a green commit wants them to run. A pipeline that is running is left
+// out, and the commit does not count as green yet. One event has one ref: that of the newest run.
 func findAll(list []history.Record) (again *Target, failed bool) {
 	newest := newestRuns(list)
 	if len(newest) == 0 {
@@ -139,7 +139,7 @@ func findAll(list []history.Record) (again *Target, failed bool) {
 	return target(list, lead.event, lead.name, names), failed
 }
 
-// findEvent takes the newest event that has a check and no runs: it was skipped, or waits for
+// findEvent returns the newest event with a check but without runs: it was skipped, or waits for
 // approval.
 func findEvent(list []history.Record) *Target {
 	for _, record := range slices.Backward(list) {
@@ -150,15 +150,16 @@ func findEvent(list []history.Record) *Target {
 	return nil
 }
 
-// newestRuns are the newest run of each pipeline, in the order in which they were received. One
-// that is not over is newer than all that are: what is received first may be planned last.
+// newestRuns returns the newest run of each pipeline, in the order of receipt. An unfinished run
+// counts as newer than all finished ones, because an event that was received first may be planned
+// last.
 func newestRuns(list []history.Record) []latestRun {
 	var newest []latestRun
 	for _, record := range list {
 		for i := range record.Event.Status.Runs {
 			run := &record.Event.Status.Runs[i]
 			if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped {
-				continue // it has shown what was waited for
+				continue // it only showed a wait
 			}
 			one := latestRun{event: record.Event, run: run, name: definedName(record.Event, run)}
 			if push := pushOf(list, record.Event, one.name); push != nil {
@@ -177,8 +178,8 @@ func newestRuns(list []history.Record) []latestRun {
 	return newest
 }
 
-// found is the re-run of pipelines that a recorded event has started. What is wrong with the whole
-// directory is looked at as a whole.
+// target returns the re-run of pipelines that a recorded event has started. If the check was about
+// the whole directory, everything that matches runs.
 func target(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Target {
 	again := &Target{push: pushOf(list, event, pipeline), Pipelines: pipelines}
 	if slices.Contains(pipelines, pipelinesascode.Definitions) {
@@ -191,10 +192,10 @@ func target(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pi
 	return again
 }
 
-// pushOf is the push whose pipeline an event has run: its own, or that of which it is a re-run. nil
+// pushOf returns the push whose pipeline an event has run: its own, or the one that it re-runs; nil
 // if none is on record.
 func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v1alpha1.GitEventSpec {
-	for range list { // a re-run may be one of a re-run
+	for range list { // a re-run may be of a re-run
 		again := event.Spec.Rerun
 		if again == nil {
 			break
@@ -218,14 +219,14 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 		return nil
 	}
 	push := event.Spec.DeepCopy()
-	if push.Comment != nil { // a command on the commit has run what a push had
+	if push.Comment != nil { // a command on the commit runs what a push runs
 		push.BaseRef, push.HeadRef, push.EventType = ref, ref, pushEvent
 	}
 	return push
 }
 
-// written is what a pipeline is called in its file: a run is named after it with its placeholders
-// replaced.
+// definedName returns the name of a pipeline in its file. A run is named after it with the
+// placeholders replaced.
 func definedName(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	if plan := event.Status.Plan; plan != nil {
 		for _, d := range plan.Decisions {
@@ -237,8 +238,8 @@ func definedName(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	return run.Pipeline
 }
 
-// findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is
-// false if it succeeded, so that another subject's comes first.
+// findIn returns the target from the records of one subject, nil if they do not say. wanted is
+// false if everything succeeded; then another subject is preferred.
 func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Target, wanted bool) {
 	if asked.All {
 		return findAll(list)
