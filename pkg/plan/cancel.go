@@ -56,12 +56,12 @@ func (p *planner) requestedCancellation() *Plan {
 		ref = p.spec.BaseRef
 	}
 	return p.cancel("CancelRequested", v1alpha1.Cancellation{
-		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment",
+		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " requested it in a comment",
 	})
 }
 
 func (p *planner) nothingToCancel() *Plan {
-	what := "none of what the command is about is going on, or it is being cancelled already"
+	what := "the command is about no unfinished run, or it is being cancelled already"
 	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, v1alpha1.NothingToCancel, "nothing was cancelled: "+what)
 }
 

@@ -31,9 +31,9 @@ func TestACommandCancels(t *testing.T) {
 		want                  *v1alpha1.Cancellation
 		reason                string
 	}{
-		"all":                      {"/cancel", "member", "member", &v1alpha1.Cancellation{By: "member", Why: "member asked for it in a comment", At: at}, "CancelRequested"},
-		"some":                     {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{By: "member", Names: []string{"lint", "build"}, Why: "member asked for it in a comment", At: at}, "CancelRequested"},
-		"the author's own":         {"/cancel", "", "author", &v1alpha1.Cancellation{By: "author", Why: "author asked for it in a comment", At: at}, "CancelRequested"},
+		"all":                      {"/cancel", "member", "member", &v1alpha1.Cancellation{By: "member", Why: "member requested it in a comment", At: at}, "CancelRequested"},
+		"some":                     {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{By: "member", Names: []string{"lint", "build"}, Why: "member requested it in a comment", At: at}, "CancelRequested"},
+		"the author's own":         {"/cancel", "", "author", &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: at}, "CancelRequested"},
 		"a stranger":               {"/cancel", "author", "member", nil, "NotApproved"},
 		"too many names":           {"/cancel " + many500(), "member", "member", nil, "TooManyNames"},
 		"names that are too large": {"/cancel " + long(20), "member", "member", nil, "TooManyNames"},

@@ -69,8 +69,8 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
 	if len(d.runs.all) == 0 && d.retest.skipped > 0 {
 		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
-			"of %d pipelines for this event none has a latest run on this commit that ended without success: "+
-				"a command that names one starts it all the same",
+			"none of the %d pipelines for this event has a latest run on this commit that ended without success: "+
+				"a command that names one starts it anyway",
 			d.retest.skipped,
 		)
 	}

@@ -186,9 +186,9 @@ func (p *planner) badArgument() string {
 	for _, name := range slices.Sorted(maps.Keys(p.command.Args)) {
 		switch {
 		case template.Reserved(name, standard):
-			return shown(name) + " is a variable of Plumbline's own, which nobody sets"
+			return shown(name) + " is a variable of Plumbline's own, which cannot be set"
 		case secret[name]:
-			return shown(name) + " has its value from a secret, which no comment replaces"
+			return shown(name) + " gets its value from a secret, which a comment cannot replace"
 		case !declared[name]:
 			return fmt.Sprintf(
 				"the Repository has no param %s in spec.params. Those that can be set: %s",
@@ -250,10 +250,10 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 		return ""
 	}
 	for i := range decisions {
-		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that there is not, so it starts nothing"
+		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that does not exist, so it starts nothing"
 	}
 	return fmt.Sprintf(
-		"nothing was started: %s has no pipeline called %s. There are: %s",
+		"nothing was started: no pipeline in %s is called %s. All: %s",
 		Definitions,
 		listed(unknown),
 		listed(slices.Sorted(maps.Keys(known))),

@@ -71,7 +71,7 @@ func (p *planner) checkIsHead(sha string) error {
 	return ignored(
 		"NotTheHead",
 		fmt.Sprintf(
-			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on that one, or name another branch:NAME or tag:NAME",
+			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on the current commit, or name another branch:NAME or tag:NAME",
 			named,
 			head,
 			sha,

@@ -81,7 +81,7 @@ func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 		"/test branch:a..b":        {"MalformedCommand", "a..b is no name of a branch or tag"},
 		"/test branch:main tag:v1": {"ContradictoryCommands", "a branch and a tag"},
 		"/test\n/cancel":           {"ContradictoryCommands", "two different commands"},
-		"/test nothing":            {"UnknownName", "There are: pull, pushed, released, tagged, talk"},
+		"/test nothing":            {"UnknownName", "All: pull, pushed, released, tagged, talk"},
 		"/ok-to-test":              {"NoCommand", "only if it has a command"},
 		"/ok-to-test 0123456789":   {"NoCommand", "only if it has a command"},
 		"looks good":               {"NoCommand", "only if it has a command"},
@@ -182,7 +182,7 @@ func TestACommandOnACommitCancels(t *testing.T) {
 		"/cancel":               {Ref: "refs/heads/main"},
 		"/cancel pushed tag:v1": {Ref: "refs/tags/v1", Names: []string{"pushed"}},
 	} {
-		want.By, want.Why, want.At = "member", "member asked for it in a comment", at
+		want.By, want.Why, want.At = "member", "member requested it in a comment", at
 		w := said(comment)
 		made := w.make(t, happened(remarked()))
 		if diff := cmp.Diff(&want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels || w.count("files") != 0 {

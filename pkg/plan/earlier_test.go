@@ -195,7 +195,7 @@ func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
 	made := w.make(t, in)
 	first, late := made.Runs[0], made.Runs[1]
 	if late.Manifest != nil || late.Refused == nil || late.Refused.Reason != "PlanTooLarge" || made.Wait != nil || first.Refused != nil ||
-		!strings.Contains(late.Refused.Message, "beside the 32.0 MiB of those that were started before") {
+		!strings.Contains(late.Refused.Message, "in addition to the 32.0 MiB of those that were started before") {
 		t.Errorf("%+v and %+v, want the second refused alone", first, late)
 	}
 	in.Earlier.Bytes = plan.MaxBytes / 2

@@ -210,8 +210,8 @@ func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
 	if name := f.withheld[ref]; name != "" {
 		return fault.Invalidf(
 			"SecretWithheld",
-			"the param %s holds a secret, and this commit is of somebody who may not start anything: "+
-				"a maintainer can set untrusted: true beside its secret_ref in the Repository",
+			"the param %s has a secret value, and this commit is by an untrusted user: "+
+				"a maintainer can set untrusted: true next to its secret_ref in the Repository",
 			name,
 		)
 	}

@@ -152,7 +152,7 @@ func (p *planner) complete(ctx context.Context) error {
 	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != comment.Body {
 		return &IgnoredError{
-			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does")),
+			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment was edited after its delivery")),
 		}
 	}
 	p.spec.Comment.Body = comment.Body

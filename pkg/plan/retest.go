@@ -66,7 +66,7 @@ func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
 		) {
 			return fault.Ignoredf(
 				"NotSelected",
-				"%s has approved the commit since then, and the event of that, %s, has started it",
+				"%s has approved the commit since then, and the event of that approval, %s, has started it",
 				d.Approval.By,
 				r.Event.Name,
 			)

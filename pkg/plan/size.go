@@ -50,11 +50,11 @@ func (s *size) message() string {
 	}
 	started := ""
 	if s.earlier > 0 {
-		started = fmt.Sprintf(" beside the %.1f MiB of those that were started before", float64(s.earlier)/(1<<20))
+		started = fmt.Sprintf(" in addition to the %.1f MiB of those that were started before", float64(s.earlier)/(1<<20))
 	}
 	return fmt.Sprintf(
-		"the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are kept for one event: "+
-			"none of them is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
+		"the %d PipelineRuns that this event would start take %.1f MiB with their tasks inlined%s, and at most %d MiB are stored for one event: "+
+			"none is started. Move long scripts into an image, refer to large Tasks with a resolver, or let fewer pipelines start for one event. The largest: %s",
 		len(s.bytes),
 		float64(s.total)/(1<<20),
 		started,

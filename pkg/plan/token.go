@@ -30,7 +30,7 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 			return ""
 		}
 		if d.Approval != nil && d.spec.InstallationID == 0 {
-			return "There is no git-auth secret: the commit is of somebody who may not start anything, and the Repository's token may do more than read it."
+			return "There is no git-auth secret: the commit is by an untrusted user, and the Repository's token may do more than read it."
 		}
 		return "There is no git-auth secret: the token is that of the global Repository, and it is not given to pods. " +
 			"Name a Secret of this namespace in git_provider.secret of the Repository, or ask the administrator for share-global-token."
@@ -43,7 +43,7 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if len(denied) == 0 {
 		return ""
 	}
-	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(
+	return "The run's token lacks permissions that settings.run_token_permissions requests: the administrator's run-token-permissions does not allow " + strings.Join(
 		denied,
 		", ",
 	) + "."

@@ -62,7 +62,7 @@ func (h *History) WhySkipped(pipeline string) string {
 	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSucceeded:
 		return fmt.Sprintf("its latest run on this commit, %s, succeeded", run.Name)
 	case h.running(pipeline):
-		return fmt.Sprintf("its latest run on this commit, %s, is not over", run.Name)
+		return fmt.Sprintf("its latest run on this commit, %s, is not finished", run.Name)
 	}
 	return ""
 }

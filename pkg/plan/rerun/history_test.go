@@ -39,7 +39,7 @@ func TestHistoryLeaves(t *testing.T) {
 		recorded("push-1", "main", ran("mended", v1alpha1.OutcomeFailed), ran("broken", v1alpha1.OutcomeSucceeded), running),
 		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed), ran("running", v1alpha1.OutcomeFailed)),
 	})
-	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not over", "broken": "", "new": "", "elsewhere": ""} {
+	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not finished", "broken": "", "new": "", "elsewhere": ""} {
 		if why := h.WhySkipped(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
 			t.Errorf("%s is left alone because %q, want %q", pipeline, why, want)
 		}

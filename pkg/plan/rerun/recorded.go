@@ -49,7 +49,7 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 	case spec.BaseRef == "":
 		return fault.Ignoredf(
 			"UnknownCheck",
-			"Nothing is on record of the check, and GitHub names neither branch nor pull request for its commit.",
+			"The check is not on record, and GitHub names neither branch nor pull request for its commit.",
 		)
 	}
 	return nil
