@@ -31,7 +31,7 @@ func pushedBy(actor, disposition string) history.Record {
 // What a stranger has pushed to a writer's fork waits for approval (S10). A writer who sets a label
 // on the pull request, or opens it again, has not read it: nothing of it runs, and what was
 // approved runs as approved.
-func TestALabelOfAWriterIsNoApprovalOfWhatAStrangerHasPushed(t *testing.T) {
+func TestLabelDoesNotApproveUntrustedPush(t *testing.T) {
 	t.Parallel()
 	approved := pushedBy("stranger", string(v1alpha1.DispositionRuns))
 	approved.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "lea", BaseRef: "main", HeadProjectID: 99}

@@ -116,7 +116,7 @@ func (heads) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, e
 }
 
 // An error of whoever is asked is no answer.
-func TestAnErrorIsNoDecision(t *testing.T) {
+func TestDecideReturnsErrors(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{Access: service{down: down}})

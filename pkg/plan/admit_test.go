@@ -18,7 +18,7 @@ import (
 
 // S10: who may start the event of a pull request, and whom the Git service is asked about, each
 // account once.
-func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
+func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
 	by := func(actor string, change ...func(*v1alpha1.GitEventSpec)) plan.Input {
@@ -85,7 +85,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 
 // S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger
 // by the delivery is one.
-func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
+func TestActorIsReadFromService(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
 	for name, c := range map[string]struct {
@@ -134,7 +134,7 @@ func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
 }
 
 // S12: what is not known of who acted is waited for.
-func TestAnActorWhoIsNotKnownIsWaitedFor(t *testing.T) {
+func TestUnknownActorIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()
 	in.Event.Spec.Actor = ""
@@ -145,7 +145,7 @@ func TestAnActorWhoIsNotKnownIsWaitedFor(t *testing.T) {
 }
 
 // What waits for approval says who can approve it, by the Repository's settings.
-func TestWhatWaitsSaysWhoCanApproveIt(t *testing.T) {
+func TestPendingMessageNamesApprovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*plan.Input)

@@ -79,7 +79,7 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 // of a stranger runs but one that was the head before a writer's command was written. In each
 // second seed nothing is signed, deliveries lie about heads and times, and the Git service tells
 // them.
-func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
+func TestApprovalsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	ran, declined := 0, 0
 	for seed := range uint64(1000) {

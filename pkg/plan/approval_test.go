@@ -50,7 +50,7 @@ func saying(sender string) plan.Input {
 }
 
 // S21, S24: who may approve which commit, and what is on record of it.
-func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
+func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 	t.Parallel()
 	opened, moved := onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending)
 	label := func(in *plan.Input) {
@@ -131,7 +131,7 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 // S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a
 // writer. If nothing is on record of it, what is its head now may have come after the comment: it
 // does not run, whatever the comment says, unless that names it in full.
-func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
+func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 	t.Parallel()
 	for said, c := range map[string]struct {
 		here bool
@@ -158,7 +158,7 @@ func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 
 // Who names a commit that is not the head has meant another one, also on a pull request that needs
 // no approval.
-func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
+func TestCommandNamingAnotherCommitStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
 		for said, runs := range map[string]int{"/ok-to-test " + laterSHA: 0, "/ok-to-test " + sha[:12]: 1, "/ok-to-test": 1} {
@@ -173,7 +173,7 @@ func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 
 // Where the Git service signs nothing its own word counts of heads and times, whatever deliveries
 // say, and nothing runs while it cannot be asked.
-func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
+func TestApprovalUsesVersionsOfService(t *testing.T) {
 	t.Parallel()
 	version := func(sha string, since int) git.Version { return git.Version{SHA: sha, Since: second(since).Time} }
 	for name, c := range map[string]struct {
@@ -217,7 +217,7 @@ func updated(before string) plan.Input {
 
 // A stranger's command asks for nothing on record; neither does a pull request that is allowed by
 // itself and was just opened.
-func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
+func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in      plan.Input
@@ -254,7 +254,7 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 }
 
 // What is left open of an approved commit is decided under the same approval.
-func TestAnApprovalStandsForWhatWasLeftOpen(t *testing.T) {
+func TestApprovalStaysForOpenDecisions(t *testing.T) {
 	t.Parallel()
 	in := saying("member")
 	given := &v1alpha1.Approval{By: "member", Event: "comment-2", BaseRef: "main", HeadProjectID: 99}

@@ -11,7 +11,7 @@ import (
 
 // A command that starts nothing, because there is no pipeline of the name, approves nothing: the
 // pull request goes on waiting, and nothing runs when its author opens it again.
-func TestACommandWithAnUnknownNameApprovesNothing(t *testing.T) {
+func TestCommandWithUnknownNameDoesNotApprove(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pulled("a")}, writers: "member", said: "/test typo", moved: sha}
 	w.records = append(w.records, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending))

@@ -24,7 +24,7 @@ func happened(in plan.Input) plan.Input {
 
 // S26: who may write ends runs of a pull request, and its author of that one. Nothing is read,
 // started or shown on the commit.
-func TestACommandCancels(t *testing.T) {
+func TestCancelCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		said, writers, sender string
@@ -65,7 +65,7 @@ func long(n int) string {
 }
 
 // Who has closed a pull request needs no right here, and no definition is read.
-func TestAClosedPullRequest(t *testing.T) {
+func TestClosedPullRequestCancels(t *testing.T) {
 	t.Parallel()
 	in := happened(forked())
 	in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "stranger"

@@ -15,7 +15,7 @@ import (
 
 // Whatever the author of a pull request writes behind /cancel, its events have room for the
 // annotation by which a close ends their runs: the API server takes 256 KiB of them.
-func TestNoCancellationKeepsACloseFromEndingRuns(t *testing.T) {
+func TestCloseCancelsAfterManyCancellations(t *testing.T) {
 	t.Parallel()
 	for what, one := range map[string]string{"letters": "x", "escapes": "<", "controls": "\x01", "separators": "\u2028"} {
 		e := &v1alpha1.GitEvent{}

@@ -13,7 +13,7 @@ import (
 
 // S36: what asks for more than a ceiling allows is its author's to mend; the other pipelines run.
 // Without one all run.
-func TestAPipelineAboveACeilingIsRefused(t *testing.T) {
+func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 	t.Parallel()
 	greedy := edited(pipeline("greedy"), "spec:\n", "spec:\n  taskRunTemplate: {serviceAccountName: admin, podTemplate: {hostNetwork: true}}\n")
 	for sentence, c := range map[string]struct {

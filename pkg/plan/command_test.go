@@ -44,7 +44,7 @@ func written(comment string) *world {
 	return &world{files: several(), writers: "member author", said: comment, moved: sha, skipCI: true}
 }
 
-func TestACommandStartsWhatItNames(t *testing.T) {
+func TestCommandStartsNamedPipelines(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
 		kind    string
@@ -73,7 +73,7 @@ func TestACommandStartsWhatItNames(t *testing.T) {
 	}
 }
 
-func TestACommandThatCannotBeDoneStartsNothing(t *testing.T) {
+func TestInvalidCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	params := []pacv1alpha1.Params{{Name: "version"}, {Name: "secret", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}, {Name: "revision"}}
 	for comment, want := range map[string]struct{ reason, says string }{
@@ -114,7 +114,7 @@ func many500() string {
 }
 
 // S17: it is known who asks before anything else is read: who can write, and whom OWNERS name.
-func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
+func TestUntrustedCommandCostsTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test", "/test build", "/test\n/cancel", "/ok-to-test", "/cancel"} {
 		w := written(comment)
@@ -142,7 +142,7 @@ func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
 	}
 }
 
-func TestCommandsBeginWithTheRepositorysPrefix(t *testing.T) {
+func TestCommandNeedsPrefixOfRepository(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]int{"/ci test build": 1, "/test build": 0, "/ci deploy": 0, "/test": 0} {
 		for _, prefix := range []string{"ci", "/ci"} {
@@ -165,7 +165,7 @@ func TestCommandsBeginWithTheRepositorysPrefix(t *testing.T) {
 
 // S20: definitions that whoever opened the pull request could not change say which pipelines a name
 // starts.
-func TestDefinitionsOfTheDefaultBranchRestrictNames(t *testing.T) {
+func TestCommandOnDefaultBranchDefinitionsIsRestricted(t *testing.T) {
 	t.Parallel()
 	yes := true
 	for name, test := range map[string]struct {
@@ -190,7 +190,7 @@ func TestDefinitionsOfTheDefaultBranchRestrictNames(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfACommandAreItsParams(t *testing.T) {
+func TestCommandArgumentsSetParams(t *testing.T) {
 	t.Parallel()
 	in := commented()
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "version", Value: "1"}, {Name: "where", Value: "here"}, {Name: "version", Value: "2", Filter: `pac.event == "pull_request"`}}
@@ -209,7 +209,7 @@ func TestArgumentsOfACommandAreItsParams(t *testing.T) {
 }
 
 // What is broken is told where it was asked for; what a command does not name is left alone.
-func TestACommandTellsWhatItCannotStart(t *testing.T) {
+func TestCommandReportsPipelinesItCannotStart(t *testing.T) {
 	t.Parallel()
 	broken := edited(pulled("broken"), "spec:\n", "spec:\n  timeouts: 7\n")
 	for comment, want := range map[string][]string{"/test": {"broken"}, "/test broken": {"broken"}, "/test build": nil} {
@@ -235,7 +235,7 @@ func TestACommandTellsWhatItCannotStart(t *testing.T) {
 
 // A command is planned again like any event: what is open is decided at the same commit, and asked
 // for by nobody new.
-func TestACommandThatWaitsStaysOne(t *testing.T) {
+func TestWaitingCommandKeepsItsType(t *testing.T) {
 	t.Parallel()
 	w := written("/test later build")
 	w.files, w.addressErr = []git.File{pulled("build"), pulled("later", "task: "+address), pulled("lint")}, down()

@@ -39,7 +39,7 @@ func said(comment string) *world {
 
 // A command on a commit runs what a push to its branch or tag has run, whatever the message of the
 // commit says.
-func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
+func TestCommitCommandStartsPipelinesOfBranch(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
 		ref, kind string
@@ -69,7 +69,7 @@ func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
 
 // What is not the head of the branch starts nothing, and neither does what is no command; the plan
 // says why.
-func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
+func TestInvalidCommitCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct{ reason, says string }{
 		"/test branch:moved":       {"NotTheHead", "the branch moved is at commit " + defaultSHA + ", and the comment is on " + sha},
@@ -106,7 +106,7 @@ func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 }
 
 // S17: nothing is asked of the commit for whoever may not write, also not to cancel.
-func TestAStrangersCommandOnACommitCostsTwoQuestions(t *testing.T) {
+func TestUntrustedCommitCommandCostsTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test", "/retest pushed branch:moved", "/cancel", "/test\n/cancel"} {
 		w := said(comment)
@@ -125,7 +125,7 @@ func TestAStrangersCommandOnACommitCostsTwoQuestions(t *testing.T) {
 
 // A branch that moves while something of the plan is open changes nothing of it: the first attempt
 // has decided.
-func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
+func TestCommitCommandStaysValidDuringPlanning(t *testing.T) {
 	t.Parallel()
 	w := said("/test branch:release")
 	w.files, w.addressErr = append(w.files, edited(pipeline("later", "task: "+address), "[main]", "[release]")), down()
@@ -154,7 +154,7 @@ func ofRef(r history.Record, ref string, comment bool) history.Record {
 }
 
 // /retest goes by what ran for the same branch at this commit, by pushes and by commands.
-func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
+func TestCommitRetestUsesRunsOfBranch(t *testing.T) {
 	t.Parallel()
 	const main, release = "refs/heads/main", "refs/heads/release"
 	for name, test := range map[string]struct {
@@ -176,7 +176,7 @@ func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
 
 // S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has
 // no author who could.
-func TestACommandOnACommitCancels(t *testing.T) {
+func TestCommitCommandCancels(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]v1alpha1.Cancellation{
 		"/cancel":               {Ref: "refs/heads/main"},
@@ -196,7 +196,7 @@ func TestACommandOnACommitCancels(t *testing.T) {
 }
 
 // A check that a command on a commit has started runs again as one of its branch.
-func TestARerunOfACommandOnACommit(t *testing.T) {
+func TestRerunOfCommitCommand(t *testing.T) {
 	t.Parallel()
 	record := ran(remarked(), "comment-1", "pushed=Failed")
 	record.Event.Status.Plan.Ref = "refs/heads/release"

@@ -12,7 +12,7 @@ import (
 )
 
 // S11: of a service that signs nothing its own word counts, before it is asked who may.
-func TestWhatTheGitServiceSaysDecides(t *testing.T) {
+func TestServiceOverridesDelivery(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
 		s.PullRequest.Author, s.Actor = "stranger", "author"
@@ -29,7 +29,7 @@ func TestWhatTheGitServiceSaysDecides(t *testing.T) {
 
 // S11, S16: a comment that says something else at the Git service than its delivery does starts
 // nothing.
-func TestACommentThatSaysSomethingElseNow(t *testing.T) {
+func TestEditedCommentStartsNothing(t *testing.T) {
 	t.Parallel()
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for
 		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}

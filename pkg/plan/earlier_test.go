@@ -39,7 +39,7 @@ func many(pipelines int, annotations ...string) []git.File {
 // fetches is a pipeline that refers to a task at a web address.
 func fetches(name string) git.File { return pipeline(name, "task: "+address) }
 
-func TestWhatWaitsIsDecidedLaterInItsPlace(t *testing.T) {
+func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	w := &world{
 		files: []git.File{fetches("a"), pipeline("b", "on-path-change: '**'"), pipeline("c"), fetches("d")}, addressErr: down(), changedErr: down(),
@@ -73,7 +73,7 @@ func TestWhatWaitsIsDecidedLaterInItsPlace(t *testing.T) {
 }
 
 // A text that changes with each attempt would rewrite the status at each.
-func TestOfTransientFaultsTheFirstWordsStand(t *testing.T) {
+func TestFirstTransientMessageStays(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'"), pipeline("b")}, changedErr: down()}
 	first := w.make(t, push())
@@ -89,7 +89,7 @@ func TestOfTransientFaultsTheFirstWordsStand(t *testing.T) {
 }
 
 // What was selected stays so, with what it was selected for: only what it refers to is open.
-func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
+func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'", "task: "+address)}, addressErr: down(),
 		changed: git.Changes{Added: []string{"x"}, Truncated: true}}
@@ -109,7 +109,7 @@ func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
 
 // What is written down is carried on as it is, also if it would be refused now: a version before
 // may have planned more steps.
-func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
+func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
 	first := w.make(t, push())
@@ -125,7 +125,7 @@ func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
 }
 
 // A check that was begun without the dash of a generateName is finished without it.
-func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
+func TestEarlierRunKeepsNameWithoutDash(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{edited(fetches("homelab"), "name: homelab", "generateName: homelab-")}, addressErr: down()}
 	in := again(push(), w.make(t, push()))
@@ -139,7 +139,7 @@ func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
 	}
 }
 
-func TestTooManyEndThePlanningWithOneRun(t *testing.T) {
+func TestTooManyPipelinesGiveOneRefusedRun(t *testing.T) {
 	t.Parallel()
 	w := &world{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
 	first := w.make(t, push())
@@ -162,7 +162,7 @@ func TestTooManyEndThePlanningWithOneRun(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
+func TestTooLargePlanIsRefused(t *testing.T) {
 	t.Parallel()
 	if plan.MaxBytes != blob.MaxBytes {
 		t.Errorf("a plan may have %d bytes, and %d can be kept", plan.MaxBytes, blob.MaxBytes)
@@ -186,7 +186,7 @@ func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
 
 // Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of
 // them together are bounded.
-func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
+func TestTooLargeWithEarlierRunsIsRefused(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}
 	in := again(push(), w.make(t, push()))
@@ -204,7 +204,7 @@ func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
 	}
 }
 
-func TestNamesAreDistinctAndFit(t *testing.T) {
+func TestNamesAreUniqueAndFit(t *testing.T) {
 	t.Parallel()
 	templated := edited(pipeline("b"), "name: b\n", "name: 'a-{{ target_branch }}'\n")
 	long := edited(pipeline("c"), "name: c\n", "name: '"+strings.Repeat("{{ revision }}", 7)+"'\n")

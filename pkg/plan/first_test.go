@@ -58,7 +58,7 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 
 // A check that is pressed twice runs again once: the newest run of its pipeline is left alone until
 // it is over, of that ref alone.
-func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
+func TestRerunSkipsRunningCheck(t *testing.T) {
 	t.Parallel()
 	runOf := func(event string) string { return resources.RunName(event, ".tekton/b.yaml", 0, "b") }
 	tag := push()
@@ -95,7 +95,7 @@ func TestACheckThatRunsAgainIsLeftAlone(t *testing.T) {
 
 // What starts what has failed lets others decide first, after it is known who asks, and reads what
 // has run after that; nothing else waits.
-func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
+func TestRetestWaitsForOtherPlans(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string][]string{
 		"/retest": {"comment", "access of commenter", "first", "complete"}, "/ok-to-test": {"comment", "access of commenter", "first", "complete"},
@@ -131,7 +131,7 @@ func TestWhoDecidesByWhatRanAsksWhoIsFirst(t *testing.T) {
 
 // A pull request is opened while nothing can be planned, and somebody approves its commit, which is
 // planned first: the commit runs once.
-func TestWhatAnApprovalHasStartedIsNotStartedAgain(t *testing.T) {
+func TestApprovalSkipsStartedPipelines(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		action   string

@@ -17,7 +17,7 @@ import (
 
 // Whatever definitions, references and payload hold, planning one event holds at most its budget,
 // as the collector finds it.
-func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
+func TestPlanningReservesMemory(t *testing.T) {
 	task := func(n int, step string) git.File {
 		return git.File{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat(step, n) + "]}\n")}
 	}

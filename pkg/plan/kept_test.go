@@ -15,7 +15,7 @@ import (
 
 // Definitions that were read for one event make of the next what they would if they were read
 // again.
-func TestKeptDefinitionsMakeTheSamePlans(t *testing.T) {
+func TestCachedDefinitionsGiveSamePlan(t *testing.T) {
 	files := []git.File{
 		edited(pipeline("build"), `"true"`, `"echo {{ revision }} {{ sender }}"`), edited(pipeline("block"), `script: "true"`, "script: \"{{ source_branch }}\", workingDir: {{ revision }}"),
 		pipeline("cel", `on-cel-expression: event == "push" && target_branch == "main"`), pipeline("paths", `on-path-change: "[docs/**]"`), pipeline("elsewhere", `target-namespace: "other"`),

@@ -13,7 +13,7 @@ import (
 
 // GitHub's web form ends lines with CR and LF, the API with whatever the caller writes. Each reader
 // sees a line feed.
-func TestLineBreaksInCommentsAreLineFeeds(t *testing.T) {
+func TestCommentLineBreaksBecomeLineFeeds(t *testing.T) {
 	t.Parallel()
 	const text = "please\n/deploy staging\nthanks\n"
 	for name, lineBreak := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
@@ -41,7 +41,7 @@ func TestLineBreaksInCommentsAreLineFeeds(t *testing.T) {
 
 // The delivery and the API may end lines in different ways: that is not an edit. A different text
 // is.
-func TestLineBreaksAreNoEdit(t *testing.T) {
+func TestLineBreaksDoNotCountAsEdit(t *testing.T) {
 	t.Parallel()
 	w := written("/test build\r\n/test lint\r\n")
 	w.noted = "/test build\n/test lint\n"

@@ -17,7 +17,7 @@ import (
 
 // Whom the settings let start runs, and what is asked for that: each thing once, and nothing that
 // the answer does not depend on.
-func TestWhatTheSettingsSayOfWhoMay(t *testing.T) {
+func TestSettingsDecideWhoMayRun(t *testing.T) {
 	t.Parallel()
 	const runs, pends = v1alpha1.DispositionRuns, v1alpha1.DispositionPending
 	policy := func(teams ...string) *pacv1alpha1.Settings {
@@ -88,7 +88,7 @@ func TestWhatTheSettingsSayOfWhoMay(t *testing.T) {
 func ptr(s string) *string { return &s }
 
 // S12: an error of any look-up is no answer.
-func TestEveryLookUpThatFailsIsWaitedFor(t *testing.T) {
+func TestFailedLookUpIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()
 	in.Config.MembersMayRun = true

@@ -24,7 +24,7 @@ import (
 
 func down() error { return fault.Transientf("GitUnavailable", "502") }
 
-func TestAPushStartsWhatIsForIt(t *testing.T) {
+func TestPushStartsMatchingPipelines(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("docs", "on-label: bug"), pipeline("hello")}}
 	in := push()
@@ -57,7 +57,7 @@ func TestAPushStartsWhatIsForIt(t *testing.T) {
 	}
 }
 
-func TestAnEventThatStartsNothing(t *testing.T) {
+func TestEventsThatStartNothing(t *testing.T) {
 	t.Parallel()
 	label := func(in plan.Input) plan.Input { in.Event.Spec.EventType = match.LabelEvent; return in }
 	for name, c := range map[string]struct {
@@ -85,7 +85,7 @@ func TestAnEventThatStartsNothing(t *testing.T) {
 }
 
 // An error is no answer: nothing is decided from it.
-func TestAQuestionThatIsNotAnsweredIsAnError(t *testing.T) {
+func TestMakeReturnsErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in    plan.Input
@@ -114,7 +114,7 @@ func with(in plan.Input, params ...pacv1alpha1.Params) plan.Input {
 	return in
 }
 
-func TestDefinitionsAreReadAtTheDefaultBranchIfTheRepositorySaysSo(t *testing.T) {
+func TestDefinitionsFromDefaultBranch(t *testing.T) {
 	t.Parallel()
 	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'", "task: tasks/own.yaml")}, tree: map[string]string{"tasks/own.yaml": task}, changedErr: down()}
 	in := push()
@@ -138,7 +138,7 @@ func commented() plan.Input {
 	return in
 }
 
-func TestACommentIsPlannedAtTheHeadOfItsFirstAttempt(t *testing.T) {
+func TestCommentKeepsHeadOfFirstAttempt(t *testing.T) {
 	t.Parallel()
 	w := &world{
 		files:   []git.File{pipeline("now", "on-comment: ^/deploy"), pipeline("later", "on-comment: ^/deploy", "task: "+address), pipeline("other")},
@@ -161,7 +161,7 @@ func TestACommentIsPlannedAtTheHeadOfItsFirstAttempt(t *testing.T) {
 	}
 }
 
-func TestACommentLeavesNothingUnlessItMayStartSomething(t *testing.T) {
+func TestDeniedCommentLeavesNoCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		world  world
@@ -185,7 +185,7 @@ func TestACommentLeavesNothingUnlessItMayStartSomething(t *testing.T) {
 }
 
 // Only the Git service may end an event so: an Ignored fault of anything else is a defect.
-func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
+func TestCommentOnClosedPullRequestIsIgnored(t *testing.T) {
 	t.Parallel()
 	closed := fault.Ignoredf("PullRequestClosed", "it is closed")
 	_, err := plan.Make(t.Context(), commented(), (&world{writers: "member", completeErr: closed}).sources())
@@ -200,7 +200,7 @@ func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
 
 // Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the
 // other.
-func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
+func TestWaitKeepsEachPipelinesTime(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute
 	w := &world{
@@ -217,7 +217,7 @@ func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMarkersInManifestsAndInNoText(t *testing.T) {
+func TestSecretsAreOnlyMarkers(t *testing.T) {
 	t.Parallel()
 	const secret = `cor"rect horse`
 	ref := template.SecretRef{Name: "passwords", Key: "one"}

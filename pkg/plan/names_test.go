@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
+func TestRefusedPipelineKeepsCheckName(t *testing.T) {
 	t.Parallel()
 	refused := "on-target-branch: '[{]'"
 	tests := map[string]struct{ name, want string }{
@@ -50,7 +50,7 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 	}
 }
 
-func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
+func TestBranchLabelsFollowEachPipelinesExpression(t *testing.T) {
 	t.Parallel()
 	expression := func(name, text string) git.File { return pipeline(name, "on-cel-expression: '"+text+"'") }
 	w := &world{files: []git.File{ // the first one's expression changes what PaC writes for all others

@@ -105,7 +105,7 @@ func both(name string) git.File {
 
 // A push is left to a pull request of its own branch and repository, whose own event runs the same
 // commit, and to no other one.
-func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
+func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 	t.Parallel()
 	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
 	runs := pulled4(v1alpha1.DispositionRuns, nil)
@@ -171,7 +171,7 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 }
 
 // B14: what cannot be read is waited for.
-func TestAPushWaitsAsLongAsTheRecordsCannotBeRead(t *testing.T) {
+func TestPushWaitsForRecords(t *testing.T) {
 	t.Parallel()
 	p := &pair{world: &world{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
 	if made := p.make(t, staging()); made.Wait == nil || len(made.Runs) != 0 {
@@ -201,7 +201,7 @@ func pushed(planned int, ended string) history.Record {
 
 // The delivery of a pull request that comes after its push has given up waiting does not run the
 // same pipelines again.
-func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
+func TestLatePullRequestSkipsPipelinesOfPush(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		push history.Record
@@ -242,7 +242,7 @@ func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 
 // A pull request asks for what its push has started only if that counts: with the setting, for its
 // own event, if something would run.
-func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
+func TestPullRequestReadsPushOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*plan.Input)
@@ -268,7 +268,7 @@ func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
 
 // The number of a merged pull request is that of the one that was merged into the branch. A tag is
 // of no branch.
-func TestTheMergedPullRequestIsTheOneOfTheBranch(t *testing.T) {
+func TestMergedPullRequestIsOfPushedBranch(t *testing.T) {
 	t.Parallel()
 	merged := []git.Pull{{Number: 3, Merged: true, BaseRef: "old"}, {Number: 5, Merged: true, BaseRef: "main"}, {Number: 6, BaseRef: "main"}}
 	for ref, want := range map[string]string{"refs/heads/main": "5", "refs/heads/old": "3", "refs/heads/production": "{{ pull_request_number }}", "refs/tags/v1": "3"} {

@@ -14,7 +14,7 @@ import (
 
 // A push that does not wait any more and a pull request whose event has just arrived are planned by
 // two workers: whichever is written first, the other one finds out.
-func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
+func TestPushAndLatePullRequestRunPipelineOnce(t *testing.T) {
 	t.Parallel()
 	undecidedPush := pushed(0, "")
 	undecidedPush.Event.Status = v1alpha1.GitEventStatus{}

@@ -32,7 +32,7 @@ func ofPolicy(said string, known ...history.Record) *world {
 // Where a policy is, a branch of the repository itself may wait for approval as well: somebody who
 // is not listed has pushed to the pull request of somebody who is. Whoever approves that ends the
 // check that waits, and is on record.
-func TestAnApprovalUnderAPolicyEndsTheCheckThatWaits(t *testing.T) {
+func TestApprovalUnderPolicyEndsPendingCheck(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"/ok-to-test", "/test"} {
 		made := ofPolicy(said, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)).make(t, underPolicy("lea", "ann"))
@@ -43,7 +43,7 @@ func TestAnApprovalUnderAPolicyEndsTheCheckThatWaits(t *testing.T) {
 }
 
 // S21: what somebody who is not listed has pushed after the comment was not approved with it.
-func TestUnderAPolicyWhatIsPushedAfterACommandDoesNotRun(t *testing.T) {
+func TestPushAfterCommandUnderPolicyDoesNotRun(t *testing.T) {
 	t.Parallel()
 	w := ofPolicy("/test", onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending))
 	w.moved = laterSHA
@@ -53,7 +53,7 @@ func TestUnderAPolicyWhatIsPushedAfterACommandDoesNotRun(t *testing.T) {
 }
 
 // S24: whoever may approve cannot approve their own pull request, with whatever command.
-func TestAnAuthorDoesNotApproveByAnotherCommand(t *testing.T) {
+func TestAuthorCannotApproveByAnotherCommand(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"/ok-to-test", "/test", "/retest", "/test a"} {
 		made := ofPolicy(said, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)).make(t, underPolicy("rob", "rob"))

@@ -18,7 +18,7 @@ import (
 
 // A comment sets params for the runs that it starts. It does not set those that say how urgent they
 // are.
-func TestACommentDoesNotSayHowUrgentItIs(t *testing.T) {
+func TestCommentCannotSetPriority(t *testing.T) {
 	in := commented()
 	in.Repository.Spec = prioritizing("int(urgency)").Repository.Spec
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "urgency", Value: "3"}}
@@ -34,7 +34,7 @@ func TestACommentDoesNotSayHowUrgentItIs(t *testing.T) {
 }
 
 // The number of a param that is secret shows in no message, if it is one that is capped either.
-func TestAPriorityTellsNoSecretNumber(t *testing.T) {
+func TestPriorityHidesSecretNumbers(t *testing.T) {
 	in := prioritizing("int(pin)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "pin", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
 	w := &world{files: []git.File{pipeline("a")}, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "83920174"}}
@@ -45,7 +45,7 @@ func TestAPriorityTellsNoSecretNumber(t *testing.T) {
 
 // What was planned while there was no limit keeps its place when one is set before the rest of the
 // event can be planned.
-func TestALimitThatIsSetLaterDoesNotMoveWhatIsPlanned(t *testing.T) {
+func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 	in := prioritizing("50")
 	limit := in.Repository.Spec.ConcurrencyLimit
 	in.Repository.Spec.ConcurrencyLimit = nil
@@ -64,7 +64,7 @@ func TestALimitThatIsSetLaterDoesNotMoveWhatIsPlanned(t *testing.T) {
 }
 
 // What the priority and the runs depend on is asked for once.
-func TestAPriorityAsksForNothingTwice(t *testing.T) {
+func TestPriorityReadsNothingTwice(t *testing.T) {
 	w := &world{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
 	made := w.make(t, prioritizing(`body.x == "y" && files.all.size() == 0 ? 7 : 0`))
 	if got := shownPriority(made); got != "7" || w.count("payload") != 1 || w.count("changed") != 1 {
@@ -86,7 +86,7 @@ func (s *slowly) Changed(ctx context.Context, _ *v1alpha1.GitEventSpec) (git.Cha
 
 // A Git service that takes a whole attempt for the changed files keeps no run waiting: else none
 // would ever be planned.
-func TestASlowServiceKeepsNoRunFromItsLine(t *testing.T) {
+func TestSlowServiceDoesNotDelayQueue(t *testing.T) {
 	s := &slowly{world: &world{files: []git.File{pipeline("a")}}}
 	sources := s.sources()
 	sources.Source = s

@@ -31,7 +31,7 @@ func shownPriority(made *plan.Plan) string {
 
 // The expression is evaluated once for an event, when its first run is decided; whatever is wrong
 // is 0, keeps no run waiting, and the decision says it.
-func TestThePriorityOfAnEvent(t *testing.T) {
+func TestPriority(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*world, *plan.Input)
 		text   string
@@ -89,7 +89,7 @@ func TestThePriorityOfAnEvent(t *testing.T) {
 }
 
 // A secret param that the expression reads shows in no message.
-func TestAPriorityTellsNoSecret(t *testing.T) {
+func TestPriorityHidesSecrets(t *testing.T) {
 	in := prioritizing("int(token)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "token", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
 	w := &world{files: []git.File{pipeline("a")}}

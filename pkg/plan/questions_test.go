@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-func TestChangedFilesAreListedOnceAndOnlyIfADecisionDependsOnThem(t *testing.T) {
+func TestChangedFilesAreReadOnceIfNeeded(t *testing.T) {
 	t.Parallel()
 	many := func(annotation string) []git.File {
 		var files []git.File
@@ -50,7 +50,7 @@ func TestChangedFilesAreListedOnceAndOnlyIfADecisionDependsOnThem(t *testing.T) 
 	}
 }
 
-func TestThePayloadIsReadOnceAndOnlyIfAnExpressionDependsOnIt(t *testing.T) {
+func TestPayloadIsReadOnceIfNeeded(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]int{
 		`event == "push"`:                                  0,
@@ -78,7 +78,7 @@ func TestThePayloadIsReadOnceAndOnlyIfAnExpressionDependsOnIt(t *testing.T) {
 	}
 }
 
-func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
+func TestPushOfCommitInOpenPullRequest(t *testing.T) {
 	t.Parallel()
 	open := []git.Pull{{Number: 3}, {Number: 4, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
 	tests := map[string]struct {
@@ -125,7 +125,7 @@ func TestAPushOfACommitInAnOpenPullRequest(t *testing.T) {
 
 // What a question that fails would decide stays open, and it is not asked again for the next
 // pipeline.
-func TestAQuestionThatFailsIsAskedOnce(t *testing.T) {
+func TestFailedReadIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := &world{changedErr: down(), pullsErr: down(), files: []git.File{
 		pipeline("a", "on-path-change: '**'"), pipeline("b", "on-path-change: '**'"), pipeline("c"), pipeline("d", `on-cel-expression: '{{ pull_request_number }} == 1'`),
@@ -141,7 +141,7 @@ func TestAQuestionThatFailsIsAskedOnce(t *testing.T) {
 	}
 }
 
-func TestReferencesAreReadOnceForAllPipelines(t *testing.T) {
+func TestReferencesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{tree: map[string]string{"tasks/own.yaml": task, address: task}}
 	for i := range 20 {

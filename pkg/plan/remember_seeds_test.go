@@ -17,7 +17,7 @@ import (
 // given for, without a change of definitions since the commit that was approved, while the approver
 // may still write. In each second seed nothing is signed, and deliveries lie, also about who has
 // pushed.
-func TestNoOrderRunsACommitThatNoApprovalIsRememberedFor(t *testing.T) {
+func TestRememberedApprovalsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	approvals, memories, declined := 0, 0, 0
 	for seed := range uint64(1000) {

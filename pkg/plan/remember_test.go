@@ -73,7 +73,7 @@ func policed(in *plan.Input) {
 
 // S22: what the author of an approved pull request pushes later runs, compared with what was
 // approved, unless one of the reasons to forget that holds. Whatever waits says why.
-func TestAnApprovalIsRemembered(t *testing.T) {
+func TestApprovalIsRemembered(t *testing.T) {
 	t.Parallel()
 	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
 	approvedFirst := []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
@@ -154,7 +154,7 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 }
 
 // What cannot be asked is waited for: no run, no verdict.
-func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
+func TestRememberedApprovalWaitsForFacts(t *testing.T) {
 	t.Parallel()
 	author := "author"
 	for name, w := range map[string]*world{
@@ -179,7 +179,7 @@ func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
 }
 
 // A command on a commit that is remembered approves that commit, or nothing (S21).
-func TestACommandIsNotLetByAMemory(t *testing.T) {
+func TestCommandIgnoresRememberedApproval(t *testing.T) {
 	t.Parallel()
 	in := saying("member")
 	config := *in.Config
@@ -201,7 +201,7 @@ func TestACommandIsNotLetByAMemory(t *testing.T) {
 // The definitions of a commit that is remembered are the default branch's; if the Repository says
 // that they are the commit's own, those of the commit that was approved: files that .tekton refers
 // to may be anywhere.
-func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
+func TestRememberedApprovalUsesApprovedDefinitions(t *testing.T) {
 	t.Parallel()
 	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
 		in := remembering()
@@ -216,7 +216,7 @@ func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 
 // S27: what ran by a remembered approval runs again by a button as long as that is remembered,
 // which is found out again.
-func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
+func TestRerunUsesRememberedApproval(t *testing.T) {
 	t.Parallel()
 	before := ran(forked(), "pull-1", "a=Failed")
 	before.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: laterSHA, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}

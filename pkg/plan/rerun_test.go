@@ -64,7 +64,7 @@ func described(head string, project int64, author string) func(*v1alpha1.GitEven
 
 // One check is one pipeline, whatever its annotations say and whatever else is there: of a push or
 // of a pull request, by a name that has placeholders, refused before, or as the re-run of a re-run.
-func TestACheckRunsAgain(t *testing.T) {
+func TestRerunOfOneCheck(t *testing.T) {
 	t.Parallel()
 	runOf := func(event, pipeline string) string {
 		return resources.RunName(event, ".tekton/"+pipeline+".yaml", 0, pipeline)
@@ -123,7 +123,7 @@ func TestACheckRunsAgain(t *testing.T) {
 
 // All checks are those whose newest run did not succeed; all that ended, if each did; none of those
 // that run now.
-func TestAllChecksRunAgain(t *testing.T) {
+func TestRerunOfAllChecks(t *testing.T) {
 	t.Parallel()
 	tag := push()
 	tag.Event.Spec.BaseRef = "refs/tags/v1"
@@ -182,7 +182,7 @@ func TestAllChecksRunAgain(t *testing.T) {
 
 // S27: a button needs write access, read now, before anything else is asked; and a fork's commit
 // runs again only if it ran before and its author may write.
-func TestWhoMayPress(t *testing.T) {
+func TestRerunNeedsWriteAccess(t *testing.T) {
 	t.Parallel()
 	before := map[int64][]history.Record{4: {ran(forked(), "pull-1", "a=Failed")}}
 	waits := ran(forked(), "pull-1", "")
@@ -229,7 +229,7 @@ func TestWhoMayPress(t *testing.T) {
 }
 
 // While it is not known who pressed, what ran or what holds the commit, nothing is decided.
-func TestAPressWaits(t *testing.T) {
+func TestRerunIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*past){
 		"who may": func(p *past) { p.accessErr = down() }, "what ran": func(p *past) { p.err = down() }, "what holds it": func(p *past) { p.pullsErr = down() },
@@ -246,7 +246,7 @@ func TestAPressWaits(t *testing.T) {
 
 // A commit of which nothing is known but a check's name runs at its pull request's head only, and
 // nowhere if GitHub names no place.
-func TestACheckThatNobodyKnows(t *testing.T) {
+func TestRerunOfUnknownCheck(t *testing.T) {
 	t.Parallel()
 	w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}
 	w.true = described(defaultSHA, 5, "author")

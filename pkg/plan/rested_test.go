@@ -17,7 +17,7 @@ import (
 
 // The rendering of a large plan asks before it goes on, and ends with the error that it is
 // answered.
-func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
+func TestRenderingAsksBeforeItContinues(t *testing.T) {
 	t.Parallel()
 	files := []git.File{{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n")}}
 	for i := range 150 {
@@ -42,7 +42,7 @@ func TestRenderingAsksBeforeItGoesOn(t *testing.T) {
 
 // After more work than is done for one event nothing is rendered any more: each pipeline after it
 // says why, and what it would need is not asked for.
-func TestNothingIsRenderedAfterTooMuchWork(t *testing.T) {
+func TestRenderingStopsAfterTooMuchWork(t *testing.T) {
 	t.Parallel()
 	large := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n"
 	w := &world{payload: `{"ref": "main"}`, files: []git.File{{Path: ".tekton/task.yaml", Data: []byte(large)}}}

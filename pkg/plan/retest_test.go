@@ -38,7 +38,7 @@ func recorded(sha string, settled bool, runs ...string) history.Record {
 	return history.Record{Event: event}
 }
 
-func TestRetestStartsWhatDidNotSucceedLast(t *testing.T) {
+func TestRetestStartsUnsuccessfulPipelines(t *testing.T) {
 	t.Parallel()
 	unplanned := recorded(sha, false)
 	unplanned.Event.Status.Plan = nil
@@ -77,7 +77,7 @@ func commentedHere() plan.Input {
 	return in
 }
 
-func TestRetestOfWhatSucceeded(t *testing.T) {
+func TestRetestOfSuccessStartsNothing(t *testing.T) {
 	t.Parallel()
 	done := []history.Record{recorded(sha, true, "a Succeeded")}
 	w := written("/retest")
@@ -107,7 +107,7 @@ func TestRetestOfWhatSucceeded(t *testing.T) {
 
 // A comment that approves a commit starts what events before it would have started, however late
 // those are planned. What happens in its second or later comes after it.
-func TestWhatTheApprovalHasStartedIsNotStartedByAnOlderEvent(t *testing.T) {
+func TestOlderEventSkipsPipelinesOfApproval(t *testing.T) {
 	t.Parallel()
 	approval := approvedBefore(sha, "main") // in the third second
 	approval.Event.Status.Runs = []v1alpha1.Run{{Pipeline: "a"}}

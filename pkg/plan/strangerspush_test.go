@@ -13,7 +13,7 @@ import (
 // S10: to a writer's pull request from another repository a stranger has pushed, and that waits for
 // approval. A remark of a writer that matches on-comment approves nothing: with what it would start
 // the stranger's definitions would run, with every secret.
-func TestARemarkDoesNotRunWhatAStrangerHasPushed(t *testing.T) {
+func TestRemarkDoesNotRunUntrustedPush(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string][]history.Record{
 		"it waits since before the remark": {onRecord("pull-1", laterSHA, 1, v1alpha1.DispositionRuns), onRecord("pull-2", sha, 3, v1alpha1.DispositionPending)},

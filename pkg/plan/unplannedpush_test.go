@@ -13,7 +13,7 @@ import (
 // S23: whether an approved commit runs apart does not depend on which of two workers is faster: a
 // stranger has pushed to a writer's pull request, and the event of that push is recorded and not
 // planned yet, after an outage say, when the approval is planned.
-func TestWhatAStrangerHasPushedRunsApartWhicheverIsPlannedFirst(t *testing.T) {
+func TestUntrustedPushRunsConfinedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	pushed := onRecord("pull-2", sha, 3, "")
 	pushed.Event.Spec.Before, pushed.Event.Spec.Actor, pushed.Event.Status = laterSHA, "stranger", v1alpha1.GitEventStatus{}

@@ -21,7 +21,7 @@ import (
 // S23: the runs of an approved commit are labelled, and get neither the definitions of its author,
 // nor secrets, nor a token that may do more than read, nor a ServiceAccount that a definition
 // chooses.
-func TestS23AnApprovedCommitRunsConfined(t *testing.T) {
+func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 	t.Parallel()
 	accounts := func(run *pipelinev1.PipelineRun) string {
 		all := run.Spec.TaskRunTemplate.ServiceAccountName

@@ -21,7 +21,7 @@ func cancels(what string, err error) func(
 
 // An author who may only cancel is answered if that ends a run, and costs no look at the pull
 // request if there is nothing to end. Everybody else who may cancel is answered in any case.
-func TestWhoseCancelIsAnswered(t *testing.T) {
+func TestCancelGetsReplyOnlyFromUsersWhoMay(t *testing.T) {
 	t.Parallel()
 	const nothing, requested, two = "NothingToCancel", "CancelRequested", "ContradictoryCommands"
 	for name, test := range map[string]struct {
@@ -70,7 +70,7 @@ func TestWhoseCancelIsAnswered(t *testing.T) {
 }
 
 // Where nobody knows what there is to cancel the author may do so, and is not answered.
-func TestACancelOfWhatNobodyKnows(t *testing.T) {
+func TestCancelWithoutKnownRuns(t *testing.T) {
 	t.Parallel()
 	for _, writers := range []string{"", "author"} {
 		w := written("/cancel")
@@ -84,7 +84,7 @@ func TestACancelOfWhatNobodyKnows(t *testing.T) {
 }
 
 // While the API server does not say what there is to cancel nothing is decided.
-func TestWhatThereIsToCancelMayNotBeKnown(t *testing.T) {
+func TestCancelWaitsForUnknownRuns(t *testing.T) {
 	t.Parallel()
 	for _, sender := range []string{"author", "member"} {
 		w := written("/cancel")

@@ -13,7 +13,7 @@ import (
 
 // What nearly every event takes is planned at once, what is beyond that rests, and at last it is
 // the author's to mend.
-func TestLargePlansRest(t *testing.T) {
+func TestLargePlanPauses(t *testing.T) {
 	t.Parallel()
 	var rested time.Duration
 	d := &draft{planner: &planner{}}
@@ -36,7 +36,7 @@ func TestLargePlansRest(t *testing.T) {
 }
 
 // While others are at work the plan is made later, as a whole.
-func TestAPlanIsPutOffWhileOthersWork(t *testing.T) {
+func TestPlanIsPostponedByPause(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("busy")
 	d := &draft{planner: &planner{}}

@@ -11,7 +11,7 @@ import (
 )
 
 // A page that a proxy answers with 200 says nothing of the repository: it is waited for.
-func TestAnswersOfAnotherMediaTypeAreWaitedFor(t *testing.T) {
+func TestTransportRetriesOtherMediaTypes(t *testing.T) {
 	for _, c := range []struct {
 		sentence, method, accept, kind, body, says string
 	}{

@@ -85,7 +85,7 @@ func (h *hole) dialled() int {
 
 // A connection that goes silent without being closed is given up after its ping, and the next call
 // has one of its own: calls do not fail one after the other on a dead one.
-func TestAConnectionThatGoesSilentIsGivenUp(t *testing.T) {
+func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
 	srv.EnableHTTP2 = true

@@ -97,7 +97,7 @@ func (s *simulation) known(deliveries []delivery, moment time.Duration) (heads [
 // No commit runs that became the head only after the comment was written, whatever is pushed,
 // delivered and planned when. And if all pushes are known, none runs that was not the head at that
 // moment and ever since.
-func TestNoCommitRunsThatNobodyApproved(t *testing.T) {
+func TestDecideNeverApprovesUnreadCommits(t *testing.T) {
 	t.Parallel()
 	approvals, moves := 0, 0
 	for seed := range uint64(1000) {

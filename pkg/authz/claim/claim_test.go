@@ -100,7 +100,7 @@ func (w *world) calls() []string {
 	return all
 }
 
-func TestAnEventThatAgreesWithTheCacheCostsNoCall(t *testing.T) {
+func TestServesMatchingEventFromCache(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1")}
 	w := newWorld(t, claim(status), claim(status), repository("1", ""))
 	if err := w.serves(ours, "1", ""); err != nil || len(w.calls()) != 0 || w.files.branches != 0 {
@@ -108,7 +108,7 @@ func TestAnEventThatAgreesWithTheCacheCostsNoCall(t *testing.T) {
 	}
 }
 
-func TestTheFirstEventBindsAndTheNextOneOfAnotherRepositoryIsRefused(t *testing.T) {
+func TestServesBindsURLToFirstRepository(t *testing.T) {
 	w := newWorld(t, claim(v1alpha1.RepositoryClaimStatus{}), claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
 	if err := w.serves(ours, "1", ""); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestTheFirstEventBindsAndTheNextOneOfAnotherRepositoryIsRefused(t *testing.
 }
 
 // Of two first events with different ids one wins: the API server refuses the second write.
-func TestALostRaceIsTriedAgain(t *testing.T) {
+func TestServesReturnsConflictForRetry(t *testing.T) {
 	w := newWorld(t, nil, claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
 	w.client.PrependReactor("update", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("modified"))
@@ -142,7 +142,7 @@ func TestALostRaceIsTriedAgain(t *testing.T) {
 }
 
 // Nothing is denied and nothing is bound anew on the cache's word.
-func TestTheCacheIsConfirmedLive(t *testing.T) {
+func TestServesConfirmsDenialsLive(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "2")}
 	w := newWorld(t, claim(v1alpha1.RepositoryClaimStatus{Bound: bound(theirs, "1")}), claim(status), repository("2", ""))
 	if err := w.serves(ours, "1", ""); err != nil {
@@ -154,7 +154,7 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 }
 
 // An error of a look-up is a wait: nobody is served and nothing is written (S12).
-func TestAnErrorIsNoAnswer(t *testing.T) {
+func TestServesReturnsErrors(t *testing.T) {
 	other := claim(v1alpha1.RepositoryClaimStatus{})
 	other.Spec.Repository.Namespace = "other"
 	for name, c := range map[string]struct {
@@ -180,7 +180,7 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 
 // A claim that was taken away, because the administrator has listed the URL for others, never comes
 // again: its events end.
-func TestAnEventWhoseClaimWasTakenAwayEnds(t *testing.T) {
+func TestServesIgnoresEventAfterLostClaim(t *testing.T) {
 	for listed, want := range map[string]fault.Class{
 		`{"other": ["` + appURL + `"]}`:             fault.Ignored,
 		`{"team": ["` + appURL + `"]}`:              fault.Transient,

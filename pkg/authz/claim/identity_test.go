@@ -85,7 +85,7 @@ func TestIdentify(t *testing.T) {
 
 // Who confirms sees at once that it was understood, and who makes the Repository anew has nothing
 // to confirm.
-func TestARefusalEndsWhenItIsConfirmed(t *testing.T) {
+func TestRefusalEndsAfterConfirmation(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}
 	for annotation, want := range map[string]bool{"": true, "7/41": true, "9/43": false} {
 		if got := Refusal(repository("1", annotation), status); (got != "") != want {

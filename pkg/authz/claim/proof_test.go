@@ -53,7 +53,7 @@ func TestProof(t *testing.T) {
 }
 
 // What another repository at the URL has is not even looked at.
-func TestAnotherRepositoryProvesNothing(t *testing.T) {
+func TestProofIsOnlyOfBoundRepository(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1")}
 	w := newWorld(t, claim(status), claim(status), repository("1", ""))
 	w.files.proof = "team"
@@ -62,7 +62,7 @@ func TestAnotherRepositoryProvesNothing(t *testing.T) {
 	}
 }
 
-func TestEachNamespaceHasItsTurn(t *testing.T) {
+func TestNextOwnerRotatesNamespaces(t *testing.T) {
 	at := func(text string) types.NamespacedName {
 		namespace, name, _ := strings.Cut(text, "/")
 		return types.NamespacedName{Namespace: namespace, Name: name}
@@ -79,7 +79,7 @@ func TestEachNamespaceHasItsTurn(t *testing.T) {
 }
 
 // A proof ends the turn that began without one.
-func TestAProofEndsTheTurn(t *testing.T) {
+func TestProofEndsHandover(t *testing.T) {
 	since := metav1.Now().Rfc3339Copy()
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), UnprovenSince: &since}
 	w := newWorld(t, claim(status), claim(status), repository("1", ""))

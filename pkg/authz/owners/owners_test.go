@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhoIsInOwners(t *testing.T) {
+func TestParseOwners(t *testing.T) {
 	const aliases = "aliases:\n  leads: [lea, Leo]\n  all: [leads, ann]\n  loop: [loop]\n  a: [b]\n  b: [a]\n"
 	for name, c := range map[string]struct {
 		owners, aliases string
@@ -49,7 +49,7 @@ func TestWhoIsInOwners(t *testing.T) {
 }
 
 // What cannot be read grants nobody anything, and takes no time.
-func TestBrokenOwners(t *testing.T) {
+func TestParseRefusesInvalidOwners(t *testing.T) {
 	good := "approvers: [ann]"
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'j'; c++ {

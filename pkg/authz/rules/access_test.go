@@ -121,7 +121,7 @@ func TestEveryFactGrantsSomething(t *testing.T) {
 
 // Whatever is known and whatever the event is: nobody's comment, label or pull request starts
 // anything without a right, but an App's from a branch of the repository.
-func TestWithoutAnyRightOnlyPushesAndAppsBranchesRun(t *testing.T) {
+func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 	bools := []bool{false, true}
 	for _, trigger := range []v1alpha1.Trigger{v1alpha1.TriggerPush, v1alpha1.TriggerPullRequest, "workflow_run", ""} {
 		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
@@ -143,13 +143,13 @@ func TestWithoutAnyRightOnlyPushesAndAppsBranchesRun(t *testing.T) {
 	}
 }
 
-func TestTheZeroDecisionAllowsNothing(t *testing.T) {
+func TestZeroDecisionDenies(t *testing.T) {
 	if v := (Decision{}).Verdict; v != Unapproved || v.String() != "Unapproved" {
 		t.Errorf("the zero Decision is %v, want Unapproved", v)
 	}
 }
 
-func TestEveryReasonIsOneSentenceOfItsOwn(t *testing.T) {
+func TestEveryReasonIsOneUniqueSentence(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range rules() {
 		text := strings.ReplaceAll(r.why(), "settings.policy", "the policy")

@@ -9,7 +9,7 @@ import (
 )
 
 // Who can approve a pull request is said by the settings that decide about a comment that does.
-func TestApproversAreThoseWhoseApprovalCounts(t *testing.T) {
+func TestApproversMatchDecide(t *testing.T) {
 	t.Parallel()
 	const only = "It can be approved by a user other than its author who "
 	var many []string
@@ -41,7 +41,7 @@ func TestApproversAreThoseWhoseApprovalCounts(t *testing.T) {
 
 // A fact is in the sentence if, and only if, a comment of somebody of whom nothing else is true
 // approves.
-func TestApproversNameEveryFactThatApproves(t *testing.T) {
+func TestApproversListEveryGrantingFact(t *testing.T) {
 	t.Parallel()
 	words := map[Fact]string{Listed: "team", Writer: "write access", Member: "member of", Owner: "OWNERS"}
 	for _, in := range []Input{fork(), here(), fork().members(), fork().trusts(), fork().policy("a", "b"), fork().policy("a", ""), fork().restricted(), fork().members().policy("", "b")} {

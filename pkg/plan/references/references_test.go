@@ -59,7 +59,7 @@ func (w *world) options() references.Options {
 	}
 }
 
-func TestEachFormOfAReferenceLeadsToItsPlace(t *testing.T) {
+func TestReadLocatesEachForm(t *testing.T) {
 	t.Parallel()
 	other := fault.Ignoredf(fault.ReasonOtherAddress, "another host")
 	for reference, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestEachFormOfAReferenceLeadsToItsPlace(t *testing.T) {
 	}
 }
 
-func TestEachThingIsReadOnceWhateverComesOfIt(t *testing.T) {
+func TestReadReadsEachReferenceOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{at: fault.Transientf("GitUnavailable", "502")}
 	r := references.New(w.options())
@@ -114,7 +114,7 @@ func TestEachThingIsReadOnceWhateverComesOfIt(t *testing.T) {
 
 // What one event holds of its references is bounded together with its definitions, however few they
 // are. The rest of them is as if it were not there, and the others can still be read.
-func TestReferencesShareABudgetOfBytesWithTheDefinitions(t *testing.T) {
+func TestReadLimitsBytesWithDefinitions(t *testing.T) {
 	t.Parallel()
 	w := &world{large: 1<<20 - 100}
 	o := w.options()
@@ -144,7 +144,7 @@ func TestReferencesShareABudgetOfBytesWithTheDefinitions(t *testing.T) {
 	}
 }
 
-func TestAReferenceThatLeadsNowhereIsItsAuthors(t *testing.T) {
+func TestReadOfMissingReferenceIsInvalid(t *testing.T) {
 	t.Parallel()
 	for reference, says := range map[string]string{
 		"nobody://lint":              `nobody://lint: no hub is called "nobody"`,
@@ -160,7 +160,7 @@ func TestAReferenceThatLeadsNowhereIsItsAuthors(t *testing.T) {
 
 // An outage of the Git service is no reason to read as everybody does, which would miss what is
 // private; that the service shows nothing there is.
-func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T) {
+func TestReadFetchesWithoutCredentialsOnlyMissingFiles(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err   error
@@ -191,7 +191,7 @@ func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T)
 }
 
 // A replica that lags shows nothing where something was just pushed.
-func TestWhatIsMissingAtTheGitServiceIsLookedForAgain(t *testing.T) {
+func TestReadRetriesMissingAddressOfGitService(t *testing.T) {
 	t.Parallel()
 	const address = "https://git.example/a"
 	for name, c := range map[string]struct {

@@ -29,7 +29,7 @@ func ran(pipeline string, outcome v1alpha1.Outcome) v1alpha1.Run {
 
 // What is running or has succeeded is left alone, of the newest run of each pipeline; everything
 // else starts.
-func TestHistoryLeaves(t *testing.T) {
+func TestHistoryWhySkipped(t *testing.T) {
 	t.Parallel()
 	running := v1alpha1.Run{Pipeline: "running", Name: "running-run", UID: "u"}
 	other := recorded("push-0", "main", ran("elsewhere", v1alpha1.OutcomeSucceeded))

@@ -78,7 +78,7 @@ func TestFind(t *testing.T) {
 }
 
 // An error is no answer.
-func TestFindWaitsForTheRecords(t *testing.T) {
+func TestFindReturnsErrors(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	_, err := rerun.Find(t.Context(), rerun.Sources{Records: func(context.Context, string) ([]history.Record, error) { return nil, down }},
@@ -89,7 +89,7 @@ func TestFindWaitsForTheRecords(t *testing.T) {
 }
 
 // What runs by now is left alone.
-func TestAgain(t *testing.T) {
+func TestRefresh(t *testing.T) {
 	t.Parallel()
 	spec := &v1alpha1.GitEventSpec{SHA: sha, Rerun: &v1alpha1.Rerun{All: true}}
 	first := []history.Record{recorded("push-1", "main", ran("a", v1alpha1.OutcomeFailed), ran("b", v1alpha1.OutcomeFailed))}

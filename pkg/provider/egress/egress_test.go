@@ -24,7 +24,7 @@ func TestPublic(t *testing.T) {
 }
 
 // A listed address is allowed in every form.
-func TestListedAddressesCountBehindNAT64(t *testing.T) {
+func TestHostsMatchAddressesBehindNAT64(t *testing.T) {
 	policy := Policy{Allowed: Hosts{"10.0.0.0/8"}, Refused: Hosts{"1.1.1.0/24", "10.1.1.1"}}
 	for address, want := range map[string]bool{
 		"[64:ff9b::10.0.0.1]:443": true, "[64:ff9b::10.1.1.1]:443": false, "[64:ff9b::1.1.1.1]:443": false, "[64:ff9b::1.1.2.1]:443": true,

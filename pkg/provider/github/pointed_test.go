@@ -17,7 +17,7 @@ import (
 
 const remarkCreated = "commit-comment-created.json"
 
-func TestDecodeACommentOnACommit(t *testing.T) {
+func TestDecodeCommentOnCommit(t *testing.T) {
 	want := event(func(s *v1alpha1.GitEventSpec) {
 		s.Trigger, s.EventType, s.Action, s.Sender = "push", "on-comment", "created", "ada"
 		s.Comment = &v1alpha1.Comment{ID: 880001, Body: "Flaky?\r\n/retest build branch:main\r\n"}
@@ -27,7 +27,7 @@ func TestDecodeACommentOnACommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Body, want.HappenedAt = got.Body, got.Body.At.DeepCopy() // TestABodyIsOneEventUnderAnyID
+	want.Body, want.HappenedAt = got.Body, got.Body.At.DeepCopy() // TestEventNameIgnoresDeliveryID
 	if d := cmp.Diff(want, got); d != "" || !strings.HasPrefix(got.EventName(), "comment-") {
 		t.Errorf("%s: %s", got.EventName(), d)
 	}
@@ -73,7 +73,7 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 
 // Where a branch or tag is, GitHub says at the moment; the default branch is the one of the moment,
 // too.
-func TestCompleteACommentOnACommit(t *testing.T) {
+func TestCompleteCommentOnCommit(t *testing.T) {
 	b := newBench(t)
 	old := b.Commit("main", map[string]string{"x": "old"})
 	slashed := b.Commit("feature/ü#1", map[string]string{"x": "a"})
@@ -109,7 +109,7 @@ func TestCompleteACommentOnACommit(t *testing.T) {
 
 // What is not known is waited for: never that there is no such branch, nor a commit that GitHub has
 // not named (S12).
-func TestCompleteWaitsForACommitsBranch(t *testing.T) {
+func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 	b := newBench(t)
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")
 	named := event.DeepCopy()

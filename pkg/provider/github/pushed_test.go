@@ -65,7 +65,7 @@ func pushes(b bench) map[string]push {
 
 // What a push has changed is what differs between the two trees, however the branch came from one
 // to the other.
-func TestAPushChangesWhatDiffersBetweenItsTrees(t *testing.T) {
+func TestChangedComparesTreesOfPush(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
 	if _, err := b.client.DefaultBranch(t.Context()); err != nil { // it mints the token
@@ -90,7 +90,7 @@ func TestAPushChangesWhatDiffersBetweenItsTrees(t *testing.T) {
 
 // Where GitHub does not list the trees whole, what each side has changed is joined and marked
 // incomplete. The head commit's own files are what is known where the commit before is gone.
-func TestWhatIsListedInPartsIsIncomplete(t *testing.T) {
+func TestChangedMarksTruncatedLists(t *testing.T) {
 	for name, cut := range map[string]func(b bench){
 		"GitHub cuts its trees": func(b bench) {
 			b.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.Answer(http.StatusOK, nil, `{"sha":"`+b.head.SHA+`","tree":[],"truncated":true}`)})
@@ -116,7 +116,7 @@ func TestWhatIsListedInPartsIsIncomplete(t *testing.T) {
 }
 
 // A replica that does not know the pushed commit yet is asked again, whichever call meets it.
-func TestAPushThatAReplicaDoesNotKnowIsAskedForAgain(t *testing.T) {
+func TestChangedRetriesStaleReplica(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
 	apart := all["histories without a common commit"]
@@ -138,7 +138,7 @@ func TestAPushThatAReplicaDoesNotKnowIsAskedForAgain(t *testing.T) {
 
 // GitHub answers 500 each time for what takes it too long. The commit's own files are listed
 // nevertheless.
-func TestARefusedComparisonIsARefusal(t *testing.T) {
+func TestChangedReturnsRefusal(t *testing.T) {
 	b := newBench(t)
 	amended := pushes(b)["an amended commit"]
 	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "main", Author: "dev"})

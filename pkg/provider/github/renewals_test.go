@@ -62,7 +62,7 @@ func (b *renewalBench) wantReason(err error, reason string) {
 
 // A token has what the installation had when it was minted. What the operator grants later is used
 // at the next attempt.
-func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
+func TestGrantedPermissionIsUsedAtNextAttempt(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	b.wantReason(b.put(), fault.ReasonPermissionMissing)
@@ -79,7 +79,7 @@ func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
 
 // GitHub limits mints: however many calls lack a permission, an installation renews a token once a
 // minute.
-func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
+func TestRefusedPermissionCostsOneMintPerMinute(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	b.wantReason(b.put(), fault.ReasonPermissionMissing)
@@ -99,7 +99,7 @@ func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
 
 // One repository finds out that a permission was granted: the others of the installation need not
 // wait for their minute.
-func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
+func TestGrantAppliesToAllRepositories(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	projects := []v1alpha1.Project{b.world.Project}
@@ -134,7 +134,7 @@ func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
 
 // One repository that lacks for good what others never ask for renews its token each minute, and
 // finds out for the others that something else was granted.
-func TestOneRepositoryDoesNotKeepTheOthersFromRenewing(t *testing.T) {
+func TestRenewalsAreLimitedPerInstallation(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	repo := b.CreateRepo("acme", "busy", forge.RepoOptions{Private: true})
@@ -160,7 +160,7 @@ func TestOneRepositoryDoesNotKeepTheOthersFromRenewing(t *testing.T) {
 
 // Neither a suspension that is lifted nor a repository that is added again has to wait for the end
 // of a token.
-func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {
+func TestOldTokenIsRenewedAfterSuspension(t *testing.T) {
 	for name, change := range map[string]func(b *renewalBench, there bool){
 		"suspended": func(b *renewalBench, there bool) { b.Suspend(b.installed, !there) },
 		"removed from the installation": func(b *renewalBench, there bool) {
@@ -195,7 +195,7 @@ func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {
 }
 
 // A file that the old token did not see is not called missing.
-func TestAFileIsNotMissingBecauseOfAnOldToken(t *testing.T) {
+func TestOldTokenDoesNotHideFile(t *testing.T) {
 	b := newRenewalBench(t)
 	read := func() error {
 		_, err := b.connect(b.world.Project).File(t.Context(), b.sha, "x")
@@ -216,7 +216,7 @@ func TestAFileIsNotMissingBecauseOfAnOldToken(t *testing.T) {
 }
 
 // What was refused for good is refused, and its token stays when no other one can be had.
-func TestATokenStaysWhenNoOtherOneIsMinted(t *testing.T) {
+func TestTokenStaysIfRenewalFails(t *testing.T) {
 	b := newRenewalBench(t)
 	if err := b.put(); err != nil {
 		t.Fatal(err)

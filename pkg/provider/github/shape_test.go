@@ -36,7 +36,7 @@ func wrong() map[string]forge.Action {
 
 // An answer that is not what was asked for is a wait: never "no pipelines", "no such file", "no
 // write access" (finding 18).
-func TestWrongAnswersAreWaitedFor(t *testing.T) {
+func TestWrongAnswersAreRetried(t *testing.T) {
 	reads := map[string]func(context.Context, provider.Client, string) error{
 		forge.RouteTree: func(ctx context.Context, c provider.Client, sha string) error {
 			_, err := c.Files(ctx, sha, ".tekton")
@@ -96,7 +96,7 @@ func TestWrongAnswersAreWaitedFor(t *testing.T) {
 
 // A blob is held against its id: JSON in place of raw text is YAML too, and a part of a file may
 // be.
-func TestABlobIsTheFileThatTheDirectoryLists(t *testing.T) {
+func TestBlobMatchesDirectory(t *testing.T) {
 	const text = "kind: PipelineRun\n---\nkind: Task\n"
 	for _, body := range []string{`{"content":"a2luZA==","encoding":"base64"}`, text[:18], text + "# more", " ", `"` + text + `"`} {
 		b := newBench(t)
@@ -111,7 +111,7 @@ func TestABlobIsTheFileThatTheDirectoryLists(t *testing.T) {
 
 // Contents of another length than the answer names, and directories that list nothing, are no
 // answers.
-func TestContentsAreWhole(t *testing.T) {
+func TestContentsAreComplete(t *testing.T) {
 	for _, body := range []string{
 		`{"type":"file","size":9,"encoding":"base64","content":"a2luZA=="}`, `{"type":"file","size":0,"encoding":"base64"}`,
 		`{"type":"file","encoding":"base64","content":"a2luZA=="}`, `{"type":"file","size":4,"encoding":"none","content":""}`,
@@ -136,7 +136,7 @@ func TestContentsAreWhole(t *testing.T) {
 
 // Links and submodules below the directory of definitions are not definitions, whatever they are
 // called.
-func TestLinksAndSubmodulesAreNoDefinitions(t *testing.T) {
+func TestFilesSkipLinksAndSubmodules(t *testing.T) {
 	b := newBench(t)
 	sha := b.Commit("main", map[string]string{".tekton/a.yaml": "a"})
 	dir := strings.Repeat("cd", 20)
@@ -156,7 +156,7 @@ func TestLinksAndSubmodulesAreNoDefinitions(t *testing.T) {
 }
 
 // What stands where the directory of definitions should be is named as what it is.
-func TestASubmoduleOrALinkIsNoDirectory(t *testing.T) {
+func TestFilesRefuseSubmoduleAndLink(t *testing.T) {
 	b := newBench(t)
 	for entry, want := range map[string]string{
 		`"mode":"160000","type":"commit"`: ".tekton is a submodule, and no submodule is followed",

@@ -16,7 +16,7 @@ import (
 
 // A service that filters by App and then does not name it lists our checks: what a process before
 // has posted is adopted, brought to its end and never posted twice.
-func TestACheckOfAnUnnamedAppIsOurs(t *testing.T) {
+func TestPutAcceptsCheckOfUnnamedApp(t *testing.T) {
 	f, w := openFake(t, forge.Options{ChecksWithoutApp: true})
 	sha := f.Commit("main", map[string]string{"x": "y"})
 	client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
@@ -50,7 +50,7 @@ func TestACheckOfAnUnnamedAppIsOurs(t *testing.T) {
 
 // What a look-up leaves open is asked for again. A check is posted only where the answer says that
 // there is none.
-func TestALookUpThatDoesNotDecideIsRepeated(t *testing.T) {
+func TestPutRetriesIncompleteList(t *testing.T) {
 	ours := check(status.InProgress, "").ExternalID
 	entry := func(change map[string]any) map[string]any {
 		run := map[string]any{"id": 5, "external_id": ours, "name": "build", "status": "in_progress", "app": map[string]any{"id": testApp}}

@@ -33,7 +33,7 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 
 // Where a branch or tag is, GitLab says at the moment; the default branch is the one of the moment,
 // too.
-func TestCompleteACommentOnACommit(t *testing.T) {
+func TestCompleteCommentOnCommit(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	old := b.Commit("main", map[string]string{"x": "old"})
 	slashed := b.Commit("feature/ü#1", map[string]string{"x": "a"})
@@ -72,7 +72,7 @@ func TestCompleteACommentOnACommit(t *testing.T) {
 
 // S11: whoever knows the token can say that somebody has commented, and on what. Only GitLab's own
 // comment counts.
-func TestACommentOnACommitIsConfirmed(t *testing.T) {
+func TestCompleteConfirmsCommentOnCommit(t *testing.T) {
 	const ignored = "ignored"
 	for name, c := range map[string]struct {
 		change func(b bench, event *v1alpha1.GitEventSpec)
@@ -115,7 +115,7 @@ func TestACommentOnACommitIsConfirmed(t *testing.T) {
 }
 
 // What is not known is waited for: never that there is no such branch or comment (S12).
-func TestCompleteWaitsForACommitsBranch(t *testing.T) {
+func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")
 	for _, route := range []string{forgelab.RouteDiscussions, forgelab.RouteBranch, forgelab.RouteProject} {

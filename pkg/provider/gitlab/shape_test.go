@@ -17,7 +17,7 @@ import (
 
 // A 200 that is not what was asked for is a wait: never "no pipelines", "no such file", "no member"
 // (finding 18).
-func TestWrongAnswersAreWaitedFor(t *testing.T) {
+func TestWrongAnswersAreRetried(t *testing.T) {
 	answers := map[string]forge.Action{
 		"a log-in page":           forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Sign in</html>"),
 		"a page that claims JSON": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, "<html>Sign in</html>"),
@@ -73,7 +73,7 @@ func TestWrongAnswersAreWaitedFor(t *testing.T) {
 }
 
 // What stands where the directory of definitions should be is named as what it is.
-func TestASubmoduleOrALinkIsNoDirectory(t *testing.T) {
+func TestFilesRefuseSubmoduleAndLink(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	for entry, want := range map[string]string{
 		`"mode":"160000","type":"commit"`: ".tekton is a submodule, and no submodule is followed",

@@ -35,7 +35,7 @@ func (b bench) listed(t *testing.T, route string, entry map[string]any, change m
 // A status in a list that GitLab has filtered is the run's unless it names another ref. What a
 // look-up leaves open is asked for again: never is a second status posted beside one that may be
 // ours.
-func TestAStatusOfWhichTheListSaysTooLittle(t *testing.T) {
+func TestPutRetriesIncompleteStatusList(t *testing.T) {
 	for name, c := range map[string]struct {
 		change map[string]any
 		ours   bool
@@ -66,7 +66,7 @@ func TestAStatusOfWhichTheListSaysTooLittle(t *testing.T) {
 }
 
 // The same for the notes of a fork's merge request.
-func TestANoteOfWhichTheListSaysTooLittle(t *testing.T) {
+func TestPutRetriesIncompleteNoteList(t *testing.T) {
 	for name, c := range map[string]struct {
 		route  string
 		change map[string]any

@@ -51,7 +51,7 @@ func TestServiceOf(t *testing.T) {
 
 // A Repository without git_provider.url leaves it to its own url where the service is. That must
 // not send another namespace's token there.
-func TestServiceOfReadsThePlaceOffWhoeverNamesTheToken(t *testing.T) {
+func TestServiceOfUsesURLOfTokenOwner(t *testing.T) {
 	repository := func(namespace, url string, p *GitProvider) *Repository {
 		return &Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: RepositorySpec{URL: url, GitProvider: p}}
 	}

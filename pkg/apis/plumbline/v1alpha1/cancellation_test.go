@@ -21,7 +21,7 @@ func at(action string, happened, received int) *GitEventSpec {
 	}
 }
 
-func TestWhatPrecedesAClose(t *testing.T) {
+func TestPrecedesClose(t *testing.T) {
 	closed := at("closed", 100, 110)
 	for name, test := range map[string]struct {
 		event *GitEventSpec
@@ -67,7 +67,7 @@ func cancelledBy(t *testing.T, cancellations ...Cancellation) *GitEvent {
 
 // Of several branches at one commit only one's runs end. Of which one an event is may be known to
 // its plan only: until then nothing ends it.
-func TestWhatIsCancelledOfOneRef(t *testing.T) {
+func TestCancelledOfOneRef(t *testing.T) {
 	const main = "refs/heads/main"
 	of := func(spec GitEventSpec, plan *Plan) *GitEvent {
 		e := cancelledBy(t, Cancellation{Why: "all", Ref: main})
@@ -95,7 +95,7 @@ func TestWhatIsCancelledOfOneRef(t *testing.T) {
 	}
 }
 
-func TestWhatIsCancelled(t *testing.T) {
+func TestCancelled(t *testing.T) {
 	second := func(n int) metav1.Time { return metav1.NewTime(time.Unix(int64(n), 0)) }
 	all, one := Cancellation{Why: "all", At: second(2)}, Cancellation{Why: "one", Names: []string{"build"}, At: second(1)}
 	for name, test := range map[string]struct {
@@ -123,7 +123,7 @@ func TestWhatIsCancelled(t *testing.T) {
 }
 
 // The same is not said twice, and not more than an object can hold.
-func TestWhatNeedsACancellation(t *testing.T) {
+func TestNeedsCancellation(t *testing.T) {
 	all, build := &Cancellation{}, &Cancellation{Names: []string{"build"}}
 	var many []Cancellation
 	for i := range MaxCancellations {

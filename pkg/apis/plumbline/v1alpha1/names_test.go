@@ -28,7 +28,7 @@ func TestEventNameIsStable(t *testing.T) {
 	}
 }
 
-func TestEventNameTellsItsInputsApart(t *testing.T) {
+func TestEventNameDiffersByEachInput(t *testing.T) {
 	base := v1alpha1.EventName("push", "github", "github.com", "k1")
 	for what, other := range map[string]string{
 		"another kind":         v1alpha1.EventName("pull_request", "github", "github.com", "k1"),
@@ -64,7 +64,7 @@ func TestKind(t *testing.T) {
 	}
 }
 
-func TestACommentsTextIsNotRecorded(t *testing.T) {
+func TestCommentBodyIsNotStored(t *testing.T) {
 	data, err := json.Marshal(v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{ID: 1, Body: "hunter2"}})
 	if err != nil || strings.Contains(string(data), "hunter2") {
 		t.Errorf("%s, %v", data, err)

@@ -9,7 +9,7 @@ import (
 
 // The author of a pull request may write /cancel. With fifty names that nothing has it must not
 // keep a maintainer's "/cancel build" from ending anything: the reply says that it did.
-func TestNamesThatNothingHasUseUpNoCancellation(t *testing.T) {
+func TestNeedsSkipsCancellationsOfUnknownNames(t *testing.T) {
 	e := cancelledBy(t)
 	e.Status.Plan, e.Status.Runs = &Plan{}, []Run{{Pipeline: "build", UID: "1"}}
 	for i := range MaxCancellations {

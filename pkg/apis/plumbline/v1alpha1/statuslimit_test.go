@@ -65,7 +65,7 @@ func size(t *testing.T, s *GitEventStatus) int {
 	return len(data)
 }
 
-func TestTheWorstStatusFitsIntoAnObject(t *testing.T) {
+func TestFitKeepsLargestStatusWithinLimit(t *testing.T) {
 	for name, text := range map[string]string{
 		"letters": strings.Repeat("x", 8<<10), "tags": strings.Repeat("<>&", 2<<10), "control characters": strings.Repeat("\x01", 4<<10),
 		"four bytes a character": strings.Repeat("😀", 2<<10), "lines": strings.Repeat("a\n", 4<<10),
@@ -89,7 +89,7 @@ func TestTheWorstStatusFitsIntoAnObject(t *testing.T) {
 
 // Reports are made from these texts: one that was sent must not change because another run ends, or
 // is decided.
-func TestWhatWasCutStaysAsItIs(t *testing.T) {
+func TestFitCutsTextOnce(t *testing.T) {
 	long := strings.Repeat("y", 200<<10)
 	s := &GitEventStatus{Plan: &Plan{Decisions: make([]Decision, 40)}}
 	for i := range s.Plan.Decisions {
@@ -109,7 +109,7 @@ func TestWhatWasCutStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestOrdinaryTextsAreNotCut(t *testing.T) {
+func TestFitKeepsOrdinaryTexts(t *testing.T) {
 	s := &GitEventStatus{Plan: &Plan{Message: "3 of 9 pipelines in .tekton are for this event"}}
 	for i := range 200 {
 		s.Plan.Decisions = append(s.Plan.Decisions, Decision{Reason: "on-path-change [docs/**] matches no changed file (changed: cmd/app/main.go and 4 more)"})
@@ -124,7 +124,7 @@ func TestOrdinaryTextsAreNotCut(t *testing.T) {
 	}
 }
 
-func TestLengthIsThatOfJSON(t *testing.T) {
+func TestLengthCountsJSONBytes(t *testing.T) {
 	for _, text := range []string{"", "a", `"\`, "\n\r\t", "\x00\x1f", "<>&", "é😀", "\u2028\u2029", "\xff"} {
 		data, err := json.Marshal(text)
 		if err != nil {
