@@ -64,7 +64,7 @@ func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload}
 			made := w.make(t, c.in)
 			if made.Disposition != c.want || (len(created(made)) == 1) != (c.want == runs) {
 				t.Errorf("%+v, want %s", made, c.want)
@@ -106,7 +106,7 @@ func TestActorIsReadFromService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said}
 			in := forked()
 			in.Event.Spec.Actor = c.told
 			if c.label {
@@ -125,7 +125,7 @@ func TestActorIsReadFromService(t *testing.T) {
 			}
 		})
 	}
-	w := &world{writers: "author", actor: new(string), actorErr: down()}
+	w := &env{writers: "author", actor: new(string), actorErr: down()}
 	in := forked()
 	in.Event.Spec.Actor = "author"
 	if made, err := plan.Make(t.Context(), in, w.sources()); err == nil || made.Disposition != "" || len(made.Runs) != 0 {
@@ -138,7 +138,7 @@ func TestUnknownActorIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()
 	in.Event.Spec.Actor = ""
-	made, err := plan.Make(t.Context(), in, (&world{writers: "author", payloadErr: down()}).sources())
+	made, err := plan.Make(t.Context(), in, (&env{writers: "author", payloadErr: down()}).sources())
 	if err == nil || made.Disposition != "" || len(made.Runs) != 0 {
 		t.Errorf("error %v, plan %+v: want an error", err, made)
 	}
@@ -159,7 +159,7 @@ func TestPendingMessageNamesApprovers(t *testing.T) {
 	} {
 		in := forked()
 		c.change(&in)
-		made := (&world{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
+		made := (&env{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
 		writes := strings.Contains(made.Message, "other than its author who has write access")
 		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) || writes == (name == "a policy") {
 			t.Errorf("%s: %s %q, want %q", name, made.Disposition, made.Message, c.want)

@@ -156,7 +156,7 @@ type seeds struct {
 // planAt plans an event with what is on record by then, and the head of that moment.
 func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	t.Helper()
-	w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")}, writers: "member", said: h.kind, touched: s.touched}
+	w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")}, writers: "member", said: h.kind, touched: s.touched}
 	if s.fired > 0 && h.planned >= s.fired {
 		w.writers = ""
 	}

@@ -102,7 +102,7 @@ func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
 			sources := w.sources()
 			sources.Records = func(context.Context) ([]history.Record, error) { w.ask("records"); return c.known, nil }
 			made, err := plan.Make(t.Context(), c.in, sources)
@@ -148,7 +148,7 @@ func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 		if c.here {
 			in = commentedHere()
 		}
-		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []history.Record{}}
+		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []history.Record{}}
 		made := w.make(t, in)
 		if len(made.Runs) != c.runs || c.runs == 0 && !strings.Contains(made.Message, "/ok-to-test "+sha) {
 			t.Errorf("%q in the repository itself %t: %d runs, %s %q", said, c.here, len(made.Runs), made.Reason, made.Message)
@@ -162,7 +162,7 @@ func TestCommandNamingAnotherCommitStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
 		for said, runs := range map[string]int{"/ok-to-test " + laterSHA: 0, "/ok-to-test " + sha[:12]: 1, "/ok-to-test": 1} {
-			w := &world{files: []git.File{pulled("a")}, writers: "member author", said: said, moved: sha}
+			w := &env{files: []git.File{pulled("a")}, writers: "member author", said: said, moved: sha}
 			made := w.make(t, in)
 			if len(made.Runs) != runs || runs == 0 && !strings.Contains(made.Message, "the head of the pull request is "+sha) {
 				t.Errorf("%s on %s: %d runs, %s %q", said, name, len(made.Runs), made.Reason, made.Message)
@@ -190,17 +190,17 @@ func TestApprovalUsesVersionsOfService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
+			w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
 			if made := w.make(t, saying("member")); (len(made.Runs) > 0) != c.runs || (made.Approval != nil) != c.runs {
 				t.Errorf("%+v, want that it runs: %t", made.Ending, c.runs)
 			}
 		})
 	}
-	w := &world{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
+	w := &env{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
 	if made, err := plan.Make(t.Context(), saying("member"), w.sources()); err == nil || made.Disposition != "" {
 		t.Errorf("%v, %+v: what is not known is waited for", err, made)
 	}
-	w = &world{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
+	w = &env{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
 	if w.make(t, saying("eve")); w.count("versions") != 0 {
 		t.Errorf("a stranger's command asks %v", w.asked)
 	}
@@ -233,7 +233,7 @@ func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{writers: c.writers, said: "/ok-to-test", moved: sha}
+			w := &env{writers: c.writers, said: "/ok-to-test", moved: sha}
 			sources := w.sources()
 			sources.Records = func(context.Context) ([]history.Record, error) {
 				w.ask("records")
@@ -245,7 +245,7 @@ func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 			}
 		})
 	}
-	w := &world{writers: "member", said: "/ok-to-test", moved: sha}
+	w := &env{writers: "member", said: "/ok-to-test", moved: sha}
 	sources := w.sources()
 	sources.Records = func(context.Context) ([]history.Record, error) { return nil, down() }
 	if made, err := plan.Make(t.Context(), saying("member"), sources); err == nil || made.Disposition != "" {
@@ -259,7 +259,7 @@ func TestApprovalStaysForOpenDecisions(t *testing.T) {
 	in := saying("member")
 	given := &v1alpha1.Approval{By: "member", Event: "comment-2", BaseRef: "main", HeadProjectID: 99}
 	in.Earlier = &plan.Earlier{Commits: plan.Commits{HeadSHA: sha, DefinitionSHA: sha, Approval: given, EndsPending: true}}
-	w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, said: "/ok-to-test", moved: laterSHA}
+	w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, said: "/ok-to-test", moved: laterSHA}
 	made := w.make(t, in)
 	if made.Approval != given || !made.EndsPending || made.HeadSHA != sha || len(made.Runs) != 1 || !strings.Contains(made.Runs[0].Note, "member has approved") {
 		t.Errorf("%+v", made)

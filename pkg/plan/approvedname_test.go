@@ -13,7 +13,7 @@ import (
 // pull request goes on waiting, and nothing runs when its author opens it again.
 func TestCommandWithUnknownNameDoesNotApprove(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pulled("a")}, writers: "member", said: "/test typo", moved: sha}
+	w := &env{files: []git.File{pulled("a")}, writers: "member", said: "/test typo", moved: sha}
 	w.records = append(w.records, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending))
 	made := w.make(t, saying("member"))
 	if made.Reason != "UnknownName" || made.Approval != nil || made.EndsPending {

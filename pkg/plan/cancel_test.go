@@ -69,7 +69,7 @@ func TestClosedPullRequestCancels(t *testing.T) {
 	t.Parallel()
 	in := happened(forked())
 	in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "stranger"
-	made := (&world{files: several()}).make(t, in)
+	made := (&env{files: several()}).make(t, in)
 	want := &v1alpha1.Cancellation{By: "stranger", Why: "stranger closed the pull request", At: at}
 	if diff := cmp.Diff(want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels || made.DefinitionSHA != "" || len(made.Runs) != 0 {
 		t.Errorf("%s, definitions at %q, %d runs: %s", made.Disposition, made.DefinitionSHA, len(made.Runs), diff)

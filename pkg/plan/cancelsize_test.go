@@ -48,7 +48,7 @@ func TestCloseCancelsAfterManyCancellations(t *testing.T) {
 		}
 		in := happened(forked())
 		in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "maintainer"
-		if made := (&world{}).make(t, in); !e.Needs(made.Cancels) || !takes(len(sizes), made) {
+		if made := (&env{}).make(t, in); !e.Needs(made.Cancels) || !takes(len(sizes), made) {
 			t.Errorf("%s: after %d cancellations there is no room for a close", what, len(e.Annotations))
 		}
 	}

@@ -39,9 +39,9 @@ func several() []git.File {
 	}
 }
 
-// written is a world where a member, who may write, has written something.
-func written(comment string) *world {
-	return &world{files: several(), writers: "member author", said: comment, moved: sha, skipCI: true}
+// written is an env where a member, who may write, has written something.
+func written(comment string) *env {
+	return &env{files: several(), writers: "member author", said: comment, moved: sha, skipCI: true}
 }
 
 func TestCommandStartsNamedPipelines(t *testing.T) {

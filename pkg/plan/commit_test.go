@@ -25,9 +25,9 @@ func remarked() plan.Input {
 	return in
 }
 
-// said is a world where a member has commented on the head of main, of release and of the tag v1.
+// said is an env where a member has commented on the head of main, of release and of the tag v1.
 // Other commits are elsewhere.
-func said(comment string) *world {
+func said(comment string) *env {
 	w := written(comment)
 	w.files = []git.File{
 		pipeline("pushed"), edited(pipeline("released"), "[main]", "[release]"), edited(pipeline("tagged"), "[main]", "[refs/tags/v1]"), pulled("pull"),
@@ -203,7 +203,7 @@ func TestRerunOfCommitCommand(t *testing.T) {
 	w := said("")
 	w.writers = "presser"
 	in := pressed(v1alpha1.Rerun{Check: "x", ExternalID: record.Event.Status.Runs[0].Name})
-	made, err := (&past{world: w, byNumber: map[int64][]history.Record{0: {record}}}).make(t, in)
+	made, err := (&past{env: w, byNumber: map[int64][]history.Record{0: {record}}}).make(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestRerunOfCommitCommand(t *testing.T) {
 }
 
 // pointed answers for a comment on a commit. The default branch is main.
-func (w *world) pointed(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (w *env) pointed(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if e.BaseRef == "" {
 		e.BaseRef = "refs/heads/main"
 	}

@@ -14,7 +14,7 @@ import (
 // S11: of a service that signs nothing its own word counts, before it is asked who may.
 func TestServiceOverridesDelivery(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
+	w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
 		s.PullRequest.Author, s.Actor = "stranger", "author"
 	}}
 	made := w.make(t, forked())
@@ -32,7 +32,7 @@ func TestServiceOverridesDelivery(t *testing.T) {
 func TestEditedCommentStartsNothing(t *testing.T) {
 	t.Parallel()
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for
-		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}
+		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}
 		made, err := plan.Make(t.Context(), commented(), w.sources())
 		var over *plan.IgnoredError
 		if want && (err != nil || len(created(made)) != 1) || !want && (!errors.As(err, &over) || over.Why.Reason != "CommentEdited") {

@@ -41,7 +41,7 @@ func fetches(name string) git.File { return pipeline(name, "task: "+address) }
 
 func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	w := &world{
+	w := &env{
 		files: []git.File{fetches("a"), pipeline("b", "on-path-change: '**'"), pipeline("c"), fetches("d")}, addressErr: down(), changedErr: down(),
 	}
 	first := w.make(t, push())
@@ -75,7 +75,7 @@ func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 // A text that changes with each attempt would rewrite the status at each.
 func TestFirstTransientMessageStays(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'"), pipeline("b")}, changedErr: down()}
+	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'"), pipeline("b")}, changedErr: down()}
 	first := w.make(t, push())
 	w.changedErr = fault.Transientf("GitUnavailable", "503")
 	second := w.make(t, again(push(), first))
@@ -91,7 +91,7 @@ func TestFirstTransientMessageStays(t *testing.T) {
 // What was selected stays so, with what it was selected for: only what it refers to is open.
 func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'", "task: "+address)}, addressErr: down(),
+	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'", "task: "+address)}, addressErr: down(),
 		changed: git.Changes{Added: []string{"x"}, Truncated: true}}
 	first := w.make(t, push())
 	if d := first.Decisions[0]; !d.Open || !strings.HasPrefix(d.Selected, "selected: ") || first.Runs[0].Note == "" {
@@ -111,7 +111,7 @@ func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 // may have planned more steps.
 func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
+	w := &env{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
 	first := w.make(t, push())
 	w.files[0] = edited(w.files[0], "steps: [", "steps: ["+strings.Repeat("{},", 2_000))
 	w.addressErr, w.tree = nil, map[string]string{address: task}
@@ -127,7 +127,7 @@ func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 // A check that was begun without the dash of a generateName is finished without it.
 func TestEarlierRunKeepsNameWithoutDash(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{edited(fetches("homelab"), "name: homelab", "generateName: homelab-")}, addressErr: down()}
+	w := &env{files: []git.File{edited(fetches("homelab"), "name: homelab", "generateName: homelab-")}, addressErr: down()}
 	in := again(push(), w.make(t, push()))
 	if got := in.Earlier.Runs[0].Pipeline; got != "homelab-" {
 		t.Fatalf("called %s", got)
@@ -141,7 +141,7 @@ func TestEarlierRunKeepsNameWithoutDash(t *testing.T) {
 
 func TestTooManyPipelinesGiveOneRefusedRun(t *testing.T) {
 	t.Parallel()
-	w := &world{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
+	w := &env{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
 	first := w.make(t, push())
 	if diff := cmp.Diff([]string{"hello"}, created(first)); diff != "" {
 		t.Fatal(diff)
@@ -167,7 +167,7 @@ func TestTooLargePlanIsRefused(t *testing.T) {
 	if plan.MaxBytes != blob.MaxBytes {
 		t.Errorf("a plan may have %d bytes, and %d can be kept", plan.MaxBytes, blob.MaxBytes)
 	}
-	w := &world{tree: map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" +
+	w := &env{tree: map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" +
 		strings.Repeat("0123456789abcdef", 900<<10/16) + "'}]}\n"}}
 	for i := range 13 {
 		w.files = append(w.files, edited(pipeline(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"),
@@ -188,7 +188,7 @@ func TestTooLargePlanIsRefused(t *testing.T) {
 // them together are bounded.
 func TestTooLargeWithEarlierRunsIsRefused(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}
+	w := &env{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}
 	in := again(push(), w.make(t, push()))
 	in.Earlier.Bytes = plan.MaxBytes - 100
 	w.addressErr, w.tree = nil, map[string]string{address: task}
@@ -208,7 +208,7 @@ func TestNamesAreUniqueAndFit(t *testing.T) {
 	t.Parallel()
 	templated := edited(pipeline("b"), "name: b\n", "name: 'a-{{ target_branch }}'\n")
 	long := edited(pipeline("c"), "name: c\n", "name: '"+strings.Repeat("{{ revision }}", 7)+"'\n")
-	w := &world{files: []git.File{pipeline("a-main"), templated, long}}
+	w := &env{files: []git.File{pipeline("a-main"), templated, long}}
 	var got []string
 	for _, run := range w.make(t, push()).Runs {
 		if run.Refused == nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// pair is a world with a push and a pull request of one commit. The time is seconds after the push
+// pair is an env with a push and a pull request of one commit. The time is seconds after the push
 // was received.
 type pair struct {
-	*world
+	*env
 	// bySubject has what is on record; onOutdate is called with each event that is outdated.
 	bySubject map[string][]history.Record
 	onOutdate func(history.Record)
@@ -154,7 +154,7 @@ func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := (&pair{world: &world{files: []git.File{both("hello")}, pulls: c.pulls}, now: c.now}).knows(c.records...)
+			p := (&pair{env: &env{files: []git.File{both("hello")}, pulls: c.pulls}, now: c.now}).knows(c.records...)
 			made := p.make(t, staging())
 			got := ""
 			switch {
@@ -173,7 +173,7 @@ func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 // B14: what cannot be read is waited for.
 func TestPushWaitsForRecords(t *testing.T) {
 	t.Parallel()
-	p := &pair{world: &world{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
+	p := &pair{env: &env{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
 	if made := p.make(t, staging()); made.Wait == nil || len(made.Runs) != 0 {
 		t.Errorf("%v with %v, want a wait", made.Wait, created(made))
 	}
@@ -230,7 +230,7 @@ func TestLatePullRequestSkipsPipelinesOfPush(t *testing.T) {
 			if c.pull != nil {
 				c.pull(in.Event.Spec)
 			}
-			p := (&pair{world: &world{files: []git.File{both("a"), both("b")}, writers: "author"}, now: 400}).knows(c.push)
+			p := (&pair{env: &env{files: []git.File{both("a"), both("b")}, writers: "author"}, now: 400}).knows(c.push)
 			in.Event.Spec.Actor = "author"
 			made := p.make(t, in)
 			if got := strings.Join(created(made), " "); got != c.want {
@@ -258,7 +258,7 @@ func TestPullRequestReadsPushOnlyIfNeeded(t *testing.T) {
 		in := ownEventOf4()
 		in.Event.Spec.PullRequest.Labels, in.Event.Spec.Actor = []string{"bug"}, "author"
 		c.change(&in)
-		p := &pair{world: &world{files: c.files, writers: "author"}}
+		p := &pair{env: &env{files: c.files, writers: "author"}}
 		made := p.make(t, in)
 		if got := p.count("records of"); got != c.want || made.Wait != nil {
 			t.Errorf("%s: %d reads, want %d (%v)", name, got, c.want, reasons(made))
@@ -274,7 +274,7 @@ func TestMergedPullRequestIsOfPushedBranch(t *testing.T) {
 	for ref, want := range map[string]string{"refs/heads/main": "5", "refs/heads/old": "3", "refs/heads/production": "{{ pull_request_number }}", "refs/tags/v1": "3"} {
 		in := push()
 		in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = ref, ref
-		w := &world{files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged}
+		w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged}
 		made := w.make(t, in)
 		if len(created(made)) != 1 || !strings.Contains(string(made.Runs[0].Manifest), `note":"`+want+`"`) {
 			t.Errorf("%s: want %q: %v %s", ref, want, reasons(made), made.Runs[0].Manifest)

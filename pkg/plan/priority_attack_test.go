@@ -37,7 +37,7 @@ func TestCommentCannotSetPriority(t *testing.T) {
 func TestPriorityHidesSecretNumbers(t *testing.T) {
 	in := prioritizing("int(pin)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "pin", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
-	w := &world{files: []git.File{pipeline("a")}, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "83920174"}}
+	w := &env{files: []git.File{pipeline("a")}, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "83920174"}}
 	if got := reasons(w.make(t, in))["a"]; strings.Contains(got, "83920174") || !strings.Contains(got, "beyond 100") {
 		t.Error(got)
 	}
@@ -49,7 +49,7 @@ func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 	in := prioritizing("50")
 	limit := in.Repository.Spec.ConcurrencyLimit
 	in.Repository.Spec.ConcurrencyLimit = nil
-	w := &world{files: []git.File{pipeline("a"), pipeline("b", `on-path-change: "[docs/**]"`)}, changedErr: down()}
+	w := &env{files: []git.File{pipeline("a"), pipeline("b", `on-path-change: "[docs/**]"`)}, changedErr: down()}
 	made := w.make(t, in)
 	if len(made.Runs) != 1 || made.Wait == nil {
 		t.Fatalf("%d runs, waits for %v", len(made.Runs), made.Wait)
@@ -65,7 +65,7 @@ func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 
 // What the priority and the runs depend on is asked for once.
 func TestPriorityReadsNothingTwice(t *testing.T) {
-	w := &world{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
+	w := &env{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
 	made := w.make(t, prioritizing(`body.x == "y" && files.all.size() == 0 ? 7 : 0`))
 	if got := shownPriority(made); got != "7" || w.count("payload") != 1 || w.count("changed") != 1 {
 		t.Errorf("the priority is %s: %v, asked %q", got, reasons(made), w.asked)
@@ -74,7 +74,7 @@ func TestPriorityReadsNothingTwice(t *testing.T) {
 
 // slowly is a Git service that lists the changed files when it is too late for whoever asks.
 type slowly struct {
-	*world
+	*env
 	patience time.Duration
 }
 
@@ -87,7 +87,7 @@ func (s *slowly) Changed(ctx context.Context, _ *v1alpha1.GitEventSpec) (git.Cha
 // A Git service that takes a whole attempt for the changed files keeps no run waiting: else none
 // would ever be planned.
 func TestSlowServiceDoesNotDelayQueue(t *testing.T) {
-	s := &slowly{world: &world{files: []git.File{pipeline("a")}}}
+	s := &slowly{env: &env{files: []git.File{pipeline("a")}}}
 	sources := s.sources()
 	sources.Source = s
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)

@@ -94,7 +94,7 @@ func TestRerunOfOneCheck(t *testing.T) {
 			t.Parallel()
 			in := pressed(v1alpha1.Rerun{Check: "Pipelines as Code CI / b", ExternalID: c.external, Pulls: c.pulls})
 			in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = "refs/heads/topic", "refs/heads/topic"
-			w := &past{world: &world{writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			if c.number == 7 {
 				w.pulls = []git.Pull{{Number: 6}, {Number: 7, Open: true}}
@@ -159,7 +159,7 @@ func TestRerunOfAllChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: "presser author", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: "presser author", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			rerun := v1alpha1.Rerun{All: true}
 			if c.byNumber[4] != nil {
@@ -206,7 +206,7 @@ func TestRerunNeedsWriteAccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
 			w.true = described(c.head, 99, "author")
 			made, err := w.make(t, pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}}))
 			got := ""
@@ -234,7 +234,7 @@ func TestRerunIsRetried(t *testing.T) {
 	for name, fail := range map[string]func(*past){
 		"who may": func(p *past) { p.accessErr = down() }, "what ran": func(p *past) { p.err = down() }, "what holds it": func(p *past) { p.pullsErr = down() },
 	} {
-		w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}
+		w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a")}}}
 		fail(w)
 		_, err := w.make(t, pressed(v1alpha1.Rerun{All: true}))
 		var end *plan.IgnoredError
@@ -248,7 +248,7 @@ func TestRerunIsRetried(t *testing.T) {
 // nowhere if GitHub names no place.
 func TestRerunOfUnknownCheck(t *testing.T) {
 	t.Parallel()
-	w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}
+	w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a")}}}
 	w.true = described(defaultSHA, 5, "author")
 	for reason, in := range map[string]plan.Input{
 		"NotTheHead":   pressed(v1alpha1.Rerun{Check: "x", ExternalID: "y", Pulls: []int64{4}}),

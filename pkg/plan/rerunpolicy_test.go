@@ -38,7 +38,7 @@ func TestPolicyTreatsRerunAsRetest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
 			w.teams = map[string]string{"testers": "presser", "others": "somebody", "developers": "author"}
 			w.true = described(sha, 5, "author")
 			rerun := v1alpha1.Rerun{All: true}

@@ -114,7 +114,7 @@ func TestOlderEventSkipsPipelinesOfApproval(t *testing.T) {
 	for happened, runs := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1} {
 		in := forked()
 		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = "reopened", second(happened), *second(4)
-		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval}}
+		w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval}}
 		if made := w.make(t, in); len(made.Runs) != runs {
 			t.Errorf("of second %d: %d runs, want %d: %+v", happened, len(made.Runs), runs, made.Decisions)
 		}

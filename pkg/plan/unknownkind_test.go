@@ -36,7 +36,7 @@ func TestDocumentOfUnknownKindFailsOwnCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: c.files, writers: "member author", said: c.said, moved: sha}
+			w := &env{files: c.files, writers: "member author", said: c.said, moved: sha}
 			made := w.make(t, c.in)
 			var got []string
 			for _, run := range made.Runs {

@@ -58,7 +58,7 @@ func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 			if c.uses != "" {
 				file = edited(file, `script: "true"`, `script: "`+c.uses+`"`)
 			}
-			w := &world{files: []git.File{file}, writers: "member", said: "/ok-to-test", moved: sha, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "value"}}
+			w := &env{files: []git.File{file}, writers: "member", said: "/ok-to-test", moved: sha, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "value"}}
 			in := saying("member")
 			if !c.approved {
 				w.writers += " author"

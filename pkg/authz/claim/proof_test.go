@@ -39,7 +39,7 @@ func TestProof(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Proven: c.before}
-			w := newWorld(t, claim(status), claim(status), repository("1", ""))
+			w := newEnv(t, claim(status), claim(status), repository("1", ""))
 			w.files = &c.files
 			err := w.serves(ours, "1", c.owners)
 			if c.denied == "" && err != nil || c.denied != "" && (!fault.Is(err, c.class) || fault.Of(err).Reason != c.denied) {
@@ -55,7 +55,7 @@ func TestProof(t *testing.T) {
 // What another repository at the URL has is not even looked at.
 func TestProofIsOnlyOfBoundRepository(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1")}
-	w := newWorld(t, claim(status), claim(status), repository("1", ""))
+	w := newEnv(t, claim(status), claim(status), repository("1", ""))
 	w.files.proof = "team"
 	if err := w.serves(theirs, "1", "{}"); !fault.Is(err, fault.Ignored) || w.files.branches != 0 || w.status().Proven {
 		t.Errorf("%v; the file was read %d times, proven: %t", err, w.files.branches, w.status().Proven)
@@ -82,7 +82,7 @@ func TestNextOwnerRotatesNamespaces(t *testing.T) {
 func TestProofEndsHandover(t *testing.T) {
 	since := metav1.Now().Rfc3339Copy()
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), UnprovenSince: &since}
-	w := newWorld(t, claim(status), claim(status), repository("1", ""))
+	w := newEnv(t, claim(status), claim(status), repository("1", ""))
 	if err := w.serves(ours, "1", "{}"); !fault.Is(err, fault.Ignored) || w.status().UnprovenSince == nil {
 		t.Errorf("without a proof: %v, %+v", err, w.status())
 	}

@@ -20,39 +20,39 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// world is a repository, its Git service and the web. It remembers what was read.
-type world struct {
+// env is a repository, its Git service and the web. It remembers what was read.
+type env struct {
 	read       []string
 	at, public error // of addresses, read with credentials and as everybody does
 	policies   []egress.Policy
 	large      int // bytes that each answer has more
 }
 
-func (w *world) answer(what string, err error) ([]byte, error) {
+func (w *env) answer(what string, err error) ([]byte, error) {
 	w.read = append(w.read, what)
 	return []byte(what + strings.Repeat(" ", w.large)), err
 }
 
-func (w *world) File(_ context.Context, sha, path string) ([]byte, error) {
+func (w *env) File(_ context.Context, sha, path string) ([]byte, error) {
 	return w.answer("file "+sha+" "+path, nil)
 }
 
-func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
+func (w *env) FileAt(_ context.Context, address string) ([]byte, error) {
 	return w.answer("service "+address, w.at)
 }
 
-func (w *world) Get(_ context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
+func (w *env) Get(_ context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer(fmt.Sprint("web ", address, " ", limit), w.public)
 }
 
-func (w *world) Package(_ context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error) {
+func (w *env) Package(_ context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer("hub "+hub.URL+" "+address, w.public)
 }
 
 // options are those of a Git service at git.example and two hubs.
-func (w *world) options() references.Options {
+func (w *env) options() references.Options {
 	return references.Options{
 		Files: w, Addresses: w, Web: w, SHA: "c0ffee", Service: "https://git.example",
 		Remote: config.Remote{Fetch: true, Hub: web.Hub{URL: "https://hub.example"}, Catalogs: map[string]web.Hub{"own": {URL: "https://own.example", Catalog: "ours"}}},
@@ -77,7 +77,7 @@ func TestReadLocatesEachForm(t *testing.T) {
 	} {
 		t.Run(reference, func(t *testing.T) {
 			t.Parallel()
-			w := &world{at: other}
+			w := &env{at: other}
 			o := w.options()
 			o.Known = []git.File{{Path: ".tekton/own.yaml", Data: []byte("own")}}
 			file, err := references.New(o).Read(t.Context(), c.kind, reference)
@@ -90,7 +90,7 @@ func TestReadLocatesEachForm(t *testing.T) {
 
 func TestReadReadsEachReferenceOnce(t *testing.T) {
 	t.Parallel()
-	w := &world{at: fault.Transientf("GitUnavailable", "502")}
+	w := &env{at: fault.Transientf("GitUnavailable", "502")}
 	r := references.New(w.options())
 	for range 20 {
 		if file, err := r.Read(t.Context(), resolve.KindTask, "/tasks/own.yaml"); err != nil || file.Path != "tasks/own.yaml" {
@@ -116,7 +116,7 @@ func TestReadReadsEachReferenceOnce(t *testing.T) {
 // are. The rest of them is as if it were not there, and the others can still be read.
 func TestReadLimitsBytesWithDefinitions(t *testing.T) {
 	t.Parallel()
-	w := &world{large: 1<<20 - 100}
+	w := &env{large: 1<<20 - 100}
 	o := w.options()
 	o.Known = []git.File{{Path: ".tekton/own.yaml", Data: make([]byte, 5<<20)}}
 	r := references.New(o)
@@ -151,7 +151,7 @@ func TestReadOfMissingReferenceIsInvalid(t *testing.T) {
 		"nobody://me:s3cret@x/lint?": `nobody://x/lint: no hub is called "nobody"`,
 		"a name":                     `"a name": this is not a name on a hub`,
 	} {
-		_, err := references.New((&world{}).options()).Read(t.Context(), resolve.KindTask, reference)
+		_, err := references.New((&env{}).options()).Read(t.Context(), resolve.KindTask, reference)
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", reference, err, says)
 		}
@@ -175,7 +175,7 @@ func TestReadFetchesWithoutCredentialsOnlyMissingFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{at: test.err, public: fault.Invalidf("AddressRefused", "git.example is not fetched from")}
+			w := &env{at: test.err, public: fault.Invalidf("AddressRefused", "git.example is not fetched from")}
 			_, err := references.New(w.options()).Read(t.Context(), resolve.KindTask, "https://git.example/acme/other/blob/main/own.yaml")
 			if plain := len(w.read) == 2; plain != test.plain || (err == nil) != (test.err == nil) {
 				t.Fatalf("%v, read %v, want it read as everybody does: %t", err, w.read, test.plain)
@@ -207,7 +207,7 @@ func TestReadRetriesMissingAddressOfGitService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{at: c.at, public: c.public}
+			w := &env{at: c.at, public: c.public}
 			o := w.options()
 			o.Missing = c.missing
 			if _, err := references.New(o).Read(t.Context(), resolve.KindTask, address); fault.Of(err).Class != c.class {

@@ -79,7 +79,7 @@ func TestFileAtUsesTokenOfEvent(t *testing.T) {
 			if owner != "acme" {
 				g.Install(testApp, owner)
 			}
-			w := worldOf(g, own, id)
+			w := envOf(g, own, id)
 			client, err := New(Options{}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
 			if err != nil {
 				t.Fatal(err)

@@ -25,7 +25,7 @@ var (
 type renewalBench struct {
 	*fake
 	t     *testing.T
-	world providertest.World
+	env   providertest.Env
 	clock *clock
 	sha   string
 }
@@ -35,13 +35,13 @@ func newRenewalBench(t *testing.T) *renewalBench {
 	clock := &clock{now: time.Now()}
 	f, w := openFake(t, forge.Options{}) // the App signs with the real time
 	w.Provider = New(Options{Now: clock.Now})
-	return &renewalBench{fake: f, t: t, world: w, clock: clock, sha: f.Commit("main", map[string]string{"x": "y"})}
+	return &renewalBench{fake: f, t: t, env: w, clock: clock, sha: f.Commit("main", map[string]string{"x": "y"})}
 }
 
 // connect is a client of one attempt.
 func (b *renewalBench) connect(project v1alpha1.Project) provider.Client {
 	b.t.Helper()
-	client, err := b.world.Provider.Connect(b.t.Context(), b.world.BaseURL, project, b.world.Credentials)
+	client, err := b.env.Provider.Connect(b.t.Context(), b.env.BaseURL, project, b.env.Credentials)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func (b *renewalBench) connect(project v1alpha1.Project) provider.Client {
 }
 
 func (b *renewalBench) put() error {
-	_, err := b.connect(b.world.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.world.Project}, "", check(status.Queued, ""), false)
+	_, err := b.connect(b.env.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "", check(status.Queued, ""), false)
 	return err
 }
 
@@ -102,7 +102,7 @@ func TestRefusedPermissionCostsOneMintPerMinute(t *testing.T) {
 func TestGrantAppliesToAllRepositories(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
-	projects := []v1alpha1.Project{b.world.Project}
+	projects := []v1alpha1.Project{b.env.Project}
 	for i := range 5 {
 		name := fmt.Sprint("more-", i)
 		repo := b.CreateRepo("acme", name, forge.RepoOptions{Private: true})
@@ -198,7 +198,7 @@ func TestOldTokenIsRenewedAfterSuspension(t *testing.T) {
 func TestOldTokenDoesNotHideFile(t *testing.T) {
 	b := newRenewalBench(t)
 	read := func() error {
-		_, err := b.connect(b.world.Project).File(t.Context(), b.sha, "x")
+		_, err := b.connect(b.env.Project).File(t.Context(), b.sha, "x")
 		return err
 	}
 	if err := read(); err != nil {
@@ -224,7 +224,7 @@ func TestTokenStaysIfRenewalFails(t *testing.T) {
 	b.clock.add(5 * time.Minute)
 	b.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Forbidden403()})
 	b.Inject(forge.Fault{Route: forge.RouteToken, Do: forge.ServerError502HTML()})
-	_, err := b.connect(b.world.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.world.Project}, "", check(status.Queued, ""), true)
+	_, err := b.connect(b.env.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "", check(status.Queued, ""), true)
 	b.wantReason(err, fault.ReasonPermissionMissing)
 	if err := b.put(); err != nil {
 		t.Errorf("the token that works is gone: %v", err)

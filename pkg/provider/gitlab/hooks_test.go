@@ -20,7 +20,7 @@ import (
 // hooked is a project whose webhook leads to a receiver that answers with a code.
 type hooked struct {
 	*fake
-	w      providertest.World
+	w      providertest.Env
 	hook   int64
 	answer atomic.Int64
 	log    provider.HookLog

@@ -10,7 +10,7 @@ import (
 
 // testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and
 // closes what is open.
-func testOnlyOpen(t *testing.T, w World) {
+func testOnlyOpen(t *testing.T, w Env) {
 	r := report(t, w)
 	closing := ended(status.Cancelled)
 	closing.OnlyOpen = true
@@ -49,7 +49,7 @@ func testOnlyOpen(t *testing.T, w World) {
 }
 
 // testFormer: what the version before has posted is neither posted again nor left open.
-func testFormer(t *testing.T, w World) {
+func testFormer(t *testing.T, w Env) {
 	r := report(t, w)
 	before := running()
 	before.ExternalID, before.State = "before", status.Queued

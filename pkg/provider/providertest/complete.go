@@ -14,7 +14,7 @@ import (
 
 // testComplete: what a signature vouches for is taken as it is, without a call; what only a token
 // does is asked for.
-func testComplete(t *testing.T, w World) {
+func testComplete(t *testing.T, w Env) {
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
 	if w.Mints && w.SignsBody {
@@ -53,7 +53,7 @@ func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
 
 // claim is an event that a delivery claims, and what Complete makes of it.
 type claim struct {
-	event func(w World) *v1alpha1.GitEventSpec
+	event func(w Env) *v1alpha1.GitEventSpec
 	// want is a reason to wait, ignored, or empty if the service confirms the event.
 	want string
 }
@@ -64,19 +64,19 @@ const (
 )
 
 // pushed is the event of a push of a commit to a ref.
-func pushed(w World, ref, sha string) *v1alpha1.GitEventSpec {
+func pushed(w Env, ref, sha string) *v1alpha1.GitEventSpec {
 	return &v1alpha1.GitEventSpec{
 		Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: ref, HeadRef: ref, HeadURL: w.Project.URL, Project: w.Project,
 	}
 }
 
 // commit pushes a file with this content to the branch.
-func commit(w World, branch, content string) string {
+func commit(w Env, branch, content string) string {
 	return w.Service.Commit(branch, map[string]string{"x": content})
 }
 
 // opened opens a pull request from the branch and returns its event.
-func opened(w World) *v1alpha1.GitEventSpec {
+func opened(w Env) *v1alpha1.GitEventSpec {
 	commit(w, branch, "a")
 	return w.Service.PullRequest(branch, "dev")
 }
@@ -84,27 +84,27 @@ func opened(w World) *v1alpha1.GitEventSpec {
 func claimedPushes() map[string]claim {
 	const wait = fault.ReasonNotConfirmed
 	return map[string]claim{
-		"a push to the tip of a branch": {func(w World) *v1alpha1.GitEventSpec {
+		"a push to the tip of a branch": {func(w Env) *v1alpha1.GitEventSpec {
 			return pushed(w, "refs/heads/"+branch, commit(w, branch, "a"))
 		}, ""},
-		"a push that was followed by others": {func(w World) *v1alpha1.GitEventSpec {
+		"a push that was followed by others": {func(w Env) *v1alpha1.GitEventSpec {
 			sha := commit(w, branch, "a")
 			commit(w, branch, "b")
 			return pushed(w, "refs/heads/"+branch, sha)
 		}, ""},
-		"a push that a forced push replaced": {func(w World) *v1alpha1.GitEventSpec {
+		"a push that a forced push replaced": {func(w Env) *v1alpha1.GitEventSpec {
 			base, sha := commit(w, branch, "base"), commit(w, branch, "a")
 			w.Service.ForcePush(branch, base, nil)
 			return pushed(w, "refs/heads/"+branch, sha)
 		}, ""},
-		"a push of another branch's commit": {func(w World) *v1alpha1.GitEventSpec {
+		"a push of another branch's commit": {func(w Env) *v1alpha1.GitEventSpec {
 			commit(w, "main", "base")
 			return pushed(w, "refs/heads/main", commit(w, branch, "a"))
 		}, wait},
-		"a push to a branch that never existed": {func(w World) *v1alpha1.GitEventSpec {
+		"a push to a branch that never existed": {func(w Env) *v1alpha1.GitEventSpec {
 			return pushed(w, "refs/heads/never", commit(w, branch, "a"))
 		}, wait},
-		"a tag that never existed": {func(w World) *v1alpha1.GitEventSpec {
+		"a tag that never existed": {func(w Env) *v1alpha1.GitEventSpec {
 			return pushed(w, "refs/tags/v1", commit(w, branch, "a"))
 		}, wait},
 	}
@@ -112,38 +112,38 @@ func claimedPushes() map[string]claim {
 
 func claimedPullRequests() map[string]claim {
 	const wait = fault.ReasonNotConfirmed
-	changed := func(change func(World, *v1alpha1.GitEventSpec)) func(World) *v1alpha1.GitEventSpec {
-		return func(w World) *v1alpha1.GitEventSpec {
+	changed := func(change func(Env, *v1alpha1.GitEventSpec)) func(Env) *v1alpha1.GitEventSpec {
+		return func(w Env) *v1alpha1.GitEventSpec {
 			event := opened(w)
 			change(w, event)
 			return event
 		}
 	}
 	return map[string]claim{
-		"an older head of a pull request": {changed(func(w World, _ *v1alpha1.GitEventSpec) {
+		"an older head of a pull request": {changed(func(w Env, _ *v1alpha1.GitEventSpec) {
 			commit(w, branch, "b")
 		}), ""},
-		"a head that the pull request never had": {changed(func(w World, event *v1alpha1.GitEventSpec) {
+		"a head that the pull request never had": {changed(func(w Env, event *v1alpha1.GitEventSpec) {
 			event.SHA = commit(w, "another", "b")
 		}), wait},
-		"a pull request that never existed": {changed(func(_ World, event *v1alpha1.GitEventSpec) {
+		"a pull request that never existed": {changed(func(_ Env, event *v1alpha1.GitEventSpec) {
 			event.PullRequest.Number += 1000
 		}), wait},
-		"another author": {changed(func(_ World, event *v1alpha1.GitEventSpec) {
+		"another author": {changed(func(_ Env, event *v1alpha1.GitEventSpec) {
 			event.PullRequest.Author, event.PullRequest.AuthorID = "admin", event.PullRequest.AuthorID+1000
 		}), ignored},
-		"another head repository": {changed(func(_ World, event *v1alpha1.GitEventSpec) {
+		"another head repository": {changed(func(_ Env, event *v1alpha1.GitEventSpec) {
 			event.PullRequest.HeadProjectID += 1000
 		}), ignored},
-		"a pull request that was closed since": {changed(func(w World, event *v1alpha1.GitEventSpec) {
+		"a pull request that was closed since": {changed(func(w Env, event *v1alpha1.GitEventSpec) {
 			w.Service.Withdraw(event)
 		}), ignored},
-		"a comment that never existed": {func(w World) *v1alpha1.GitEventSpec {
+		"a comment that never existed": {func(w Env) *v1alpha1.GitEventSpec {
 			event := w.Service.Comment(opened(w), "ada", "/deploy")
 			event.Comment.ID += 1000
 			return event
 		}, wait},
-		"a comment of another user": {func(w World) *v1alpha1.GitEventSpec {
+		"a comment of another user": {func(w Env) *v1alpha1.GitEventSpec {
 			event := w.Service.Comment(opened(w), "ada", "/deploy")
 			event.Sender = "admin"
 			return event
@@ -153,7 +153,7 @@ func claimedPullRequests() map[string]claim {
 
 // testForged: at a service that does not sign bodies, anybody who knows the token can post any
 // body. Complete trusts none of it, and waits for what may still become true.
-func testForged(t *testing.T, open func(*testing.T) World) {
+func testForged(t *testing.T, open func(*testing.T) Env) {
 	if open(t).SignsBody {
 		t.Skip("this service signs its deliveries: nobody can forge a body")
 	}

@@ -12,7 +12,7 @@ import (
 
 // testDiffer: what two commits do not have alike is told by what they have, however they came
 // about; what can be told by no later attempt either is Invalid, and everything else a wait.
-func testDiffer(t *testing.T, open func(*testing.T) World) {
+func testDiffer(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
 	first := w.Service.Commit(

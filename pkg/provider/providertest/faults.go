@@ -21,7 +21,7 @@ type faultCase struct {
 
 // testFaults: each row of docs/errors.md gets its class wherever it is met, none is the author's
 // fault, and the same call works when the service does.
-func testFaults(t *testing.T, open func(*testing.T) World) {
+func testFaults(t *testing.T, open func(*testing.T) Env) {
 	classes := map[Failure]fault.Class{
 		Unavailable: fault.Transient, Disconnected: fault.Transient, Garbage: fault.Transient, Unauthorized: fault.Operator,
 		Forbidden: fault.Operator, RateLimited: fault.Throttled, SlowDown: fault.Throttled, UnknownRevision: fault.Transient,
@@ -62,7 +62,7 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 	testRecovery(t, open, reports)
 }
 
-func testRecovery(t *testing.T, open func(*testing.T) World, reports func(context.Context, reporting) error) {
+func testRecovery(t *testing.T, open func(*testing.T) Env, reports func(context.Context, reporting) error) {
 	t.Run("what failed works when the service does", func(t *testing.T) {
 		r := report(t, open(t))
 		r.Service.Fail(CreateCheck, Unavailable, 1)
@@ -87,7 +87,7 @@ func testRecovery(t *testing.T, open func(*testing.T) World, reports func(contex
 	})
 }
 
-func testFault(t *testing.T, w World, c faultCase, how Failure, want fault.Class) {
+func testFault(t *testing.T, w Env, c faultCase, how Failure, want fault.Class) {
 	r := report(t, w)
 	r.head.SHA = w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
 	if c.op == UpdateCheck {

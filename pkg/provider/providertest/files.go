@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-func testFiles(t *testing.T, open func(*testing.T) World) {
+func testFiles(t *testing.T, open func(*testing.T) Env) {
 	t.Run("files come sorted, from below, only YAML, as they are", func(t *testing.T) {
 		w := open(t)
 		sha := w.Service.Commit("main", map[string]string{
@@ -74,7 +74,7 @@ func testFiles(t *testing.T, open func(*testing.T) World) {
 	})
 }
 
-func testFile(t *testing.T, w World) {
+func testFile(t *testing.T, w Env) {
 	sha := w.Service.Commit("main", map[string]string{"tasks/a b+ü.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
 	client := connect(t, w)
 	if got, err := client.File(t.Context(), sha, "tasks/a b+ü.yaml"); err != nil || string(got) != "content" {
@@ -94,7 +94,7 @@ func testFile(t *testing.T, w World) {
 // testLag: a replica that has not seen the commit answers 404 for what is there. That decides
 // nothing (G7, L4): only a directory of the commit that was read tells what the commit does not
 // hold.
-func testLag(t *testing.T, open func(*testing.T) World) {
+func testLag(t *testing.T, open func(*testing.T) Env) {
 	for sentence, c := range map[string]struct {
 		lags Operation
 		read func(context.Context, provider.Client, string) error
@@ -136,7 +136,7 @@ func testLag(t *testing.T, open func(*testing.T) World) {
 	}
 }
 
-func testFileAt(t *testing.T, w World) {
+func testFileAt(t *testing.T, w Env) {
 	w.Service.Commit("main", map[string]string{"tasks/a b.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
 	client := connect(t, w)
 	if got, err := client.FileAt(t.Context(), w.FileURL("main", "tasks/a b.yaml")); err != nil || string(got) != "content" {
@@ -159,7 +159,7 @@ func testFileAt(t *testing.T, w World) {
 	}
 }
 
-func testChanged(t *testing.T, w World) {
+func testChanged(t *testing.T, w Env) {
 	w.Service.Commit("main", map[string]string{"old": "1", "kept": "2"})
 	files := map[string]string{"old": "changed"}
 	for i := range 250 {

@@ -14,7 +14,7 @@ import (
 
 // testMemory: the memory of large answers is asked for, and what there is none for now is no fault
 // of the service's.
-func testMemory(t *testing.T, open func(*testing.T) World) {
+func testMemory(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	sha := w.Service.Commit("main", map[string]string{"large.txt": strings.Repeat("x", 900<<10)})
 	var mu sync.Mutex

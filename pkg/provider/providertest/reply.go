@@ -16,7 +16,7 @@ import (
 
 // Comment is what somebody wrote on a pull request.
 type Comment struct {
-	// Ours is true for what was written with the credentials of the World.
+	// Ours is true for what was written with the credentials of the Env.
 	Ours  bool
 	Body  string
 	Edits int
@@ -30,12 +30,12 @@ const (
 
 // replying is a client and an open pull request.
 type replying struct {
-	World
+	Env
 	client provider.Client
 	pull   *v1alpha1.GitEventSpec
 }
 
-func reply(t *testing.T, w World) replying {
+func reply(t *testing.T, w Env) replying {
 	t.Helper()
 	w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
@@ -61,7 +61,7 @@ func (r replying) wants(t *testing.T, want ...string) {
 	}
 }
 
-func testReply(t *testing.T, open func(*testing.T) World) {
+func testReply(t *testing.T, open func(*testing.T) Env) {
 	t.Run("it is written once and edited in place", func(t *testing.T) {
 		r := reply(t, open(t))
 		for _, text := range []string{firstTold, firstTold, nextTold, nextTold} {
@@ -122,7 +122,7 @@ func testReply(t *testing.T, open func(*testing.T) World) {
 	testReplyFaults(t, open)
 }
 
-func testReplyFaults(t *testing.T, open func(*testing.T) World) {
+func testReplyFaults(t *testing.T, open func(*testing.T) Env) {
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
 		t.Run("one that was "+string(how)+" is found again", func(t *testing.T) {
 			r := reply(t, open(t))

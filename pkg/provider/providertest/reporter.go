@@ -31,15 +31,15 @@ func ended(c status.Conclusion) status.Check {
 
 // reporting is a commit to report on.
 type reporting struct {
-	World
+	Env
 	client provider.Client
 	head   git.Head
 }
 
-func report(t *testing.T, w World) reporting {
+func report(t *testing.T, w Env) reporting {
 	t.Helper()
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
-	return reporting{World: w, client: connect(t, w), head: git.Head{SHA: sha, Project: w.Project}}
+	return reporting{Env: w, client: connect(t, w), head: git.Head{SHA: sha, Project: w.Project}}
 }
 
 func (r reporting) put(t *testing.T, id string, check status.Check) string {
@@ -70,7 +70,7 @@ func (r reporting) only(t *testing.T) Check {
 	return checks[0]
 }
 
-func testReporter(t *testing.T, open func(*testing.T) World) {
+func testReporter(t *testing.T, open func(*testing.T) Env) {
 	t.Run("a check is created, updated and completed as one", func(t *testing.T) { testCreateUpdateComplete(t, open(t)) })
 	t.Run("a check that nobody else has posted is the same one", func(t *testing.T) { testSole(t, open(t)) })
 	t.Run("repeating any step changes nothing", func(t *testing.T) { testRepeat(t, open(t)) })
@@ -88,7 +88,7 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	}
 }
 
-func testCreateUpdateComplete(t *testing.T, w World) {
+func testCreateUpdateComplete(t *testing.T, w Env) {
 	r := report(t, w)
 	id := r.put(t, "", running())
 	want := Check{
@@ -110,7 +110,7 @@ func testCreateUpdateComplete(t *testing.T, w World) {
 }
 
 // testSole: whoever knows of all posts need not have anything looked up, and sees the same.
-func testSole(t *testing.T, w World) {
+func testSole(t *testing.T, w Env) {
 	r := report(t, w)
 	id := ""
 	for _, check := range []status.Check{running(), ended(status.Failure)} {
@@ -125,7 +125,7 @@ func testSole(t *testing.T, w World) {
 	}
 }
 
-func testRepeat(t *testing.T, w World) {
+func testRepeat(t *testing.T, w Env) {
 	r := report(t, w)
 	for _, check := range []status.Check{running(), ended(status.Failure)} {
 		id := r.put(t, "", check)
@@ -140,7 +140,7 @@ func testRepeat(t *testing.T, w World) {
 	}
 }
 
-func testLateReport(t *testing.T, w World) {
+func testLateReport(t *testing.T, w Env) {
 	r := report(t, w)
 	id := r.put(t, "", ended(status.Success))
 	before := r.only(t)
@@ -159,7 +159,7 @@ func testLateReport(t *testing.T, w World) {
 	}
 }
 
-func testOtherRun(t *testing.T, w World) {
+func testOtherRun(t *testing.T, w Env) {
 	r := report(t, w)
 	first := r.put(t, "", ended(status.Failure))
 	second := running()
@@ -175,7 +175,7 @@ func testOtherRun(t *testing.T, w World) {
 
 // testNewestRun: a run that is started again on the same commit is seen with its own link from then
 // on, whatever the run before still reports.
-func testNewestRun(t *testing.T, w World) {
+func testNewestRun(t *testing.T, w Env) {
 	r := report(t, w)
 	first := r.put(t, "", running())
 	again := running()
@@ -195,7 +195,7 @@ func testNewestRun(t *testing.T, w World) {
 	}
 }
 
-func testManyChecks(t *testing.T, w World) {
+func testManyChecks(t *testing.T, w Env) {
 	r := report(t, w)
 	id := r.put(t, "", running())
 	for range 120 {
@@ -209,7 +209,7 @@ func testManyChecks(t *testing.T, w World) {
 	}
 }
 
-func testContradiction(t *testing.T, w World) {
+func testContradiction(t *testing.T, w Env) {
 	r := report(t, w)
 	wrong := running()
 	wrong.Conclusion = status.Success
@@ -225,7 +225,7 @@ func testContradiction(t *testing.T, w World) {
 	}
 }
 
-func testLookupBeforeRepeat(t *testing.T, w World, how Failure) {
+func testLookupBeforeRepeat(t *testing.T, w Env, how Failure) {
 	r := report(t, w)
 	r.Service.Fail(CreateCheck, how, 1)
 	_, err := r.client.Put(t.Context(), r.head, "", running(), false)

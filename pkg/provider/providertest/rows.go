@@ -28,7 +28,7 @@ type Row struct {
 	// about where the service cannot: it changes how the provider reaches it.
 	Op    Operation
 	Fail  func()
-	Reach func(*World)
+	Reach func(*Env)
 	// Class and Reason are the fault's, Wait its known time give or take rowSlack.
 	Class  fault.Class
 	Reason string
@@ -50,7 +50,7 @@ type Met struct {
 const rowSlack = 5 * time.Second
 
 // testRows: every row is either met, with its class and reason, or known never to be.
-func testRows(t *testing.T, open func(*testing.T) World) {
+func testRows(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	rows, seen := w.Rows, make([]*fault.Error, len(w.Rows))
 	var names []string
@@ -84,7 +84,7 @@ func testRows(t *testing.T, open func(*testing.T) World) {
 	w.Page(t, met)
 }
 
-func testRow(t *testing.T, w World, i int) *fault.Error {
+func testRow(t *testing.T, w Env, i int) *fault.Error {
 	row, sha := w.Rows[i], w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
 	if row.Reach != nil {
 		row.Reach(&w)
@@ -111,19 +111,19 @@ func testRow(t *testing.T, w World, i int) *fault.Error {
 // Unreachable are the shapes of row X1, in which no answer comes; with makes a provider with other
 // limits.
 func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []Row {
-	row := func(when, reason string, reach func(*World)) Row {
+	row := func(when, reason string, reach func(*Env)) Row {
 		return Row{Name: "X1", When: when, Op: ReadDirectory, Reach: reach, Class: fault.Transient, Reason: reason}
 	}
 	return []Row{
-		row("nothing listens", fault.ReasonGitUnreachable, func(w *World) { w.moveTo("http://127.0.0.1:1") }),
-		row("its certificate is of an unknown authority", fault.ReasonGitUnreachable, func(w *World) {
+		row("nothing listens", fault.ReasonGitUnreachable, func(w *Env) { w.moveTo("http://127.0.0.1:1") }),
+		row("its certificate is of an unknown authority", fault.ReasonGitUnreachable, func(w *Env) {
 			server := httptest.NewUnstartedServer(http.NotFoundHandler())
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.StartTLS()
 			t.Cleanup(server.Close)
 			w.moveTo(server.URL)
 		}),
-		row("it does not answer in time", fault.ReasonTimeout, func(w *World) {
+		row("it does not answer in time", fault.ReasonTimeout, func(w *Env) {
 			silent := httptest.NewUnstartedServer(nil).Listener // it is connected to, and nobody reads
 			t.Cleanup(func() { _ = silent.Close() })
 			w.moveTo("http://" + silent.Addr().String())
@@ -133,7 +133,7 @@ func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []R
 }
 
 // moveTo has the service at another address.
-func (w *World) moveTo(base string) {
+func (w *Env) moveTo(base string) {
 	w.Project.URL = base + strings.TrimPrefix(w.Project.URL, w.BaseURL)
 	w.BaseURL = base
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // testConnect: credentials stay at the configured host.
-func testConnect(t *testing.T, open func(*testing.T) World) {
+func testConnect(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	for _, url := range []string{"https://evil.example/acme/app", "", "://", w.BaseURL + ".evil.example/acme/app"} {
 		project := w.Project
@@ -40,7 +40,7 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 
 // testRunToken: where the service mints, each run has a token of its own, which may be revoked
 // twice; elsewhere revoking changes nothing.
-func testRunToken(t *testing.T, w World) {
+func testRunToken(t *testing.T, w Env) {
 	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
 	var tokens []provider.Token
 	for range 2 {
@@ -66,7 +66,7 @@ func testRunToken(t *testing.T, w World) {
 	}
 }
 
-func testSource(t *testing.T, open func(*testing.T) World) {
+func testSource(t *testing.T, open func(*testing.T) Env) {
 	t.Run("files", func(t *testing.T) { testFiles(t, open) })
 	t.Run("one file", func(t *testing.T) { testFile(t, open(t)) })
 	t.Run("a replica that lags", func(t *testing.T) { testLag(t, open) })
@@ -84,7 +84,7 @@ func testSource(t *testing.T, open func(*testing.T) World) {
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }
 
-func testDefaultBranch(t *testing.T, w World) {
+func testDefaultBranch(t *testing.T, w Env) {
 	want := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("another", map[string]string{"x": "z"})
 	client := connect(t, w)
@@ -97,7 +97,7 @@ func testDefaultBranch(t *testing.T, w World) {
 	}
 }
 
-func testHead(t *testing.T, w World) {
+func testHead(t *testing.T, w Env) {
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
 	client := connect(t, w)
 	head, err := client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha, Project: w.Project})
@@ -111,7 +111,7 @@ func testHead(t *testing.T, w World) {
 	}
 }
 
-func testPulls(t *testing.T, w World) {
+func testPulls(t *testing.T, w Env) {
 	base := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("of-a-pull-request", map[string]string{"x": "z"})
 	event := w.Service.PullRequest("of-a-pull-request", "dev")

@@ -13,22 +13,22 @@ import (
 
 // testTip: the newest commit of a pull request or branch is what Git has now, whatever the event's
 // is.
-func testTip(t *testing.T, open func(*testing.T) World) {
-	cases := map[string]func(w World) (event *v1alpha1.GitEventSpec, want string){
-		"of a branch without later pushes": func(w World) (*v1alpha1.GitEventSpec, string) {
+func testTip(t *testing.T, open func(*testing.T) Env) {
+	cases := map[string]func(w Env) (event *v1alpha1.GitEventSpec, want string){
+		"of a branch without later pushes": func(w Env) (*v1alpha1.GitEventSpec, string) {
 			sha := commit(w, branch, "a")
 			return pushed(w, "refs/heads/"+branch, sha), sha
 		},
-		"of a branch with a later push": func(w World) (*v1alpha1.GitEventSpec, string) {
+		"of a branch with a later push": func(w Env) (*v1alpha1.GitEventSpec, string) {
 			return pushed(w, "refs/heads/"+branch, commit(w, branch, "a")), commit(w, branch, "b")
 		},
-		"of a branch that does not exist": func(w World) (*v1alpha1.GitEventSpec, string) {
+		"of a branch that does not exist": func(w Env) (*v1alpha1.GitEventSpec, string) {
 			return pushed(w, "refs/heads/deleted", commit(w, branch, "a")), ""
 		},
-		"of a tag": func(w World) (*v1alpha1.GitEventSpec, string) {
+		"of a tag": func(w Env) (*v1alpha1.GitEventSpec, string) {
 			return pushed(w, "refs/tags/v1", commit(w, branch, "a")), ""
 		},
-		"of a pull request": func(w World) (*v1alpha1.GitEventSpec, string) {
+		"of a pull request": func(w Env) (*v1alpha1.GitEventSpec, string) {
 			return opened(w), commit(w, branch, "b")
 		},
 	}
@@ -46,7 +46,7 @@ func testTip(t *testing.T, open func(*testing.T) World) {
 
 // testUnreadable: where the repository cannot be read, a missing branch is an error.
 func testUnreadable(
-	t *testing.T, open func(*testing.T) World,
+	t *testing.T, open func(*testing.T) Env,
 	read func(provider.Client, context.Context, *v1alpha1.GitEventSpec) (string, error),
 ) {
 	t.Run("a repository that cannot be read is an error", func(t *testing.T) {

@@ -152,3 +152,46 @@ func TestNeedsCancellation(t *testing.T) {
 		t.Error("which version knows of which cancellation")
 	}
 }
+
+// An untrusted author may write /cancel. Fifty unknown names must not prevent a maintainer's
+// "/cancel build" from cancelling: the reply says that it did.
+func TestNeedsSkipsCancellationsOfUnknownNames(t *testing.T) {
+	e := cancelledBy(t)
+	e.Status.Plan, e.Status.Runs = &Plan{}, []Run{{Pipeline: "build", UID: "1"}}
+	for i := range MaxCancellations {
+		c := &Cancellation{By: "author", Names: []string{fmt.Sprint("nonsense", i)}}
+		if !e.Needs(c) {
+			continue
+		}
+		name, value, err := c.CancelsAs(fmt.Sprint("comment-", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Annotations[name] = value
+	}
+	if build := (&Cancellation{By: "maintainer", Names: []string{"build"}}); !e.Needs(build) {
+		t.Errorf("after %d cancellations of nothing build cannot be cancelled any more", len(e.cancellations()))
+	}
+}
+
+// Two comments in one second, received in one second as well, are ordered by the service's ids: a
+// /test after a /cancel is not cancelled by it.
+func TestPrecedesOrdersCommentsOfOneSecondByID(t *testing.T) {
+	cancel, before, after := at("created", 100, 110), at("created", 100, 110), at("created", 100, 110)
+	before.Comment, cancel.Comment, after.Comment = &Comment{ID: 9}, &Comment{ID: 10}, &Comment{ID: 11}
+	if !before.Precedes(cancel, cancel.Happened()) {
+		t.Error("what was written before is not ended")
+	}
+	if after.Precedes(cancel, cancel.Happened()) {
+		t.Error("what was written after is ended")
+	}
+}
+
+// A user who closes and reopens a pull request within one second, as scripts do to start its
+// pipelines, finds it running: no other event starts it.
+func TestPrecedesOrdersReopeningAfterCloseOfSameSecond(t *testing.T) {
+	closed, reopened := at("closed", 100, 110), at("reopened", 100, 110)
+	if reopened.Precedes(closed, closed.Happened()) {
+		t.Error("the reopening is ended by the close")
+	}
+}

@@ -27,8 +27,8 @@ const (
 	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
 )
 
-// world is everything that a plan asks. It remembers the questions.
-type world struct {
+// env is everything that a plan asks. It remembers the questions.
+type env struct {
 	asked    []string
 	files    []git.File
 	tree     map[string]string // other files, by path or address
@@ -56,10 +56,10 @@ type world struct {
 	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr, recordsErr, versionsErr, differErr, failsWith error
 }
 
-func (w *world) ask(question string) { w.asked = append(w.asked, question) }
+func (w *env) ask(question string) { w.asked = append(w.asked, question) }
 
 // count is how often something that begins so was asked.
-func (w *world) count(question string) int {
+func (w *env) count(question string) int {
 	n := 0
 	for _, q := range w.asked {
 		if strings.HasPrefix(q, question) {
@@ -69,22 +69,22 @@ func (w *world) count(question string) int {
 	return n
 }
 
-func (w *world) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {
+func (w *env) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {
 	w.ask("head")
 	return git.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: w.skipCI}, Project: e.Project}, w.headErr
 }
 
-func (w *world) Files(_ context.Context, sha, dir string) ([]git.File, error) {
+func (w *env) Files(_ context.Context, sha, dir string) ([]git.File, error) {
 	w.ask("files " + sha + " " + dir)
 	return w.files, nil
 }
 
-func (w *world) File(_ context.Context, sha, path string) ([]byte, error) {
+func (w *env) File(_ context.Context, sha, path string) ([]byte, error) {
 	w.ask("file " + sha + " " + path)
 	return w.read(path)
 }
 
-func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
+func (w *env) FileAt(_ context.Context, address string) ([]byte, error) {
 	w.ask("address " + address)
 	if w.addressErr != nil {
 		return nil, w.addressErr
@@ -92,7 +92,7 @@ func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
 	return w.read(address)
 }
 
-func (w *world) read(name string) ([]byte, error) {
+func (w *env) read(name string) ([]byte, error) {
 	text, found := w.tree[name]
 	if !found {
 		return nil, fault.Invalidf("FileNotFound", "%s does not exist", name)
@@ -100,22 +100,22 @@ func (w *world) read(name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func (w *world) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, error) {
+func (w *env) Changed(context.Context, *v1alpha1.GitEventSpec) (git.Changes, error) {
 	w.ask("changed")
 	return w.changed, w.changedErr
 }
 
-func (w *world) DefaultBranch(context.Context) (string, error) {
+func (w *env) DefaultBranch(context.Context) (string, error) {
 	w.ask("default branch")
 	return defaultSHA, nil
 }
 
-func (w *world) Pulls(context.Context, string) ([]git.Pull, error) {
+func (w *env) Pulls(context.Context, string) ([]git.Pull, error) {
 	w.ask("pulls")
 	return w.pulls, w.pullsErr
 }
 
-func (w *world) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (w *env) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if e.Comment == nil && w.true == nil { // as a service whose deliveries are signed
 		return e, nil
 	}
@@ -135,7 +135,7 @@ func (w *world) Complete(_ context.Context, e *v1alpha1.GitEventSpec) (*v1alpha1
 	return e, nil
 }
 
-func (w *world) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
+func (w *env) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	if w.versions != nil || w.versionsErr != nil {
 		w.ask("versions")
 	}
@@ -143,7 +143,7 @@ func (w *world) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version
 }
 
 // knows asks about somebody's access.
-func (w *world) knows(question string) error {
+func (w *env) knows(question string) error {
 	w.ask(question)
 	if w.fails != "" && strings.HasPrefix(question, w.fails) {
 		return cmp.Or(w.failsWith, down())
@@ -151,15 +151,15 @@ func (w *world) knows(question string) error {
 	return w.accessErr
 }
 
-func (w *world) CanWrite(_ context.Context, user string) (bool, error) {
+func (w *env) CanWrite(_ context.Context, user string) (bool, error) {
 	return slices.Contains(strings.Fields(w.writers), user), w.knows("access of " + user)
 }
 
-func (w *world) Member(_ context.Context, user string) (bool, error) {
+func (w *env) Member(_ context.Context, user string) (bool, error) {
 	return slices.Contains(strings.Fields(w.members), user), w.knows("membership of " + user)
 }
 
-func (w *world) InTeam(_ context.Context, team, user string) (bool, error) {
+func (w *env) InTeam(_ context.Context, team, user string) (bool, error) {
 	if err := w.knows(team + " with " + user); err != nil {
 		return false, err
 	}
@@ -170,12 +170,12 @@ func (w *world) InTeam(_ context.Context, team, user string) (bool, error) {
 	return slices.Contains(strings.Fields(members), user), nil
 }
 
-func (w *world) Owner(_ context.Context, user string) (bool, error) {
+func (w *env) Owner(_ context.Context, user string) (bool, error) {
 	return slices.Contains(strings.Fields(w.owners), user), w.knows("ownership of " + user)
 }
 
-// Actor is as a service that signs deliveries has it, unless the world names somebody.
-func (w *world) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
+// Actor is as a service that signs deliveries has it, unless the env names somebody.
+func (w *env) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	if w.actor == nil {
 		return told, nil
 	}
@@ -183,7 +183,7 @@ func (w *world) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) 
 	return *w.actor, w.actorErr
 }
 
-func (w *world) sources() plan.Sources {
+func (w *env) sources() plan.Sources {
 	return plan.Sources{
 		Source: w, History: w, Access: w, Addresses: w,
 		Delivery: plan.Delivery{
@@ -204,7 +204,7 @@ func (w *world) sources() plan.Sources {
 }
 
 // make makes a plan that must not fail.
-func (w *world) make(t *testing.T, in plan.Input) *plan.Plan {
+func (w *env) make(t *testing.T, in plan.Input) *plan.Plan {
 	t.Helper()
 	made, err := plan.Make(t.Context(), in, w.sources())
 	if err != nil {
@@ -237,7 +237,7 @@ func forked() plan.Input {
 
 // onRecord is what was recorded of the pull request: that it was opened, unless the test says
 // something else.
-func (w *world) onRecord() []history.Record {
+func (w *env) onRecord() []history.Record {
 	if w.records != nil {
 		return w.records
 	}

@@ -20,7 +20,7 @@ import (
 // past is what is recorded, by the pull request's number, and which subject an event was said to be
 // of.
 type past struct {
-	*world
+	*env
 	byNumber map[int64][]history.Record
 	about    string
 	err      error
@@ -81,7 +81,7 @@ func TestRerunSkipsRunningCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a"), pipeline("b")}}, byNumber: map[int64][]history.Record{0: c.records}}
+			w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a"), pipeline("b")}}, byNumber: map[int64][]history.Record{0: c.records}}
 			made, err := w.make(t, press("push-1"))
 			if err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestRetestWaitsForOtherPlans(t *testing.T) {
 			t.Errorf("%s while another one is first: %v", comment, err)
 		}
 	}
-	p := &past{world: &world{writers: "presser", files: []git.File{pipeline("b")}}, byNumber: map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}}}
+	p := &past{env: &env{writers: "presser", files: []git.File{pipeline("b")}}, byNumber: map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}}}
 	p.first = func() error { p.byNumber[0] = append(p.byNumber[0], ran(push(), "push-2", "b=")); return nil }
 	made, err := p.make(t, pressed(v1alpha1.Rerun{All: true}))
 	if err != nil || len(made.Runs) != 0 {
@@ -149,7 +149,7 @@ func TestApprovalSkipsStartedPipelines(t *testing.T) {
 		if c.action == match.LabelEvent {
 			in.Event.Spec.EventType, in.Event.Spec.Actor, in.Event.Spec.PullRequest.Labels = match.LabelEvent, "member", []string{"ready"}
 		}
-		w := &world{files: []git.File{pulled("a"), pulled("b"), pulled("labels", `on-label: "[ready]"`)}, writers: "member", records: []history.Record{approved}}
+		w := &env{files: []git.File{pulled("a"), pulled("b"), pulled("labels", `on-label: "[ready]"`)}, writers: "member", records: []history.Record{approved}}
 		made := w.make(t, in)
 		if diff := cmp.Diff(c.want, created(made)); diff != "" {
 			t.Errorf("%s: %s: %v", name, diff, made.Decisions)

@@ -43,7 +43,7 @@ type fake struct {
 	installed int64
 }
 
-func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
+func openFake(t *testing.T, o forge.Options) (*fake, providertest.Env) {
 	t.Helper()
 	o.RefuseEarlyConclusion = true
 	g := forge.New(o)
@@ -56,13 +56,13 @@ func openFake(t *testing.T, o forge.Options) (*fake, providertest.World) {
 	g.CreateRepo("acme", "other", forge.RepoOptions{Private: true})
 	installation := g.Install(testApp, "acme")
 	f := &fake{GitHub: g, t: t, installed: installation}
-	w := worldOf(g, repo, installation)
+	w := envOf(g, repo, installation)
 	w.Service = f
 	return f, w
 }
 
-func worldOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.World {
-	return providertest.World{
+func envOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.Env {
+	return providertest.Env{
 		Provider: New(Options{}), BaseURL: g.URL(), Secret: []byte(testSecret), Mints: true, SignsBody: true,
 		MaxTitle: maxTitle, MaxText: maxBody, Length: func(s string) int { return len(s) },
 		FileURL: func(branch, path string) string { return repo.HTMLURL + "/blob/" + branch + "/" + path },
@@ -73,7 +73,7 @@ func worldOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.
 	}
 }
 
-func openWorld(t *testing.T) providertest.World {
+func openEnv(t *testing.T) providertest.Env {
 	f, w := openFake(t, forge.Options{})
 	f.GitHub.Commit(testRepo, "main", forge.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	f.GitHub.Commit(testRepo, "topic", forge.Change{Message: "topic", Files: map[string]string{"x": "y"}})
@@ -97,7 +97,7 @@ func openWorld(t *testing.T) providertest.World {
 	return w
 }
 
-func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }
+func TestConformance(t *testing.T) { providertest.Run(t, openEnv) }
 
 func (f *fake) Commit(branch string, files map[string]string) string {
 	return f.GitHub.Commit(testRepo, branch, forge.Change{Message: "a change\n\nwith a body", Files: files})

@@ -39,7 +39,7 @@ func TestChangedFilesAreReadOnceIfNeeded(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: tt.files, changed: git.Changes{Modified: []string{"main.go"}}}
+			w := &env{files: tt.files, changed: git.Changes{Modified: []string{"main.go"}}}
 			if made := w.make(t, push()); made.Wait != nil {
 				t.Errorf("waits for %v", made.Wait)
 			}
@@ -59,7 +59,7 @@ func TestPayloadIsReadOnceIfNeeded(t *testing.T) {
 		`"*.go".pathChanged() && body.a == "b"`:            1,
 		`headers["x-event"] == "push" && body.n == 12.5e0`: 1,
 	} {
-		w := &world{
+		w := &env{
 			files:   []git.File{pipeline("one", "on-cel-expression: '"+expression+"'"), pipeline("two", "on-cel-expression: '"+expression+"'")},
 			changed: git.Changes{Modified: []string{"main.go"}}, payload: `{"a": "b", "n": 12.5}`,
 		}
@@ -82,34 +82,34 @@ func TestPushOfCommitInOpenPullRequest(t *testing.T) {
 	t.Parallel()
 	open := []git.Pull{{Number: 3}, {Number: 4, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
 	tests := map[string]struct {
-		prepare     func(*world, *plan.Input)
+		prepare     func(*env, *plan.Input)
 		runs, calls int
 	}{
-		"is left to the pull request":      {func(w *world, _ *plan.Input) { w.pulls = open }, 0, 1},
-		"runs when it is in none":          {func(*world, *plan.Input) {}, 1, 1},
-		"runs when all of them are closed": {func(w *world, _ *plan.Input) { w.pulls = open[:1] }, 1, 1},
-		"runs when the setting is off, and nobody is asked": {func(w *world, in *plan.Input) {
+		"is left to the pull request":      {func(w *env, _ *plan.Input) { w.pulls = open }, 0, 1},
+		"runs when it is in none":          {func(*env, *plan.Input) {}, 1, 1},
+		"runs when all of them are closed": {func(w *env, _ *plan.Input) { w.pulls = open[:1] }, 1, 1},
+		"runs when the setting is off, and nobody is asked": {func(w *env, in *plan.Input) {
 			w.pulls, in.Config.SkipPushOfPulls = open, false
 		}, 1, 0},
-		"nobody is asked when nothing would run": {func(w *world, _ *plan.Input) {
+		"nobody is asked when nothing would run": {func(w *env, _ *plan.Input) {
 			w.pulls, w.files = open, []git.File{pipeline("hello", "on-label: bug")}
 		}, 0, 0},
-		"a tag is not a push of a branch": {func(w *world, in *plan.Input) {
+		"a tag is not a push of a branch": {func(w *env, in *plan.Input) {
 			w.pulls, w.files = open, []git.File{pipeline("hello", `on-cel-expression: "true"`)}
 			in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = "refs/tags/v1", "refs/tags/v1"
 		}, 1, 0},
-		"a pull request's own event asks nobody": {func(w *world, in *plan.Input) {
+		"a pull request's own event asks nobody": {func(w *env, in *plan.Input) {
 			w.pulls, w.files, w.writers = open, []git.File{pipeline("hello", `on-cel-expression: "true"`)}, "author"
 			*in = forked()
 		}, 1, 0},
-		"an author's mistake is shown there too, not here": {func(w *world, _ *plan.Input) {
+		"an author's mistake is shown there too, not here": {func(w *env, _ *plan.Input) {
 			w.pulls, w.files = open, []git.File{pipeline("hello", `on-cel-expression: "x"`)}
 		}, 0, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, in := &world{files: []git.File{pipeline("hello")}}, push()
+			w, in := &env{files: []git.File{pipeline("hello")}}, push()
 			tt.prepare(w, &in)
 			made := w.make(t, in)
 			if len(made.Runs) != tt.runs || len(created(made)) != tt.runs || w.count("pulls") != tt.calls {
@@ -127,7 +127,7 @@ func TestPushOfCommitInOpenPullRequest(t *testing.T) {
 // pipeline.
 func TestFailedReadIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	w := &world{changedErr: down(), pullsErr: down(), files: []git.File{
+	w := &env{changedErr: down(), pullsErr: down(), files: []git.File{
 		pipeline("a", "on-path-change: '**'"), pipeline("b", "on-path-change: '**'"), pipeline("c"), pipeline("d", `on-cel-expression: '{{ pull_request_number }} == 1'`),
 	}}
 	made := w.make(t, push())
@@ -143,7 +143,7 @@ func TestFailedReadIsNotRepeated(t *testing.T) {
 
 func TestReferencesAreReadOnce(t *testing.T) {
 	t.Parallel()
-	w := &world{tree: map[string]string{"tasks/own.yaml": task, address: task}}
+	w := &env{tree: map[string]string{"tasks/own.yaml": task, address: task}}
 	for i := range 20 {
 		w.files = append(w.files, pipeline(fmt.Sprintf("run-%02d", i), `task: "[`+address+`, tasks/own.yaml, .tekton/shared.yaml]"`))
 	}

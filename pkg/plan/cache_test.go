@@ -25,7 +25,7 @@ func TestCachedDefinitionsGiveSamePlan(t *testing.T) {
 	sets := &plan.Sets{}
 	for range 2 {
 		for _, event := range []string{"push-1", "push-2"} {
-			w := &world{files: files, changed: git.Changes{Modified: []string{"docs/" + event}}}
+			w := &env{files: files, changed: git.Changes{Modified: []string{"docs/" + event}}}
 			in := push()
 			in.Event.Name, in.Event.Spec.SHA, in.Event.Spec.Sender = event, strings.Repeat(event[5:], 40), "dev-"+event
 			anew := w.make(t, in)

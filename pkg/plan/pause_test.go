@@ -23,7 +23,7 @@ func TestRenderingAsksBeforeItContinues(t *testing.T) {
 	for i := range 150 {
 		files = append(files, edited(pipeline(fmt.Sprintf("p%03d", i)), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}"))
 	}
-	sources := (&world{files: files}).sources()
+	sources := (&env{files: files}).sources()
 	var rested time.Duration
 	sources.Pause = func(_ context.Context, work time.Duration) error {
 		rested += work
@@ -45,7 +45,7 @@ func TestRenderingAsksBeforeItContinues(t *testing.T) {
 func TestRenderingStopsAfterTooMuchWork(t *testing.T) {
 	t.Parallel()
 	large := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n"
-	w := &world{payload: `{"ref": "main"}`, files: []git.File{{Path: ".tekton/task.yaml", Data: []byte(large)}}}
+	w := &env{payload: `{"ref": "main"}`, files: []git.File{{Path: ".tekton/task.yaml", Data: []byte(large)}}}
 	tasks := "taskRef: {name: large}\n" + strings.Repeat("      - {name: more, taskRef: {name: large}}\n", 15) // more steps than are rendered, after the work
 	for i := range 240 {
 		w.files = append(w.files, edited(pipeline(fmt.Sprintf("p%03d", i)), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", tasks))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package providertest is the conformance suite that every provider passes: the promises of
-// pkg/provider, tried against a service that misbehaves. A provider's own tests open a World on a
+// pkg/provider, tried against a service that misbehaves. A provider's own tests open a Env on a
 // fake of its service and call Run.
 package providertest
 
@@ -101,7 +101,7 @@ type Conversation interface {
 	DeleteComments(on *v1alpha1.GitEventSpec)
 	// Imitate writes a comment as somebody else, whatever it says.
 	Imitate(on *v1alpha1.GitEventSpec, user, body string)
-	// Lock locks it, so that the World's credentials may not write there.
+	// Lock locks it, so that the Env's credentials may not write there.
 	Lock(on *v1alpha1.GitEventSpec)
 }
 
@@ -113,8 +113,8 @@ type Traffic interface {
 	Calls() int
 }
 
-// World is a provider and the service it talks to.
-type World struct {
+// Env is a provider and the service it talks to.
+type Env struct {
 	Provider    provider.Provider
 	BaseURL     string
 	Project     v1alpha1.Project
@@ -144,8 +144,8 @@ type World struct {
 	Recorded []Recorded
 }
 
-// Run runs the suite. open returns a new World each time.
-func Run(t *testing.T, open func(*testing.T) World) {
+// Run runs the suite. open returns a new Env each time.
+func Run(t *testing.T, open func(*testing.T) Env) {
 	t.Run("webhook", func(t *testing.T) { testWebhook(t, open) })
 	t.Run("connect", func(t *testing.T) { testConnect(t, open) })
 	t.Run("source", func(t *testing.T) { testSource(t, open) })
@@ -161,7 +161,7 @@ func Run(t *testing.T, open func(*testing.T) World) {
 	t.Run("rows", func(t *testing.T) { testRows(t, open) })
 }
 
-func connect(t *testing.T, w World) provider.Client {
+func connect(t *testing.T, w Env) provider.Client {
 	t.Helper()
 	client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
 	if err != nil {

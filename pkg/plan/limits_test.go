@@ -28,7 +28,7 @@ func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 		}, []string{".tekton/greedy.yaml", `spec.taskRunTemplate.serviceAccountName is "admin"`, "settings.run_ceiling"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := &world{files: []git.File{greedy, pipeline("modest")}}
+			w := &env{files: []git.File{greedy, pipeline("modest")}}
 			in := push()
 			c.limit(&in)
 			made := w.make(t, in)

@@ -34,7 +34,7 @@ func TestPlanningReservesMemory(t *testing.T) {
 		far[i] = edited(edited(pipeline(fmt.Sprintf("p%03d", i), `task: "[ci/far.yaml]"`), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: far}"))
 	}
 	sidecars := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: far}\nspec: {steps: [{image: x}], sidecars: [" + strings.Repeat("{},", 9000) + "]}\n"
-	for name, w := range map[string]*world{
+	for name, w := range map[string]*env{
 		"45 PipelineRuns of a Task elsewhere":      {files: append(far, git.File{Path: ".tekton/none.yaml"}), tree: map[string]string{"ci/far.yaml": sidecars}},
 		"150 PipelineRuns of empty steps":          {files: copies(150, task(990, "{},"))},
 		"30 PipelineRuns of a long script":         {files: copies(30, task(1, "{name: s, image: busybox, script: '"+strings.Repeat("0123456789abcdef", 60_000)+"'}"))},

@@ -37,7 +37,7 @@ type fake struct {
 	token   forgelab.Token
 }
 
-func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.World) {
+func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.Env) {
 	t.Helper()
 	g := forgelab.New(o)
 	if err := g.Start(); err != nil {
@@ -47,7 +47,7 @@ func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.World) {
 	f := &fake{GitLab: g, t: t, project: g.CreateProject(testProject, forgelab.ProjectOptions{Unprotected: true})}
 	f.token = g.CreateToken(forgelab.NewToken{Project: testProject})
 	g.AddHook(testProject, "http://127.0.0.1:1", testSecret)
-	return f, providertest.World{
+	return f, providertest.Env{
 		Provider: New(Options{}), BaseURL: g.URL(), Service: f, Secret: []byte(testSecret),
 		Project: v1alpha1.Project{
 			Owner: "acme/team", Name: "app", ID: f.project.ID, URL: f.project.WebURL, DefaultBranch: "main",
@@ -59,7 +59,7 @@ func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.World) {
 	}
 }
 
-func openWorld(t *testing.T) providertest.World {
+func openEnv(t *testing.T) providertest.Env {
 	f, w := openFake(t, forgelab.Options{})
 	f.GitLab.Commit(testProject, "main", forgelab.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	f.GitLab.Commit(testProject, "topic", forgelab.Change{Message: "topic", Files: map[string]string{"x": "y"}})
@@ -82,7 +82,7 @@ func openWorld(t *testing.T) providertest.World {
 	return w
 }
 
-func TestConformance(t *testing.T) { providertest.Run(t, openWorld) }
+func TestConformance(t *testing.T) { providertest.Run(t, openEnv) }
 
 func (f *fake) Commit(branch string, files map[string]string) string {
 	return f.GitLab.Commit(testProject, branch, forgelab.Change{Message: "a change\n\nwith a body", Files: files})

@@ -21,12 +21,12 @@ func underPolicy(sender, author string) plan.Input {
 	return in
 }
 
-// ofPolicy is a world with the teams of that policy.
-func ofPolicy(said string, known ...history.Record) *world {
+// ofPolicy is an env with the teams of that policy.
+func ofPolicy(said string, known ...history.Record) *env {
 	for _, r := range known {
 		r.Event.Spec.PullRequest.HeadProjectID = r.Event.Spec.Project.ID
 	}
-	return &world{files: []git.File{pulled("a")}, said: said, moved: sha, records: known, teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
+	return &env{files: []git.File{pulled("a")}, said: said, moved: sha, records: known, teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
 }
 
 // Where a policy is, a branch of the repository itself may wait for approval as well: somebody who
