@@ -17,8 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// pushedBy is on record: somebody has pushed the commit to the branch of a writer's pull request,
-// and what became of that.
+// pushedBy is the record of a push to the branch of a writer's pull request, with its disposition.
 func pushedBy(actor, disposition string) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "push-1"}, Spec: *forked("writer")}
 	e.Spec.Action, e.Spec.Before, e.Spec.Actor = "synchronize", strings.Repeat("b", 40), actor
@@ -28,9 +27,9 @@ func pushedBy(actor, disposition string) history.Record {
 	return history.Record{Event: e}
 }
 
-// What a stranger has pushed to a writer's fork waits for approval (S10). A writer who sets a label
-// on the pull request, or opens it again, has not read it: nothing of it runs, and what was
-// approved runs as approved.
+// A push by an untrusted user to a writer's fork waits for approval (S10). A writer who sets a
+// label on the pull request, or reopens it, has not read it: nothing runs, and an approved commit
+// runs as approved.
 func TestLabelDoesNotApproveUntrustedPush(t *testing.T) {
 	t.Parallel()
 	approved := pushedBy("stranger", string(v1alpha1.DispositionRuns))

@@ -16,8 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S10: who may start the event of a pull request, and whom the Git service is asked about, each
-// account once.
+// S10: who may start a pull request's event, and which accounts are looked up, each once.
 func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
@@ -83,8 +82,8 @@ func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 	}
 }
 
-// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger
-// by the delivery is one.
+// S11: where deliveries are not signed, the Git service itself names the actor. An actor who is
+// untrusted according to the delivery stays untrusted.
 func TestActorIsReadFromService(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
@@ -133,7 +132,7 @@ func TestActorIsReadFromService(t *testing.T) {
 	}
 }
 
-// S12: what is not known of who acted is waited for.
+// S12: an unknown actor is retried.
 func TestUnknownActorIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()
@@ -144,7 +143,8 @@ func TestUnknownActorIsRetried(t *testing.T) {
 	}
 }
 
-// What waits for approval says who can approve it, by the Repository's settings.
+// The message of an event that waits for approval says who can approve it, by the Repository's
+// settings.
 func TestPendingMessageNamesApprovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

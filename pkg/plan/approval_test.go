@@ -24,7 +24,7 @@ func second(n int) *metav1.Time {
 	return &at
 }
 
-// onRecord is a recorded event of the pull request: its head at a second, and what became of it.
+// onRecord is a recorded event of the pull request: its head at a second, and its disposition.
 func onRecord(name, sha string, happened int, disposition v1alpha1.Disposition) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *forked().Event.Spec}
 	e.Spec.SHA, e.Spec.HappenedAt, e.Spec.ReceivedAt = sha, second(happened), *second(happened)
@@ -49,7 +49,7 @@ func saying(sender string) plan.Input {
 	return in
 }
 
-// S21, S24: who may approve which commit, and what is on record of it.
+// S21, S24: who may approve which commit, by what is recorded.
 func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 	t.Parallel()
 	opened, moved := onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending)
@@ -128,9 +128,9 @@ func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 	}
 }
 
-// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a
-// writer. If nothing is on record of it, what is its head now may have come after the comment: it
-// does not run, whatever the comment says, unless that names it in full.
+// S10, S21: users without write access may push to the fork of a writer's pull request. If nothing
+// is recorded of it, its current head may be newer than the comment: it runs only if the comment
+// names it in full.
 func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 	t.Parallel()
 	for said, c := range map[string]struct {
@@ -156,8 +156,8 @@ func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 	}
 }
 
-// Who names a commit that is not the head has meant another one, also on a pull request that needs
-// no approval.
+// A command that names a commit other than the head starts nothing, also on a pull request that
+// needs no approval.
 func TestCommandNamingAnotherCommitStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
@@ -171,8 +171,8 @@ func TestCommandNamingAnotherCommitStartsNothing(t *testing.T) {
 	}
 }
 
-// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries
-// say, and nothing runs while it cannot be asked.
+// Where deliveries are not signed, the Git service's own heads and times count, and nothing runs
+// while they cannot be read.
 func TestApprovalUsesVersionsOfService(t *testing.T) {
 	t.Parallel()
 	version := func(sha string, since int) git.Version { return git.Version{SHA: sha, Since: second(since).Time} }
@@ -215,7 +215,7 @@ func updated(before string) plan.Input {
 	return in
 }
 
-// A stranger's command asks for nothing on record; neither does a pull request that is allowed by
+// An untrusted user's command reads no records; neither does a pull request that is allowed by
 // itself and was just opened.
 func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
@@ -253,7 +253,7 @@ func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 	}
 }
 
-// What is left open of an approved commit is decided under the same approval.
+// Open decisions of an approved commit are decided under the same approval.
 func TestApprovalStaysForOpenDecisions(t *testing.T) {
 	t.Parallel()
 	in := saying("member")

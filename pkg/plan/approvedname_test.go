@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// A command that starts nothing, because there is no pipeline of the name, approves nothing: the
-// pull request goes on waiting, and nothing runs when its author opens it again.
+// A command that names an unknown pipeline approves nothing: the pull request still waits, and
+// nothing runs when its author reopens it.
 func TestCommandWithUnknownNameDoesNotApprove(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{pulled("a")}, writers: "member", said: "/test typo", moved: sha}

@@ -22,8 +22,8 @@ func happened(in plan.Input) plan.Input {
 	return in
 }
 
-// S26: who may write ends runs of a pull request, and its author of that one. Nothing is read,
-// started or shown on the commit.
+// S26: a user with write access cancels runs of any pull request, an author those of the own one.
+// Nothing is read, started or shown on the commit.
 func TestCancelCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -55,7 +55,7 @@ func TestCancelCommand(t *testing.T) {
 	}
 }
 
-// long is so many different names of 240 bytes.
+// long returns n different names of 240 bytes.
 func long(n int) string {
 	var names []string
 	for i := range n {
@@ -64,7 +64,7 @@ func long(n int) string {
 	return strings.Join(names, " ")
 }
 
-// Who has closed a pull request needs no right here, and no definition is read.
+// Closing a pull request needs no permission here and reads no definitions.
 func TestClosedPullRequestCancels(t *testing.T) {
 	t.Parallel()
 	in := happened(forked())

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whatever the author of a pull request writes behind /cancel, its events have room for the
-// annotation by which a close ends their runs: the API server takes 256 KiB of them.
+// Whatever the author of a pull request writes after /cancel, its events have room for the
+// annotation of a close: the API server accepts 256 KiB of annotations.
 func TestCloseCancelsAfterManyCancellations(t *testing.T) {
 	t.Parallel()
 	for what, one := range map[string]string{"letters": "x", "escapes": "<", "controls": "\x01", "separators": "\u2028"} {

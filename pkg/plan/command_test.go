@@ -39,7 +39,7 @@ func several() []git.File {
 	}
 }
 
-// written is an env where a member, who may write, has written something.
+// written is an env with a comment by a member, who has write access.
 func written(comment string) *env {
 	return &env{files: several(), writers: "member author", said: comment, moved: sha, skipCI: true}
 }
@@ -104,7 +104,7 @@ func TestInvalidCommandStartsNothing(t *testing.T) {
 	}
 }
 
-// many500 are names that nothing has.
+// many500 are names that do not exist.
 func many500() string {
 	var all strings.Builder
 	for i := range 500 {
@@ -113,7 +113,7 @@ func many500() string {
 	return all.String()
 }
 
-// S17: it is known who asks before anything else is read: who can write, and whom OWNERS name.
+// S17: the permission of the user is known before anything else is read.
 func TestUntrustedCommandCostsTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test", "/test build", "/test\n/cancel", "/ok-to-test", "/cancel"} {
@@ -130,7 +130,7 @@ func TestUntrustedCommandCostsTwoCalls(t *testing.T) {
 		}
 	}
 	w := written("/test")
-	w.writers, w.records = "member", []history.Record{} // and the pull request is a stranger's
+	w.writers, w.records = "member", []history.Record{} // and the pull request is an untrusted user's
 	if made := w.make(t, commented()); made.Reason != "NotApproved" || w.count("files") != 0 || w.count("access of member") != 1 {
 		t.Errorf("%+v, asked %v", made, w.asked)
 	}
@@ -163,8 +163,8 @@ func TestCommandNeedsPrefixOfRepository(t *testing.T) {
 	}
 }
 
-// S20: definitions that whoever opened the pull request could not change say which pipelines a name
-// starts.
+// S20: definitions that the author of the pull request could not change decide which pipelines a
+// name starts.
 func TestCommandOnDefaultBranchDefinitionsIsRestricted(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -208,7 +208,7 @@ func TestCommandArgumentsSetParams(t *testing.T) {
 	}
 }
 
-// What is broken is told where it was asked for; what a command does not name is left alone.
+// A broken definition is reported to the command that names it; other pipelines are not affected.
 func TestCommandReportsPipelinesItCannotStart(t *testing.T) {
 	t.Parallel()
 	broken := edited(pulled("broken"), "spec:\n", "spec:\n  timeouts: 7\n")
@@ -233,8 +233,8 @@ func TestCommandReportsPipelinesItCannotStart(t *testing.T) {
 	}
 }
 
-// A command is planned again like any event: what is open is decided at the same commit, and asked
-// for by nobody new.
+// A command is planned again like any event: open decisions are decided at the same commit, and
+// permissions are not read again.
 func TestWaitingCommandKeepsItsType(t *testing.T) {
 	t.Parallel()
 	w := written("/test later build")

@@ -25,8 +25,8 @@ func remarked() plan.Input {
 	return in
 }
 
-// said is an env where a member has commented on the head of main, of release and of the tag v1.
-// Other commits are elsewhere.
+// said is an env with a member's comment on the head of main, of release and of the tag v1. Other
+// commits are elsewhere.
 func said(comment string) *env {
 	w := written(comment)
 	w.files = []git.File{
@@ -37,8 +37,8 @@ func said(comment string) *env {
 	return w
 }
 
-// A command on a commit runs what a push to its branch or tag has run, whatever the message of the
-// commit says.
+// A command on a commit runs what a push to its branch or tag runs, whatever the commit's message
+// says.
 func TestCommitCommandStartsPipelinesOfBranch(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
@@ -67,8 +67,8 @@ func TestCommitCommandStartsPipelinesOfBranch(t *testing.T) {
 	}
 }
 
-// What is not the head of the branch starts nothing, and neither does what is no command; the plan
-// says why.
+// A commit that is not the head of the branch, or a comment without a command, starts nothing; the
+// plan says why.
 func TestInvalidCommitCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct{ reason, says string }{
@@ -105,7 +105,7 @@ func TestInvalidCommitCommandStartsNothing(t *testing.T) {
 	}
 }
 
-// S17: nothing is asked of the commit for whoever may not write, also not to cancel.
+// S17: for a user without write access nothing about the commit is read, also not for /cancel.
 func TestUntrustedCommitCommandCostsTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test", "/retest pushed branch:moved", "/cancel", "/test\n/cancel"} {
@@ -123,8 +123,7 @@ func TestUntrustedCommitCommandCostsTwoCalls(t *testing.T) {
 	}
 }
 
-// A branch that moves while something of the plan is open changes nothing of it: the first attempt
-// has decided.
+// A branch that moves while decisions are open changes nothing: the first attempt has decided.
 func TestCommitCommandStaysValidDuringPlanning(t *testing.T) {
 	t.Parallel()
 	w := said("/test branch:release")
@@ -143,8 +142,7 @@ func TestCommitCommandStaysValidDuringPlanning(t *testing.T) {
 	}
 }
 
-// ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be
-// of it.
+// ofRef makes a record one of a push to a ref, or of a command on the commit for that ref.
 func ofRef(r history.Record, ref string, comment bool) history.Record {
 	r.Event.Spec.EventType, r.Event.Spec.BaseRef = "push", ref
 	if comment {
@@ -153,7 +151,7 @@ func ofRef(r history.Record, ref string, comment bool) history.Record {
 	return r
 }
 
-// /retest goes by what ran for the same branch at this commit, by pushes and by commands.
+// /retest uses the runs of the same branch at this commit, by pushes and by commands.
 func TestCommitRetestUsesRunsOfBranch(t *testing.T) {
 	t.Parallel()
 	const main, release = "refs/heads/main", "refs/heads/release"
@@ -174,8 +172,8 @@ func TestCommitRetestUsesRunsOfBranch(t *testing.T) {
 	}
 }
 
-// S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has
-// no author who could.
+// S26: users with write access cancel the runs of one branch or tag at a commit. Nobody else can,
+// because a commit has no author who could.
 func TestCommitCommandCancels(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]v1alpha1.Cancellation{
@@ -195,7 +193,7 @@ func TestCommitCommandCancels(t *testing.T) {
 	}
 }
 
-// A check that a command on a commit has started runs again as one of its branch.
+// A check that was started by a command on a commit runs again as one of its branch.
 func TestRerunOfCommitCommand(t *testing.T) {
 	t.Parallel()
 	record := ran(remarked(), "comment-1", "pushed=Failed")

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S11: of a service that signs nothing its own word counts, before it is asked who may.
+// S11: a service that does not sign is asked for the event before permissions are read.
 func TestServiceOverridesDelivery(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
@@ -27,8 +27,7 @@ func TestServiceOverridesDelivery(t *testing.T) {
 	}
 }
 
-// S11, S16: a comment that says something else at the Git service than its delivery does starts
-// nothing.
+// S11, S16: a comment that was edited after its delivery starts nothing.
 func TestEditedCommentStartsNothing(t *testing.T) {
 	t.Parallel()
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for

@@ -23,7 +23,7 @@ const (
 	task    = "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: busybox, script: x}]}\n"
 )
 
-// many is so many pipelines in files of 100.
+// many returns n pipelines in files of 100.
 func many(pipelines int, annotations ...string) []git.File {
 	var files []git.File
 	for i := range pipelines {
@@ -72,7 +72,7 @@ func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A text that changes with each attempt would rewrite the status at each.
+// A text that changes with each attempt would change the status each time.
 func TestFirstTransientMessageStays(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'"), pipeline("b")}, changedErr: down()}
@@ -88,7 +88,7 @@ func TestFirstTransientMessageStays(t *testing.T) {
 	}
 }
 
-// What was selected stays so, with what it was selected for: only what it refers to is open.
+// A selected pipeline stays selected, with its reason: only what it refers to is open.
 func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'", "task: "+address)}, addressErr: down(),
@@ -107,8 +107,8 @@ func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 	}
 }
 
-// What is written down is carried on as it is, also if it would be refused now: a version before
-// may have planned more steps.
+// A stored plan is carried out as it is, even if it would be refused now: an earlier version may
+// have allowed more steps.
 func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
@@ -124,7 +124,7 @@ func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 	}
 }
 
-// A check that was begun without the dash of a generateName is finished without it.
+// A check that was started without the dash of a generateName is finished without it.
 func TestEarlierRunKeepsNameWithoutDash(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{edited(fetches("homelab"), "name: homelab", "generateName: homelab-")}, addressErr: down()}
@@ -184,8 +184,8 @@ func TestTooLargePlanIsRefused(t *testing.T) {
 	}
 }
 
-// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of
-// them together are bounded.
+// Pipelines may be decided one after the other, for example because a reference is late. The limit
+// applies to all of them together.
 func TestTooLargeWithEarlierRunsIsRefused(t *testing.T) {
 	t.Parallel()
 	w := &env{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}

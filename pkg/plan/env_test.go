@@ -27,7 +27,7 @@ const (
 	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
 )
 
-// env is everything that a plan asks. It remembers the questions.
+// env implements all Sources, and records what was read.
 type env struct {
 	asked    []string
 	files    []git.File
@@ -58,7 +58,7 @@ type env struct {
 
 func (w *env) ask(question string) { w.asked = append(w.asked, question) }
 
-// count is how often something that begins so was asked.
+// count returns how often something with this prefix was read.
 func (w *env) count(question string) int {
 	n := 0
 	for _, q := range w.asked {
@@ -142,7 +142,7 @@ func (w *env) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, 
 	return w.versions, w.versionsErr
 }
 
-// knows asks about somebody's access.
+// knows records a read of an account's permission.
 func (w *env) knows(question string) error {
 	w.ask(question)
 	if w.fails != "" && strings.HasPrefix(question, w.fails) {
@@ -174,7 +174,7 @@ func (w *env) Owner(_ context.Context, user string) (bool, error) {
 	return slices.Contains(strings.Fields(w.owners), user), w.knows("ownership of " + user)
 }
 
-// Actor is as a service that signs deliveries has it, unless the env names somebody.
+// Actor is that of a service that signs deliveries, unless the env names an actor.
 func (w *env) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	if w.actor == nil {
 		return told, nil
@@ -203,7 +203,7 @@ func (w *env) sources() plan.Sources {
 	}
 }
 
-// make makes a plan that must not fail.
+// make plans and must not fail.
 func (w *env) make(t *testing.T, in plan.Input) *plan.Plan {
 	t.Helper()
 	made, err := plan.Make(t.Context(), in, w.sources())
@@ -235,8 +235,8 @@ func forked() plan.Input {
 	return in
 }
 
-// onRecord is what was recorded of the pull request: that it was opened, unless the test says
-// something else.
+// onRecord has the recorded events of the pull request: its opening, unless the test says
+// otherwise.
 func (w *env) onRecord() []history.Record {
 	if w.records != nil {
 		return w.records
@@ -244,7 +244,7 @@ func (w *env) onRecord() []history.Record {
 	return []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns)}
 }
 
-// again is the same event with what is left of a plan.
+// again is the same event with what a plan left open.
 func again(in plan.Input, made *plan.Plan) plan.Input {
 	in.Earlier = &plan.Earlier{Commits: made.Commits, Decisions: slices.Clone(made.Decisions)}
 	for _, run := range made.Runs {
@@ -254,7 +254,8 @@ func again(in plan.Input, made *plan.Plan) plan.Input {
 	return in
 }
 
-// pipeline is one for pushes to main, with annotations ("name: value", without the common prefix).
+// pipeline returns a pipeline for pushes to main, with annotations ("name: value", without the
+// common prefix).
 func pipeline(name string, annotations ...string) git.File {
 	text := "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: " + name + "\n  annotations:\n"
 	for _, a := range append([]string{`on-event: "[push]"`, `on-target-branch: "[main]"`}, annotations...) {

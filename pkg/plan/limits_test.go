@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S36: what asks for more than a ceiling allows is its author's to mend; the other pipelines run.
-// Without one all run.
+// S36: a pipeline that exceeds a limit is refused, and the other pipelines run. Without limits all
+// run.
 func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 	t.Parallel()
 	greedy := edited(pipeline("greedy"), "spec:\n", "spec:\n  taskRunTemplate: {serviceAccountName: admin, podTemplate: {hostNetwork: true}}\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// GitHub's web form ends lines with CR and LF, the API with whatever the caller writes. Each reader
+// GitHub's web form ends lines with CR and LF, the API with what the caller writes. Every reader
 // sees a line feed.
 func TestCommentLineBreaksBecomeLineFeeds(t *testing.T) {
 	t.Parallel()
@@ -39,8 +39,7 @@ func TestCommentLineBreaksBecomeLineFeeds(t *testing.T) {
 	}
 }
 
-// The delivery and the API may end lines in different ways: that is not an edit. A different text
-// is.
+// The delivery and the API may end lines differently: that is not an edit. A different text is.
 func TestLineBreaksDoNotCountAsEdit(t *testing.T) {
 	t.Parallel()
 	w := written("/test build\r\n/test lint\r\n")

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whom the settings let start runs, and what is asked for that: each thing once, and nothing that
-// the answer does not depend on.
+// Which users may start runs by the settings, and what is read for that: each thing once, and only
+// what the decision depends on.
 func TestSettingsDecideWhoMayRun(t *testing.T) {
 	t.Parallel()
 	const runs, pends = v1alpha1.DispositionRuns, v1alpha1.DispositionPending
@@ -87,7 +87,7 @@ func TestSettingsDecideWhoMayRun(t *testing.T) {
 
 func ptr(s string) *string { return &s }
 
-// S12: an error of any look-up is no answer.
+// S12: a failed look-up is not an answer.
 func TestFailedLookUpIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()

@@ -84,7 +84,7 @@ func TestEventsThatStartNothing(t *testing.T) {
 	}
 }
 
-// An error is no answer: nothing is decided from it.
+// An error decides nothing.
 func TestMakeReturnsErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -184,7 +184,7 @@ func TestDeniedCommentLeavesNoCheck(t *testing.T) {
 	}
 }
 
-// Only the Git service may end an event so: an Ignored fault of anything else is a defect.
+// Only the Git service may end an event this way: an Ignored fault of anything else is a defect.
 func TestCommentOnClosedPullRequestIsIgnored(t *testing.T) {
 	t.Parallel()
 	closed := fault.Ignoredf("PullRequestClosed", "it is closed")
@@ -198,8 +198,7 @@ func TestCommentOnClosedPullRequestIsIgnored(t *testing.T) {
 	}
 }
 
-// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the
-// other.
+// If two pipelines wait, the known time of one is stored next to the backoff of the other.
 func TestWaitKeepsEachPipelinesTime(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute

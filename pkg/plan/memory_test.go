@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whatever definitions, references and payload hold, planning one event holds at most its budget,
-// as the collector finds it.
+// For any definitions, references and payload, planning one event uses at most its budget, measured
+// by the garbage collector.
 func TestPlanningReservesMemory(t *testing.T) {
 	task := func(n int, step string) git.File {
 		return git.File{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat(step, n) + "]}\n")}
@@ -55,8 +55,8 @@ func TestPlanningReservesMemory(t *testing.T) {
 	}
 }
 
-// held is by how much the heap grew at most while f ran, in bytes: what three collections in a row
-// left over, because each may take what is made meanwhile for living.
+// held returns how much the heap grew at most while f ran, in bytes. It takes what three
+// collections in a row leave over, because each may count new objects as live.
 func held(f func()) uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	live := func() uint64 {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// A push that does not wait any more and a pull request whose event has just arrived are planned by
-// two workers: whichever is written first, the other one finds out.
+// A push that no longer waits, and a pull request whose event has just arrived, are planned by two
+// workers: whichever is stored first, the other notices.
 func TestPushAndLatePullRequestRunPipelineOnce(t *testing.T) {
 	t.Parallel()
 	undecidedPush := pushed(0, "")

@@ -15,8 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// The rendering of a large plan asks before it goes on, and ends with the error that it is
-// answered.
+// Rendering a large plan calls Pause before it continues, and ends with its error.
 func TestRenderingAsksBeforeItContinues(t *testing.T) {
 	t.Parallel()
 	files := []git.File{{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n")}}
@@ -40,8 +39,8 @@ func TestRenderingAsksBeforeItContinues(t *testing.T) {
 	}
 }
 
-// After more work than is done for one event nothing is rendered any more: each pipeline after it
-// says why, and what it would need is not asked for.
+// After the maximum work nothing is rendered: each later pipeline says why, and its references are
+// not read.
 func TestRenderingStopsAfterTooMuchWork(t *testing.T) {
 	t.Parallel()
 	large := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{},", 990) + "]}\n"

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// underPolicy is a comment on a pull request of a branch of the repository itself, whose Repository
+// underPolicy is a comment on a pull request from a branch of the repository itself. Its Repository
 // has the policy of docs/commands.md.
 func underPolicy(sender, author string) plan.Input {
 	in := saying(sender)
@@ -29,9 +29,9 @@ func ofPolicy(said string, known ...history.Record) *env {
 	return &env{files: []git.File{pulled("a")}, said: said, moved: sha, records: known, teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
 }
 
-// Where a policy is, a branch of the repository itself may wait for approval as well: somebody who
-// is not listed has pushed to the pull request of somebody who is. Whoever approves that ends the
-// check that waits, and is on record.
+// With a policy, a branch of the repository itself may wait for approval too: a user who is not
+// listed has pushed to a listed user's pull request. The approval ends the pending check and is
+// recorded.
 func TestApprovalUnderPolicyEndsPendingCheck(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"/ok-to-test", "/test"} {
@@ -42,7 +42,7 @@ func TestApprovalUnderPolicyEndsPendingCheck(t *testing.T) {
 	}
 }
 
-// S21: what somebody who is not listed has pushed after the comment was not approved with it.
+// S21: what a user who is not listed pushes after the comment is not approved by it.
 func TestPushAfterCommandUnderPolicyDoesNotRun(t *testing.T) {
 	t.Parallel()
 	w := ofPolicy("/test", onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending))
@@ -52,7 +52,7 @@ func TestPushAfterCommandUnderPolicyDoesNotRun(t *testing.T) {
 	}
 }
 
-// S24: whoever may approve cannot approve their own pull request, with whatever command.
+// S24: a user who may approve cannot approve the own pull request, with any command.
 func TestAuthorCannotApproveByAnotherCommand(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"/ok-to-test", "/test", "/retest", "/test a"} {

@@ -16,8 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// A comment sets params for the runs that it starts. It does not set those that say how urgent they
-// are.
+// A comment sets params for the runs that it starts, but not for their priority.
 func TestCommentCannotSetPriority(t *testing.T) {
 	in := commented()
 	in.Repository.Spec = prioritizing("int(urgency)").Repository.Spec
@@ -33,7 +32,7 @@ func TestCommentCannotSetPriority(t *testing.T) {
 	}
 }
 
-// The number of a param that is secret shows in no message, if it is one that is capped either.
+// The number of a secret param appears in no message, even if it is capped.
 func TestPriorityHidesSecretNumbers(t *testing.T) {
 	in := prioritizing("int(pin)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "pin", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
@@ -43,7 +42,7 @@ func TestPriorityHidesSecretNumbers(t *testing.T) {
 	}
 }
 
-// What was planned while there was no limit keeps its place when one is set before the rest of the
+// A run that was planned without a limit keeps its place when a limit is set before the rest of the
 // event can be planned.
 func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 	in := prioritizing("50")
@@ -63,7 +62,7 @@ func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 	}
 }
 
-// What the priority and the runs depend on is asked for once.
+// What the priority and the runs both depend on is read once.
 func TestPriorityReadsNothingTwice(t *testing.T) {
 	w := &env{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
 	made := w.make(t, prioritizing(`body.x == "y" && files.all.size() == 0 ? 7 : 0`))
@@ -72,7 +71,7 @@ func TestPriorityReadsNothingTwice(t *testing.T) {
 	}
 }
 
-// slowly is a Git service that lists the changed files when it is too late for whoever asks.
+// slowly is a Git service that lists the changed files after the caller's time limit.
 type slowly struct {
 	*env
 	patience time.Duration
@@ -84,8 +83,8 @@ func (s *slowly) Changed(ctx context.Context, _ *v1alpha1.GitEventSpec) (git.Cha
 	return git.Changes{}, fmt.Errorf("listing: %w", context.DeadlineExceeded)
 }
 
-// A Git service that takes a whole attempt for the changed files keeps no run waiting: else none
-// would ever be planned.
+// A Git service that needs a whole attempt for the changed files does not delay runs; otherwise
+// none would ever be planned.
 func TestSlowServiceDoesNotDelayQueue(t *testing.T) {
 	s := &slowly{env: &env{files: []git.File{pipeline("a")}}}
 	sources := s.sources()

@@ -13,8 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// prioritizing is a push to a Repository whose runs may have to wait, in an order that its owner
-// says.
+// prioritizing is a push to a Repository with a concurrency limit and a queue_priority.
 func prioritizing(priority string) plan.Input {
 	in, limit := push(), 1
 	in.Repository.Spec.ConcurrencyLimit = &limit
@@ -29,8 +28,8 @@ func shownPriority(made *plan.Plan) string {
 	return fmt.Sprint(*made.Priority)
 }
 
-// The expression is evaluated once for an event, when its first run is decided; whatever is wrong
-// is 0, keeps no run waiting, and the decision says it.
+// The expression is evaluated once for an event, when its first run is decided. Any error gives 0,
+// delays no run, and is shown in the decision.
 func TestPriority(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*env, *plan.Input)
@@ -88,7 +87,7 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// A secret param that the expression reads shows in no message.
+// A secret param that the expression reads appears in no message.
 func TestPriorityHidesSecrets(t *testing.T) {
 	in := prioritizing("int(token)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "token", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}

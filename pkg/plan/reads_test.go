@@ -123,8 +123,7 @@ func TestPushOfCommitInOpenPullRequest(t *testing.T) {
 	}
 }
 
-// What a question that fails would decide stays open, and it is not asked again for the next
-// pipeline.
+// What depends on a failed read stays open, and the read is not repeated for the next pipeline.
 func TestFailedReadIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := &env{changedErr: down(), pullsErr: down(), files: []git.File{

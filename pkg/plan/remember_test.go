@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Differ tells of commits that they are alike but for what was touched in one of them.
+// Differ returns no difference, except for what was touched in one commit.
 func (w *env) Differ(_ context.Context, earlier, later string, names ...string) ([]string, error) {
 	w.ask("differ " + earlier[:7] + " " + later[:7])
 	var differing []string
@@ -29,7 +29,7 @@ func (w *env) Differ(_ context.Context, earlier, later string, names ...string) 
 	return differing, w.differErr
 }
 
-// forbidden is what a service says that does not let us ask.
+// forbidden is the answer of a service that refuses the read.
 func forbidden() error { return fault.Operatorf(fault.ReasonPermissionMissing, "403") }
 
 // remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one
@@ -54,14 +54,14 @@ func rememberedBefore(of string) history.Record {
 	return r
 }
 
-// forgottenBefore is an event for whose commit the approval was forgotten.
+// forgottenBefore is an event for whose commit the approval no longer counted.
 func forgottenBefore() history.Record {
 	r := onRecord("pull-4", defaultSHA, 5, v1alpha1.DispositionPending)
 	r.Event.Status.Plan.Reason = approval.ReasonForgotten
 	return r
 }
 
-// spec changes what the event says.
+// spec changes the event's spec.
 func spec(change func(*v1alpha1.GitEventSpec)) func(*plan.Input) {
 	return func(in *plan.Input) { change(in.Event.Spec) }
 }
@@ -71,8 +71,8 @@ func policed(in *plan.Input) {
 	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}}}
 }
 
-// S22: what the author of an approved pull request pushes later runs, compared with what was
-// approved, unless one of the reasons to forget that holds. Whatever waits says why.
+// S22: what the author of an approved pull request pushes later runs, unless one of the reasons
+// applies for which the approval no longer counts. A waiting event says why.
 func TestApprovalIsRemembered(t *testing.T) {
 	t.Parallel()
 	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
@@ -153,7 +153,7 @@ func TestApprovalIsRemembered(t *testing.T) {
 	}
 }
 
-// What cannot be asked is waited for: no run, no verdict.
+// A failed read is retried: no run, no verdict.
 func TestRememberedApprovalWaitsForFacts(t *testing.T) {
 	t.Parallel()
 	author := "author"
@@ -178,7 +178,7 @@ func TestRememberedApprovalWaitsForFacts(t *testing.T) {
 	}
 }
 
-// A command on a commit that is remembered approves that commit, or nothing (S21).
+// A command on a remembered commit approves that commit, or nothing (S21).
 func TestCommandIgnoresRememberedApproval(t *testing.T) {
 	t.Parallel()
 	in := saying("member")
@@ -198,9 +198,8 @@ func TestCommandIgnoresRememberedApproval(t *testing.T) {
 	}
 }
 
-// The definitions of a commit that is remembered are the default branch's; if the Repository says
-// that they are the commit's own, those of the commit that was approved: files that .tekton refers
-// to may be anywhere.
+// A remembered commit has the definitions of the default branch. If the Repository says that they
+// are the commit's own, it has those of the approved commit, because .tekton may refer to any file.
 func TestRememberedApprovalUsesApprovedDefinitions(t *testing.T) {
 	t.Parallel()
 	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
@@ -214,8 +213,8 @@ func TestRememberedApprovalUsesApprovedDefinitions(t *testing.T) {
 	}
 }
 
-// S27: what ran by a remembered approval runs again by a button as long as that is remembered,
-// which is found out again.
+// S27: what ran because of a remembered approval runs again on request while the approval counts,
+// which is checked again.
 func TestRerunUsesRememberedApproval(t *testing.T) {
 	t.Parallel()
 	before := ran(forked(), "pull-1", "a=Failed")

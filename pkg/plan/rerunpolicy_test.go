@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S27 beside a policy: a button always needs write access. On a pull request it starts what /retest
-// does, so who presses has to be listed in ok_to_test as well; a policy says nothing of pushes.
+// S27 with a policy: a re-run always needs write access. On a pull request it starts what /retest
+// does, so the user must also be listed in ok_to_test. A policy does not apply to pushes.
 func TestPolicyTreatsRerunAsRetest(t *testing.T) {
 	t.Parallel()
 	pull, pushed := map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}}, map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed")}}

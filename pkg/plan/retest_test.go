@@ -105,8 +105,8 @@ func TestRetestOfSuccessStartsNothing(t *testing.T) {
 	}
 }
 
-// A comment that approves a commit starts what events before it would have started, however late
-// those are planned. What happens in its second or later comes after it.
+// A comment that approves a commit starts what earlier events would have started, however late
+// those are planned. Events in its second or later come after it.
 func TestOlderEventSkipsPipelinesOfApproval(t *testing.T) {
 	t.Parallel()
 	approval := approvedBefore(sha, "main") // in the third second

@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S23: whether an approved commit runs apart does not depend on which of two workers is faster: a
-// stranger has pushed to a writer's pull request, and the event of that push is recorded and not
-// planned yet, after an outage say, when the approval is planned.
+// S23: whether an approved commit runs confined does not depend on the order of two workers. An
+// untrusted user has pushed to a writer's pull request. The event of that push is recorded but not
+// planned yet (after an outage, for example) when the approval is planned.
 func TestUntrustedPushRunsConfinedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	pushed := onRecord("pull-2", sha, 3, "")

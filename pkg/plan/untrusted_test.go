@@ -18,9 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S23: the runs of an approved commit are labelled, and get neither the definitions of its author,
-// nor secrets, nor a token that may do more than read, nor a ServiceAccount that a definition
-// chooses.
+// S23: the runs of an approved commit are labelled. They get neither the definitions of its author,
+// nor secrets, nor a token that may do more than read, nor a ServiceAccount from a definition.
 func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 	t.Parallel()
 	accounts := func(run *pipelinev1.PipelineRun) string {

@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S10: to a writer's pull request from another repository a stranger has pushed, and that waits for
-// approval. A remark of a writer that matches on-comment approves nothing: with what it would start
-// the stranger's definitions would run, with every secret.
+// S10: an untrusted user has pushed to a writer's pull request from another repository, and the
+// push waits for approval. A writer's remark that matches on-comment approves nothing: otherwise
+// the untrusted definitions would run, with every secret.
 func TestRemarkDoesNotRunUntrustedPush(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string][]history.Record{

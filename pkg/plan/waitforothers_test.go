@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// past is what is recorded, by the pull request's number, and which subject an event was said to be
-// of.
+// past has the records by the pull request's number, and the subject that was recorded for an
+// event.
 type past struct {
 	*env
 	byNumber map[int64][]history.Record
@@ -56,8 +56,8 @@ func (p *past) make(t *testing.T, in plan.Input) (*plan.Plan, error) {
 	return plan.Make(t.Context(), in, sources)
 }
 
-// A check that is pressed twice runs again once: the newest run of its pipeline is left alone until
-// it is over, of that ref alone.
+// A check that is requested twice runs again once: the newest run of its pipeline on that ref is
+// not started until it is finished.
 func TestRerunSkipsRunningCheck(t *testing.T) {
 	t.Parallel()
 	runOf := func(event string) string { return resources.RunName(event, ".tekton/b.yaml", 0, "b") }
@@ -93,8 +93,8 @@ func TestRerunSkipsRunningCheck(t *testing.T) {
 	}
 }
 
-// What starts what has failed lets others decide first, after it is known who asks, and reads what
-// has run after that; nothing else waits.
+// An event that starts what has failed waits for other plans, after the user's permission is known,
+// and then reads the records; no other event waits.
 func TestRetestWaitsForOtherPlans(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string][]string{
@@ -129,8 +129,8 @@ func TestRetestWaitsForOtherPlans(t *testing.T) {
 	}
 }
 
-// A pull request is opened while nothing can be planned, and somebody approves its commit, which is
-// planned first: the commit runs once.
+// A pull request is opened while nothing can be planned, and its commit is approved and planned
+// first: the commit runs once.
 func TestApprovalSkipsStartedPipelines(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

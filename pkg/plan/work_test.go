@@ -11,8 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// What nearly every event takes is planned at once, what is beyond that rests, and at last it is
-// the author's to mend.
+// Ordinary work is done at once, more work pauses, and too much is refused.
 func TestLargePlanPauses(t *testing.T) {
 	t.Parallel()
 	var rested time.Duration
@@ -35,7 +34,7 @@ func TestLargePlanPauses(t *testing.T) {
 	}
 }
 
-// While others are at work the plan is made later, as a whole.
+// If Pause refuses, the whole plan is made later.
 func TestPlanIsPostponedByPause(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("busy")

@@ -12,8 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// A head was known when the API server stored its delivery, whatever the clock of the receiver
-// says.
+// A head was known when the API server stored its delivery, whatever the receiver's clock says.
 func TestHeadsUseTimeOfStorage(t *testing.T) {
 	t.Parallel()
 	stored, happened := metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(90, 0))

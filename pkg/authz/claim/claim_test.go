@@ -130,7 +130,7 @@ func TestServesBindsURLToFirstRepository(t *testing.T) {
 	}
 }
 
-// Of two first events with different ids one wins: the API server refuses the second write.
+// If two first events have different ids, the API server refuses the second write.
 func TestServesReturnsConflictForRetry(t *testing.T) {
 	w := newEnv(t, nil, claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
 	w.client.PrependReactor("update", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -141,7 +141,7 @@ func TestServesReturnsConflictForRetry(t *testing.T) {
 	}
 }
 
-// Nothing is denied and nothing is bound anew on the cache's word.
+// The cache alone never denies or binds anything.
 func TestServesConfirmsDenialsLive(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "2")}
 	w := newEnv(t, claim(v1alpha1.RepositoryClaimStatus{Bound: bound(theirs, "1")}), claim(status), repository("2", ""))
@@ -153,7 +153,7 @@ func TestServesConfirmsDenialsLive(t *testing.T) {
 	}
 }
 
-// An error of a look-up is a wait: nobody is served and nothing is written (S12).
+// A failed look-up is retried: nothing is served and nothing is written (S12).
 func TestServesReturnsErrors(t *testing.T) {
 	other := claim(v1alpha1.RepositoryClaimStatus{})
 	other.Spec.Repository.Namespace = "other"
@@ -178,8 +178,8 @@ func TestServesReturnsErrors(t *testing.T) {
 	}
 }
 
-// A claim that was taken away, because the administrator has listed the URL for others, never comes
-// again: its events end.
+// A claim that was removed because the administrator has listed the URL for others never returns:
+// its events end.
 func TestServesIgnoresEventAfterLostClaim(t *testing.T) {
 	for listed, want := range map[string]fault.Class{
 		`{"other": ["` + appURL + `"]}`:             fault.Ignored,

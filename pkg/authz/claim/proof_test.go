@@ -52,7 +52,7 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// What another repository at the URL has is not even looked at.
+// The files of another repository at the URL are not even read.
 func TestProofIsOnlyOfBoundRepository(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1")}
 	w := newEnv(t, claim(status), claim(status), repository("1", ""))
@@ -78,7 +78,7 @@ func TestNextOwnerRotatesNamespaces(t *testing.T) {
 	}
 }
 
-// A proof ends the turn that began without one.
+// A proof ends the wait for a handover.
 func TestProofEndsHandover(t *testing.T) {
 	since := metav1.Now().Rfc3339Copy()
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), UnprovenSince: &since}

@@ -48,7 +48,7 @@ func TestParseOwners(t *testing.T) {
 	}
 }
 
-// What cannot be read grants nobody anything, and takes no time.
+// A file that cannot be parsed grants nothing, and costs little time.
 func TestParseRefusesInvalidOwners(t *testing.T) {
 	good := "approvers: [ann]"
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"

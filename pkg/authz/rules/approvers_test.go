@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Who can approve a pull request is said by the settings that decide about a comment that does.
+// Approvers uses the same settings as the decision about an approving comment.
 func TestApproversMatchDecide(t *testing.T) {
 	t.Parallel()
 	const only = "It can be approved by a user other than its author who "
@@ -39,8 +39,7 @@ func TestApproversMatchDecide(t *testing.T) {
 	}
 }
 
-// A fact is in the sentence if, and only if, a comment of somebody of whom nothing else is true
-// approves.
+// A fact is in the sentence if and only if it alone lets a user's comment approve.
 func TestApproversListEveryGrantingFact(t *testing.T) {
 	t.Parallel()
 	words := map[Fact]string{Listed: "team", Writer: "write access", Member: "member of", Owner: "OWNERS"}

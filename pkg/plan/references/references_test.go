@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// env is a repository, its Git service and the web. It remembers what was read.
+// env is a repository, its Git service and the web. It records what was read.
 type env struct {
 	read       []string
 	at, public error // of addresses, read with credentials and as everybody does
@@ -112,8 +112,8 @@ func TestReadReadsEachReferenceOnce(t *testing.T) {
 	}
 }
 
-// What one event holds of its references is bounded together with its definitions, however few they
-// are. The rest of them is as if it were not there, and the others can still be read.
+// The references of one event share a limit with its definitions. A reference above the limit is
+// refused, and the others can still be read.
 func TestReadLimitsBytesWithDefinitions(t *testing.T) {
 	t.Parallel()
 	w := &env{large: 1<<20 - 100}
@@ -158,8 +158,8 @@ func TestReadOfMissingReferenceIsInvalid(t *testing.T) {
 	}
 }
 
-// An outage of the Git service is no reason to read as everybody does, which would miss what is
-// private; that the service shows nothing there is.
+// After an outage of the Git service nothing is fetched without credentials, which would miss
+// private files. It is only when the service shows nothing there.
 func TestReadFetchesWithoutCredentialsOnlyMissingFiles(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -190,7 +190,7 @@ func TestReadFetchesWithoutCredentialsOnlyMissingFiles(t *testing.T) {
 	}
 }
 
-// A replica that lags shows nothing where something was just pushed.
+// A stale replica shows nothing where something was just pushed.
 func TestReadRetriesMissingAddressOfGitService(t *testing.T) {
 	t.Parallel()
 	const address = "https://git.example/a"

@@ -27,8 +27,7 @@ func ran(pipeline string, outcome v1alpha1.Outcome) v1alpha1.Run {
 	return v1alpha1.Run{Pipeline: pipeline, Name: pipeline + "-run", UID: "u", Result: &v1alpha1.Result{Outcome: outcome}}
 }
 
-// What is running or has succeeded is left alone, of the newest run of each pipeline; everything
-// else starts.
+// A pipeline whose newest run is unfinished or succeeded is not started; every other one is.
 func TestHistoryWhySkipped(t *testing.T) {
 	t.Parallel()
 	running := v1alpha1.Run{Pipeline: "running", Name: "running-run", UID: "u"}

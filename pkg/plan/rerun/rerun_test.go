@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// pulls answers which pull requests have the commit, if anybody asks.
+// pulls returns the pull requests of the commit, and counts the calls.
 type pulls struct {
 	all   []git.Pull
 	asked int
@@ -26,7 +26,7 @@ func (p *pulls) Pulls(context.Context, string) ([]git.Pull, error) {
 	return p.all, nil
 }
 
-// What is on record says what a press is about, and the Git service is asked only if nothing does.
+// The records say what a re-run request is about; the Git service is asked only if they do not.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	list := []history.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded))}
@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// An error is no answer.
+// An error is not an answer.
 func TestFindReturnsErrors(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
@@ -88,7 +88,7 @@ func TestFindReturnsErrors(t *testing.T) {
 	}
 }
 
-// What runs by now is left alone.
+// A pipeline that is running by now is not started.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	spec := &v1alpha1.GitEventSpec{SHA: sha, Rerun: &v1alpha1.Rerun{All: true}}

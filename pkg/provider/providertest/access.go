@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testAccess: only a positive answer is yes, and no failure is an answer.
+// testAccess: only a positive answer means yes, and a failure is not an answer.
 func testAccess(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	w.Service.Commit("main", map[string]string{"x": "y"})
@@ -39,7 +39,7 @@ func testAccess(t *testing.T, open func(*testing.T) Env) {
 	})
 }
 
-// failing: no failure of an operation is an answer.
+// failing: a failure of an operation is not an answer.
 func failing(t *testing.T, op Operation, open func(*testing.T) Env, ask func(*testing.T, Env) (bool, error)) {
 	t.Helper()
 	for how, want := range map[Failure]fault.Class{
@@ -56,7 +56,7 @@ func failing(t *testing.T, op Operation, open func(*testing.T) Env, ask func(*te
 	}
 }
 
-// testMember: whoever has a role is a member, whatever it is, and nobody else.
+// testMember: a user with any role is a member, other users are not.
 func testMember(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
@@ -77,7 +77,7 @@ func testMember(t *testing.T, open func(*testing.T) Env) {
 	})
 }
 
-// testTeam: who is in a team is, and a team that is not there is told as such.
+// testTeam: only members are in a team, and a team that does not exist is reported as such.
 func testTeam(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)

@@ -8,8 +8,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and
-// closes what is open.
+// testOnlyOpen: an OnlyOpen report creates no check, keeps conclusions and closes pending checks.
 func testOnlyOpen(t *testing.T, w Env) {
 	r := report(t, w)
 	closing := ended(status.Cancelled)
@@ -35,7 +34,7 @@ func testOnlyOpen(t *testing.T, w Env) {
 	if got := r.only(t); got.Conclusion != "cancelled" {
 		t.Errorf("not closed: %+v", got)
 	}
-	r.put(t, "", ended(status.Success)) // as of a verdict that the closing has overwritten
+	r.put(t, "", ended(status.Success)) // as for a verdict that the closing has overwritten
 	checks := r.Service.Checks(r.head.SHA)
 	if got := checks[len(checks)-1]; got.Conclusion != "success" {
 		t.Errorf("the verdict is not put back: %+v", checks)
@@ -48,7 +47,7 @@ func testOnlyOpen(t *testing.T, w Env) {
 	}
 }
 
-// testFormer: what the version before has posted is neither posted again nor left open.
+// testFormer: a check of the previous version is neither posted again nor left pending.
 func testFormer(t *testing.T, w Env) {
 	r := report(t, w)
 	before := running()

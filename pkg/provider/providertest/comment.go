@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// commented opens a pull request and has somebody else comment on it.
+// commented opens a pull request, and another user comments on it.
 func commented(w Env) (opened, comment *v1alpha1.GitEventSpec) {
 	w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
@@ -53,7 +53,7 @@ func testComment(t *testing.T, w Env) {
 	}
 }
 
-// testCommentFaults: what is not known of a pull request is waited for, and never made up.
+// testCommentFaults: what is not known about a pull request is retried and never invented.
 func testCommentFaults(t *testing.T, w Env) {
 	_, event := commented(w)
 	client := connect(t, w)

@@ -12,13 +12,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testComplete: what a signature vouches for is taken as it is, without a call; what only a token
-// does is asked for.
+// testComplete: an event of a signed delivery is returned unchanged, without a call. Without a
+// signature it is read from the service.
 func testComplete(t *testing.T, w Env) {
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
 	if w.Mints && w.SignsBody {
-		w.Service.Fail(MintToken, Unavailable, 0) // no call can be made
+		w.Service.Fail(MintToken, Unavailable, 0) // no call can succeed
 	}
 	client := connect(t, w)
 	push := pushed(w, "refs/heads/main", sha)
@@ -41,8 +41,8 @@ func testComplete(t *testing.T, w Env) {
 	}
 }
 
-// owned requires that a service vouches for the account that an event's project belongs to, and
-// returns its id.
+// owned requires that the service confirms the owner of an event's project, and returns the owner's
+// id.
 func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
 	t.Helper()
 	if event.Project.OwnerID <= 0 {

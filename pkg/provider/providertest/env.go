@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providertest is the conformance suite that every provider passes: the promises of
-// pkg/provider, tried against a service that misbehaves. A provider's own tests open a Env on a
-// fake of its service and call Run.
+// Package providertest is the conformance suite that every provider passes. It checks the contract
+// of pkg/provider against a fake service that can be made to fail. A provider's own tests open an
+// Env on a fake of its service and call Run.
 package providertest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Operation is what the suite asks of a service, in no service's own terms.
+// Operation is something that the suite does at a service, independent of the service.
 type Operation string
 
 // The operations that can be made to fail.
@@ -36,7 +36,7 @@ const (
 // Failure is how an operation fails.
 type Failure string
 
-// The failures, with the rows of docs/errors.md they stand for.
+// The failures, with the rows of docs/errors.md that they belong to.
 const (
 	Unavailable     Failure = "502"                              // G12, L7
 	StoredThen502   Failure = "stored, then 502"                 // G12, E8
@@ -60,12 +60,12 @@ type Check struct {
 	Updates int
 }
 
-// Git is how the repository of a fake service changes.
+// Git changes the repository of a fake service.
 type Git interface {
 	// Commit pushes files to a branch and returns the commit's id.
 	Commit(branch string, files map[string]string) string
-	// ForcePush moves a branch to a new commit of files on top of parent, or to parent itself
-	// without files, and returns where it is then.
+	// ForcePush moves a branch to a new commit with files on top of parent, or to parent itself
+	// without files. It returns the branch's new commit.
 	ForcePush(branch, parent string, files map[string]string) string
 	// PullRequest opens a pull request from a branch to the default branch and returns its event.
 	PullRequest(branch, author string) *v1alpha1.GitEventSpec
@@ -85,62 +85,62 @@ type Service interface {
 	Checks(sha string) []Check
 }
 
-// People are who may do what.
+// People changes the permissions of users.
 type People interface {
-	// Grant makes a user known, with a role: "none", "read", "write" or "admin".
+	// Grant creates a user with a role: "none", "read", "write" or "admin".
 	Grant(user, role string)
-	// Join makes a team beside the repository, unless it is there, and the user a member of it. It
-	// returns what settings.policy calls the team. Without a user there is only the team.
+	// Join creates a team next to the repository, if necessary, and adds the user, if there is one.
+	// It returns the team's name in settings.policy.
 	Join(team, user string) string
 }
 
-// Conversation is what is written on the event's pull request.
+// Conversation has the comments on the event's pull request.
 type Conversation interface {
-	// Comments lists the comments, oldest first; DeleteComments has somebody delete ours.
+	// Comments lists the comments, oldest first; DeleteComments deletes ours as another user.
 	Comments(on *v1alpha1.GitEventSpec) []Comment
 	DeleteComments(on *v1alpha1.GitEventSpec)
-	// Imitate writes a comment as somebody else, whatever it says.
+	// Imitate writes a comment as another user.
 	Imitate(on *v1alpha1.GitEventSpec, user, body string)
-	// Lock locks it, so that the Env's credentials may not write there.
+	// Lock locks the conversation, so that the Env's credentials may not comment.
 	Lock(on *v1alpha1.GitEventSpec)
 }
 
-// Traffic is what the service is called for.
+// Traffic controls and counts the calls.
 type Traffic interface {
 	// Fail makes the next count calls of an operation fail; 0 is all.
 	Fail(op Operation, how Failure, count int)
-	// Calls is how many calls it got so far.
+	// Calls returns the number of calls so far.
 	Calls() int
 }
 
-// Env is a provider and the service it talks to.
+// Env is a provider and the service that it calls.
 type Env struct {
 	Provider    provider.Provider
 	BaseURL     string
 	Project     v1alpha1.Project
 	Credentials provider.Credentials
 	Service     Service
-	// FileURL is the web address of a file of the project at a branch.
+	// FileURL returns the web address of a file of the project at a branch.
 	FileURL func(branch, path string) string
-	// MaxTitle and MaxText are the most that the service takes as a check's title, and as its
-	// summary and text, in what Length counts. MaxText is 0 for a service that keeps neither
-	// summary nor text.
+	// MaxTitle and MaxText are the service's limits for a check's title, and for its summary and
+	// text, in the units of Length. MaxText is 0 for a service that stores neither summary nor
+	// text.
 	MaxTitle, MaxText int
 	Length            func(string) int
 	// Mints is true if tokens are minted for each repository, false if one is configured.
 	Mints bool
-	// SignsBody is true if the signature covers the body, false if a delivery only names the
+	// SignsBody is true if the signature covers the body, false if a delivery only contains the
 	// secret.
 	SignsBody bool
-	// Deliveries are signed with Secret, and start something: at least a push and a pull request.
+	// Deliveries are signed with Secret and start something: at least a push and a pull request.
 	Deliveries []Delivery
 	Secret     []byte
-	// Rows are how the service answers each row of docs/errors.md that is about it.
+	// Rows are the service's answers for each row of docs/errors.md about it.
 	Rows []Row
-	// Page compares what the rows have met with the page that people read.
+	// Page compares the faults of the rows with the documentation.
 	Page func(t *testing.T, met []Met)
 	// Recorded are deliveries as the service documents or sent them, with all their fields, and
-	// what they mean.
+	// their meaning.
 	Recorded []Recorded
 }
 

@@ -91,14 +91,14 @@ func testFile(t *testing.T, w Env) {
 	}
 }
 
-// testLag: a replica that has not seen the commit answers 404 for what is there. That decides
-// nothing (G7, L4): only a directory of the commit that was read tells what the commit does not
-// hold.
+// testLag: a stale replica answers 404 for what exists. That decides nothing (G7, L4): only the
+// directory of the commit shows what the commit does not contain.
 func testLag(t *testing.T, open func(*testing.T) Env) {
 	for sentence, c := range map[string]struct {
 		lags Operation
 		read func(context.Context, provider.Client, string) error
-		// mistake: once the replica has caught up, the answer is that the author's text is wrong.
+		// mistake is true if the answer, once the replica is up to date, is that the author made a
+		// mistake.
 		mistake bool
 	}{
 		"a file that one does not show is waited for": {ReadFile, func(ctx context.Context, c provider.Client, sha string) error {

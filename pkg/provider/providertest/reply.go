@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Comment is what somebody wrote on a pull request.
+// Comment is a comment on a pull request.
 type Comment struct {
-	// Ours is true for what was written with the credentials of the Env.
+	// Ours is true for a comment by the Env's credentials.
 	Ours  bool
 	Body  string
 	Edits int
@@ -152,7 +152,7 @@ func testReplyFaults(t *testing.T, open func(*testing.T) Env) {
 	for _, op := range []Operation{ListComments, WriteComment, EditComment} {
 		for how, want := range classes {
 			if op == EditComment && how == NotFound {
-				want = fault.Transient // it was deleted meanwhile
+				want = fault.Transient // it was deleted in the meantime
 			}
 			t.Run(string(op)+": "+string(how), func(t *testing.T) {
 				r := reply(t, open(t))

@@ -109,7 +109,7 @@ func testCreateUpdateComplete(t *testing.T, w Env) {
 	}
 }
 
-// testSole: whoever knows of all posts need not have anything looked up, and sees the same.
+// testSole: a caller that knows all posts needs no look-up, and gets the same result.
 func testSole(t *testing.T, w Env) {
 	r := report(t, w)
 	id := ""
@@ -149,8 +149,8 @@ func testLateReport(t *testing.T, w Env) {
 			t.Errorf("late report with id %q: %s, want %s", known, again, id)
 		}
 	}
-	// Of two processes that both believe for some seconds to lead, one believes still that every
-	// post was its own.
+	// Two processes may both believe for some seconds to be the leader; one still believes that
+	// every post was its own.
 	if _, err := r.client.Put(t.Context(), r.head, id, running(), true); err != nil {
 		t.Error(err)
 	}
@@ -173,8 +173,8 @@ func testOtherRun(t *testing.T, w Env) {
 	}
 }
 
-// testNewestRun: a run that is started again on the same commit is seen with its own link from then
-// on, whatever the run before still reports.
+// testNewestRun: a run that is started again on the same commit is shown with its own link,
+// whatever the earlier run still reports.
 func testNewestRun(t *testing.T, w Env) {
 	r := report(t, w)
 	first := r.put(t, "", running())

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// testRootFiles: files of the default branch are found with few calls, because strangers cause them
+// testRootFiles: files of the default branch cost few calls, because untrusted users cause them
 // (S17).
 func testRootFiles(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)

@@ -18,38 +18,37 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Row is one row of docs/errors.md, in one of its shapes.
+// Row is one case of a row of docs/errors.md.
 type Row struct {
 	// Name is the row's, "G1".
 	Name string
 	// When is what happens, a sentence without a full stop.
 	When string
-	// Op is what fails, so from now on: CreateCheck, ReadDirectory or MintToken. Reach brings it
-	// about where the service cannot: it changes how the provider reaches it.
+	// Op is the operation that fails from now on: CreateCheck, ReadDirectory or MintToken. Where
+	// the service cannot cause it, Reach changes how the provider reaches the service.
 	Op    Operation
 	Fail  func()
 	Reach func(*Env)
-	// Class and Reason are the fault's, Wait its known time give or take rowSlack.
+	// Class and Reason are the fault's; Wait is its time to a retry, within rowSlack.
 	Class  fault.Class
 	Reason string
 	Wait   time.Duration
-	// Never says why the provider cannot meet the row; the other fields but Name are empty then.
+	// Never says why the provider cannot meet the row. The other fields except Name are empty then.
 	Never string
 }
 
-// Met is the fault that a row has brought about.
+// Met is the fault of a row.
 type Met struct {
 	Row, When string
 	Fault     *fault.Error
-	// Varies: the message depends on the moment at which a connection broke.
+	// Varies is true if the message depends on when a connection broke.
 	Varies bool
 }
 
-// rowSlack is what a time until a reset may differ by: headers have whole seconds, and the call
-// takes its time.
+// rowSlack is the tolerance for times: headers have whole seconds, and the call takes time.
 const rowSlack = 5 * time.Second
 
-// testRows: every row is either met, with its class and reason, or known never to be.
+// testRows: every row is either met, with its class and reason, or known to be impossible.
 func testRows(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	rows, seen := w.Rows, make([]*fault.Error, len(w.Rows))
@@ -77,7 +76,7 @@ func testRows(t *testing.T, open func(*testing.T) Env) {
 			continue
 		}
 		if seen[i] == nil {
-			return // it was not chosen, or says what is wrong
+			return // it was not selected, or has failed
 		}
 		met = append(met, Met{row.Name, row.When, seen[i], seen[i].Reason == fault.ReasonGitUnreachable})
 	}
@@ -108,8 +107,8 @@ func testRow(t *testing.T, w Env, i int) *fault.Error {
 	return f
 }
 
-// Unreachable are the shapes of row X1, in which no answer comes; with makes a provider with other
-// limits.
+// Unreachable returns the cases of row X1, in which no answer arrives. with returns a provider with
+// other limits.
 func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []Row {
 	row := func(when, reason string, reach func(*Env)) Row {
 		return Row{Name: "X1", When: when, Op: ReadDirectory, Reach: reach, Class: fault.Transient, Reason: reason}
@@ -124,7 +123,7 @@ func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []R
 			w.moveTo(server.URL)
 		}),
 		row("it does not answer in time", fault.ReasonTimeout, func(w *Env) {
-			silent := httptest.NewUnstartedServer(nil).Listener // it is connected to, and nobody reads
+			silent := httptest.NewUnstartedServer(nil).Listener // connections are accepted but never read
 			t.Cleanup(func() { _ = silent.Close() })
 			w.moveTo("http://" + silent.Addr().String())
 			w.Provider = with(provider.Limits{Headers: 200 * time.Millisecond})
@@ -132,7 +131,7 @@ func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []R
 	}
 }
 
-// moveTo has the service at another address.
+// moveTo moves the service to another address.
 func (w *Env) moveTo(base string) {
 	w.Project.URL = base + strings.TrimPrefix(w.Project.URL, w.BaseURL)
 	w.BaseURL = base

@@ -38,8 +38,8 @@ func testConnect(t *testing.T, open func(*testing.T) Env) {
 	testRunToken(t, w)
 }
 
-// testRunToken: where the service mints, each run has a token of its own, which may be revoked
-// twice; elsewhere revoking changes nothing.
+// testRunToken: if the service mints, each run has its own token, which may be revoked twice;
+// otherwise revoking changes nothing.
 func testRunToken(t *testing.T, w Env) {
 	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
 	var tokens []provider.Token

@@ -10,8 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// testTexts: no text keeps a check from being accepted, and what is cut is cut between characters,
-// and says so.
+// testTexts: every text is accepted, and a text that is cut is cut between characters and says so.
 func testTexts(t *testing.T, open func(*testing.T) Env) {
 	texts := map[string]string{
 		"ASCII":         "x",

@@ -11,8 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// testTip: the newest commit of a pull request or branch is what Git has now, whatever the event's
-// is.
+// testTip: the tip of a pull request or branch is what Git has now, whatever the event's commit is.
 func testTip(t *testing.T, open func(*testing.T) Env) {
 	cases := map[string]func(w Env) (event *v1alpha1.GitEventSpec, want string){
 		"of a branch without later pushes": func(w Env) (*v1alpha1.GitEventSpec, string) {

@@ -31,8 +31,8 @@ type Recorded struct {
 	Ignored string
 }
 
-// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a
-// panic and without asking for a repetition.
+// testWebhook: deliveries are decoded and verified. Everything else is refused without a panic and
+// without a request to repeat it.
 func testWebhook(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	hook := w.Provider.Webhook
@@ -60,7 +60,7 @@ func testRecorded(t *testing.T, w Env, r Recorded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Body = nil // made of the whole body: the tests of the service that has one show it
+	got.Body = nil // derived from the whole body; the tests of the service cover it
 	if got.Trigger == v1alpha1.TriggerPullRequest && (got.HappenedAt == nil || got.HappenedAt.IsZero()) {
 		t.Error("the event does not say when it happened, and what is approved depends on it")
 	}

@@ -65,8 +65,8 @@ func cancelledBy(t *testing.T, cancellations ...Cancellation) *GitEvent {
 	return e
 }
 
-// Of several branches at one commit only one's runs end. Of which one an event is may be known to
-// its plan only: until then nothing ends it.
+// If several branches are at one commit, only the runs of one are cancelled. Sometimes only the
+// plan knows the branch of an event; until then nothing cancels it.
 func TestCancelledOfOneRef(t *testing.T) {
 	const main = "refs/heads/main"
 	of := func(spec GitEventSpec, plan *Plan) *GitEvent {
@@ -122,7 +122,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// The same is not said twice, and not more than an object can hold.
+// A cancellation is not recorded twice, and not more than an object can store.
 func TestNeedsCancellation(t *testing.T) {
 	all, build := &Cancellation{}, &Cancellation{Names: []string{"build"}}
 	var many []Cancellation

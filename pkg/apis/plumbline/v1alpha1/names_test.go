@@ -71,8 +71,8 @@ func TestCommentBodyIsNotStored(t *testing.T) {
 	}
 }
 
-// The label of what an event is about is the same for all Repository objects of a namespace with
-// the same URL, and for no others. What the version before wrote is found as well.
+// The subject label is the same for all Repository objects of a namespace with the same URL, and
+// for no others. Events of the previous version are found too.
 func TestSubject(t *testing.T) {
 	event := func(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 		e := &v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", UID: "1", URL: "https://git.example/acme/app"}, PullRequest: &v1alpha1.PullRequest{Number: 3}}

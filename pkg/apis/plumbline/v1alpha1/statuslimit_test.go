@@ -18,12 +18,12 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// mostBytes is the most a status may have: what is left of etcd's 1.5 MiB is for the spec, the
+// mostBytes is the maximum size of a status: the rest of etcd's 1.5 MiB is for the spec, the
 // metadata and the envelope.
 const mostBytes = 1 << 20
 
-// worst is a status with everything at its bounds and every text as bad as text. Decisions have 96
-// bytes of names each, which is what resolve allows of 1000.
+// worst is a status with everything at its limits and every text long. Decisions have 96 bytes of
+// names each, the limit of resolve for 1000.
 func worst(text string) *GitEventStatus {
 	at := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	name := func(n int, i int) string { return fmt.Sprintf("%0*d", n, i) }
@@ -87,8 +87,8 @@ func TestFitKeepsLargestStatusWithinLimit(t *testing.T) {
 	}
 }
 
-// Reports are made from these texts: one that was sent must not change because another run ends, or
-// is decided.
+// Reports are made from these texts: a report that was sent must not change because another run
+// finishes or is decided.
 func TestFitCutsTextOnce(t *testing.T) {
 	long := strings.Repeat("y", 200<<10)
 	s := &GitEventStatus{Plan: &Plan{Decisions: make([]Decision, 40)}}
