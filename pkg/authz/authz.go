@@ -211,7 +211,7 @@ func (ev *evaluation) accessInput() rules.Input {
 	if ev.Command != nil {
 		in.Command = rules.Command(ev.Command.Kind)
 	}
-	if ev.Rerun && spec.PullRequest != nil { // it is as a /retest of who pressed the button, who may write (again)
+	if ev.Rerun && spec.PullRequest != nil { // as a /retest by the user, who has write access (again)
 		in.Comment, in.Command = true, rules.Retest
 		in.Known[rules.Question{Who: rules.Commenter, What: rules.Writer}] = true
 	}

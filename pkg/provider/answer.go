@@ -36,8 +36,8 @@ func classified(err error) error {
 	return fault.New(fault.Transient, "BadAnswer", err)
 }
 
-// Said returns the service's own message in the answer that err wraps.
-func Said(err error) string {
+// Message returns the service's own message in the answer that err wraps.
+func Message(err error) string {
 	var answer *StatusError
 	if !errors.As(err, &answer) {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// CheckCheck refuses a check that a service could show with another conclusion than was meant, or
+// ValidateCheck refuses a check that a service could show with another conclusion than was meant, or
 // whose origin could not be found again.
-func CheckCheck(name string, c status.Check) error {
+func ValidateCheck(name string, c status.Check) error {
 	concluded := []status.Conclusion{status.Success, status.Failure, status.Cancelled, status.Skipped}
 	switch {
 	case name == "" || c.ExternalID == "":

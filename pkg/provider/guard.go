@@ -30,7 +30,7 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
 func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
-	base, err := g.way(req)
+	base, err := g.transport(req)
 	var resp *http.Response
 	if err == nil {
 		resp, err = g.call(base, req)
@@ -39,8 +39,8 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// way returns the transport that sends the request.
-func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
+// transport returns the transport that sends the request.
+func (g *guarded) transport(req *http.Request) (http.RoundTripper, error) {
 	proxy, err := http.ProxyFromEnvironment(req)
 	if err != nil {
 		return nil, fault.Operatorf("BadProxy", "the proxy of the controller's environment is not a URL")

@@ -19,8 +19,8 @@ const (
 	// patience is how long a call waits for the limits before it fails and releases its worker.
 	// Other calls usually take well under a second, but 30 s at a service that does not respond.
 	patience = 5 * time.Second
-	// turnWait is when a call that gave up is retried.
-	turnWait = 2 * time.Second
+	// retryAfter is when a call that gave up is retried.
+	retryAfter = 2 * time.Second
 	// maxBlock limits how long a service may make us wait: GitHub's windows are one hour.
 	maxBlock = 65 * time.Minute
 	// writePace is 60 writes a minute. It applies for paceFor after a secondary limit; the interval
@@ -82,9 +82,9 @@ func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 		}
 	}
 	for _, turn := range []func() (func(), error){
-		func() (func(), error) { return p.takeAlone(ctx, call.Alone) },
-		func() (func(), error) { return p.take(ctx, p.writeGate(call)) },
-		func() (func(), error) { return p.take(ctx, p.slots) },
+		func() (func(), error) { return p.enterAlone(ctx, call.Alone) },
+		func() (func(), error) { return p.enter(ctx, p.writeGate(call)) },
+		func() (func(), error) { return p.enter(ctx, p.slots) },
 	} {
 		left, err := turn()
 		if err != nil {
@@ -112,7 +112,7 @@ func (p *Pace) allowed(call Call, made bool) error {
 	if !call.Writes() {
 		return nil
 	}
-	if wait := p.slowed(now); wait > 0 {
+	if wait := p.writeDelay(now); wait > 0 {
 		return fault.Throttledf(ReasonPaced, wait, "writing slowly after the Git service's secondary rate limit")
 	}
 	if made {
@@ -121,8 +121,8 @@ func (p *Pace) allowed(call Call, made bool) error {
 	return nil
 }
 
-// slowed returns how long the next write must wait after a secondary limit.
-func (p *Pace) slowed(now time.Time) time.Duration {
+// writeDelay returns how long the next write must wait after a secondary limit.
+func (p *Pace) writeDelay(now time.Time) time.Duration {
 	if p.limited.IsZero() {
 		return 0
 	}

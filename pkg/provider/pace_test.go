@@ -150,7 +150,7 @@ func TestPaceLimitsCallsInFlight(t *testing.T) {
 				if err == nil {
 					second()
 				}
-				if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != turnWait {
+				if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != retryAfter {
 					t.Errorf("the second is told %v", err)
 				}
 				leave()

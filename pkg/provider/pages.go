@@ -14,15 +14,15 @@ const maxPages = 32 << 20
 
 type pagesKey struct{}
 
-// unheld is how many bytes an answer, or all pages of a list, may use without reserving memory.
+// unreserved is how many bytes an answer, or all pages of a list, may use without reserving memory.
 // Most use a tenth of it.
-const unheld = 1 << 20
+const unreserved = 1 << 20
 
 // pages counts the memory of the answers to the calls of one list.
 type pages struct {
-	weight memory.Weight
-	bytes  int
-	held   int // bytes that are reserved
+	weight   memory.Weight
+	bytes    int
+	reserved int // bytes that are reserved
 }
 
 // Pages returns a context whose calls share the memory limit of one list. Each page may be small
@@ -52,11 +52,11 @@ func answerOf(ctx context.Context) answer { return answer{pagesOf(ctx), memory.R
 func (a answer) Write(part []byte) (int, error) {
 	n, err := a.pages.Write(part)
 	takes := 2*a.bytes + a.weight.Bytes() // raw and decoded
-	if err != nil || takes <= max(unheld, a.held) {
+	if err != nil || takes <= max(unreserved, a.reserved) {
 		return n, err
 	}
-	more := takes + unheld - a.held
-	a.held += more
+	more := takes + unreserved - a.reserved
+	a.reserved += more
 	return n, a.hold(more)
 }
 

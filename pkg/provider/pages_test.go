@@ -49,7 +49,7 @@ func TestPagesReserveMemory(t *testing.T) {
 		read, err := 0, error(nil)
 		for ; err == nil && read < 64<<20; read += len(text) {
 			err = func() error { _, err := answerOf(ctx).Write([]byte(text)); return err }()
-			if took := atOnce * read; err == nil && took > asked+unheld {
+			if took := atOnce * read; err == nil && took > asked+unreserved {
 				t.Fatalf("%d bytes take %d, and %d are asked for", read, took, asked)
 			}
 		}

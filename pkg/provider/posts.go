@@ -11,9 +11,9 @@ type Posts struct {
 	ids recent.Map[string, string]
 }
 
-// Known records the id of a check that this process has posted, "" when it is about to make the
+// Remember records the id of a check that this process has posted, "" when it is about to make the
 // first post.
-func (p *Posts) Known(check, id string) {
+func (p *Posts) Remember(check, id string) {
 	p.ids.Put(check, id)
 }
 

@@ -76,7 +76,7 @@ func (t *Trees) Files(
 			return nil, err
 		}
 		if found = (object{files: listed}); len(listed) > 0 { // an empty directory is not cached
-			t.keep(tree, found)
+			t.put(tree, found)
 		}
 	}
 	ids, names := map[string]string{}, make([]string, 0, len(found.files))
@@ -101,7 +101,7 @@ func (t *Trees) File(reader any, id string, read func() ([]byte, error)) ([]byte
 	}
 	data, err := read()
 	if err == nil && IsBlob(id, data) {
-		t.keep(key, object{data: slices.Clip(data)}) // a caller that appends to it gets a copy
+		t.put(key, object{data: slices.Clip(data)}) // a caller that appends to it gets a copy
 	}
 	return data, err
 }
@@ -119,7 +119,7 @@ func (t *Trees) get(key TreeID) (object, bool) {
 	return found.(object), true //nolint:forcetypeassert // nothing else is stored
 }
 
-func (t *Trees) keep(key TreeID, o object) {
+func (t *Trees) put(key TreeID, o object) {
 	if o.size() > maxTreeObject {
 		return
 	}

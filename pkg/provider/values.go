@@ -44,7 +44,7 @@ type Credentials struct {
 	// Reach says which Git services may be called with them besides those on the public internet.
 	Reach egress.Policy
 	// Observe receives the outcome of each call; nil for none. Many goroutines call it.
-	Observe func(Answered)
+	Observe func(CallResult)
 }
 
 // Token is a credential for the pods of a run. It is never logged.

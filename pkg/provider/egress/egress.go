@@ -44,8 +44,8 @@ func validHost(entry string) bool {
 	return hostName.MatchString(entry) && !numeric(entry)
 }
 
-// names reports whether the list has a host, given in lower case without a trailing dot.
-func (h Hosts) names(host string) bool {
+// hasName reports whether the list has a host, given in lower case without a trailing dot.
+func (h Hosts) hasName(host string) bool {
 	return slices.ContainsFunc(h, func(entry string) bool {
 		if below, wild := strings.CutPrefix(entry, "*."); wild {
 			return strings.HasSuffix(host, "."+below)
@@ -54,9 +54,9 @@ func (h Hosts) names(host string) bool {
 	})
 }
 
-// holds reports whether the list has an address.
-func (h Hosts) holds(ip netip.Addr) bool {
-	if v4, is := translated(ip); is && h.holds(v4) {
+// hasAddress reports whether the list has an address.
+func (h Hosts) hasAddress(ip netip.Addr) bool {
+	if v4, is := translated(ip); is && h.hasAddress(v4) {
 		return true
 	}
 	return slices.ContainsFunc(h, func(entry string) bool {

@@ -53,27 +53,27 @@ func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 			"it is neither a name of ASCII letters, digits and dashes (others are written in their "+
 				"xn-- form) nor an address (IPv4 is written as four decimal numbers with dots)",
 		)
-	case p.Refused.names(host):
+	case p.Refused.hasName(host):
 		return false, refused(u.Host, "the configuration refuses it")
-	case p.Allowed.names(host), p.Trusted != "" && withPort(u) == p.Trusted:
-		return true, p.number(u, ip, true)
+	case p.Allowed.hasName(host), p.Trusted != "" && withPort(u) == p.Trusted:
+		return true, p.checkNumber(u, ip, true)
 	case isIP:
-		return false, p.number(u, ip, false)
+		return false, p.checkNumber(u, ip, false)
 	case internal(host, proxied):
 		return false, refused(u.Host, "it is a name inside the cluster or its network")
 	}
 	return false, nil
 }
 
-// number checks an address that is written in place of a name. The zero address means that there is
+// checkNumber checks an address that is written in place of a name. The zero address means that there is
 // none, and passes.
-func (p Policy) number(u *url.URL, ip netip.Addr, allowed bool) error {
+func (p Policy) checkNumber(u *url.URL, ip netip.Addr, allowed bool) error {
 	switch {
 	case !ip.IsValid():
 		return nil
-	case p.Refused.holds(ip):
+	case p.Refused.hasAddress(ip):
 		return refused(u.Host, "the configuration refuses it")
-	case !allowed && !public(ip) && !p.Allowed.holds(ip):
+	case !allowed && !public(ip) && !p.Allowed.hasAddress(ip):
 		return refused(u.Host, "it is not a public address")
 	}
 	return nil
@@ -88,9 +88,9 @@ func (p Policy) Dial(hostport string, allowed bool) error {
 	}
 	ip := at.Addr().WithZone("").Unmap()
 	switch {
-	case p.Refused.holds(ip):
+	case p.Refused.hasAddress(ip):
 		return refused(ip.String(), "the configuration refuses it")
-	case !allowed && !public(ip) && !p.Allowed.holds(ip):
+	case !allowed && !public(ip) && !p.Allowed.hasAddress(ip):
 		return &RefusedError{
 			Host:     "the host",
 			Why:      "it resolves to " + ip.String() + ", which is not a public address",

@@ -19,7 +19,7 @@ type authenticated struct {
 	pace   *provider.Pace
 	host   string
 	// observe receives the outcome of each call.
-	observe func(provider.Answered)
+	observe func(provider.CallResult)
 }
 
 // RoundTrip implements http.RoundTripper. If GitHub refuses the token, it mints a new one and
@@ -32,7 +32,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Notifies: limits.Notifies(req)})
 	if err != nil {
-		provider.NotMade(a.observe, time.Now(), err)
+		provider.ReportUnmade(a.observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
@@ -42,18 +42,18 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	case provider.StatusCode(err) == http.StatusUnauthorized:
 		a.tokens.forget(refusedToken)
 		resp, _, err = a.send(req)
-	case lacks(req, err) && a.tokens.renew(req.Context(), refusedToken):
-		resp, err = a.again(req, err)
+	case missesGrant(req, err) && a.tokens.renew(req.Context(), refusedToken):
+		resp, err = a.repeat(req, err)
 	}
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.Refused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)
+		err = provider.CredentialsRefused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)
 	}
 	var header http.Header
 	if resp != nil {
 		header = resp.Header
 	}
 	a.pace.Learn(header, err)
-	provider.Observed(a.observe, began, err)
+	provider.ReportCall(a.observe, began, err)
 	return resp, err
 }
 

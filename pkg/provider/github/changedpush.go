@@ -79,7 +79,7 @@ func (r *repository) changedOnBothSides(
 	if err != nil {
 		return git.Changes{}, err
 	}
-	found := joined(then, now)
+	found := joinSides(then, now)
 	base := forward.GetMergeBaseCommit().GetSHA()
 	found.Truncated = max(len(forward.Files), len(backward.Files)) >= provider.MaxCompared ||
 		base == "" || base != backward.GetMergeBaseCommit().GetSHA() // there may be several merge bases
@@ -114,9 +114,9 @@ func sideOf(files []*gh.CommitFile) (side, error) {
 	return all, nil
 }
 
-// joined lists the files that differ between two commits, from the changes of each since the same
+// joinSides lists the files that differ between two commits, from the changes of each since the same
 // third one.
-func joined(then, now side) (out git.Changes) {
+func joinSides(then, now side) (out git.Changes) {
 	paths := maps.Clone(then)
 	maps.Copy(paths, now)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -157,7 +157,7 @@ func (r *repository) treesOr(
 	if now == nil {
 		return other()
 	}
-	return joined(then, now), nil
+	return joinSides(then, now), nil
 }
 
 // leaves lists the files of a commit. It returns nil if GitHub truncates the list, or the answer is

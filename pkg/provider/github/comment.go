@@ -42,7 +42,7 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	if err != nil {
 		return nil, limits.Failed(what, err)
 	}
-	if err := r.believable(event, pull); err != nil {
+	if err := r.checkAnswer(event, pull); err != nil {
 		return nil, err
 	}
 	if pull.GetState() != delivery.StateOpen {
@@ -65,7 +65,7 @@ func (r *repository) ofPush(ctx context.Context, event *v1alpha1.GitEventSpec) (
 	if event.Comment == nil {
 		return event, nil
 	}
-	return r.pointed(ctx, event)
+	return r.completeOnCommit(ctx, event)
 }
 
 // described returns the event completed from the pull request.
@@ -85,9 +85,9 @@ func described(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) *v1alpha1.Git
 	return out
 }
 
-// believable refuses an answer that is about another pull request, or that lacks a field that
+// checkAnswer refuses an answer that is about another pull request, or that lacks a field that
 // decisions depend on.
-func (r *repository) believable(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) error {
+func (r *repository) checkAnswer(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) error {
 	switch {
 	case int64(pull.GetNumber()) != event.PullRequest.Number, pull.GetBase().GetRepo().GetID() != r.id,
 		pull.GetState() == "", pull.GetUser().GetLogin() == "", pull.GetBase().GetRef() == "", pull.GetHead().GetRef() == "",

@@ -17,11 +17,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// pointed completes a comment on a commit with the commit that its ref points to, or that of the
+// completeOnCommit completes a comment on a commit with the commit that its ref points to, or that of the
 // default branch if it has none. GitHub accepts heads/NAME and tags/NAME in place of a commit, and
 // follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
-func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	ref, err := r.named(ctx, event)
+func (r *repository) completeOnCommit(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	ref, err := r.refOf(ctx, event)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func (r *repository) pointed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	return out, nil
 }
 
-// named returns the event's ref, or the current default branch.
-func (r *repository) named(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
+// refOf returns the event's ref, or the current default branch.
+func (r *repository) refOf(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	if event.BaseRef != "" {
 		return event.BaseRef, nil
 	}

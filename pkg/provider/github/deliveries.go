@@ -113,7 +113,7 @@ func (l *deliveryLog) learn(resp *gh.Response, err error) {
 // failed classifies an error; a 401 means that GitHub does not accept the App's key.
 func (l *deliveryLog) failed(what string, err error) error {
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		return provider.Refused(
+		return provider.CredentialsRefused(
 			err,
 			"GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock",
 		)

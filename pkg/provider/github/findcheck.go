@@ -29,10 +29,10 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 		if err != nil {
 			return nil, r.unavailable(ctx, "looking the check up", sha, err)
 		}
-		if none(part, opts.Page) {
+		if incompleteList(part, opts.Page) {
 			return nil, noAnswer("looking the check up")
 		}
-		more, err := r.those(part.CheckRuns, check)
+		more, err := r.filterOurs(part.CheckRuns, check)
 		if err != nil {
 			return nil, err
 		}
@@ -61,17 +61,17 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	return ours, nil
 }
 
-// none reports whether an answer is not the requested list: a list has a total, and a non-empty
+// incompleteList reports whether an answer is not the requested list: a list has a total, and a non-empty
 // list has entries on its first page.
-func none(part *gh.ListCheckRunsResults, page int) bool {
+func incompleteList(part *gh.ListCheckRunsResults, page int) bool {
 	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
 }
 
-// those returns the check runs of a list that are this check. GitHub has filtered the list by our
+// filterOurs returns the check runs of a list that are this check. GitHub has filtered the list by our
 // App.
-func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
+func (r *repository) filterOurs(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
 	for _, run := range runs {
-		is, err := r.is(run, check)
+		is, err := r.isCheck(run, check)
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +82,11 @@ func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.
 	return ours, nil
 }
 
-// is reports whether a check run of such a list is this check. An entry without enough fields to
+// isCheck reports whether a check run of such a list is this check. An entry without enough fields to
 // decide is an error: if it were taken for another App's, a second check would be created.
-func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
+func (r *repository) isCheck(run *gh.CheckRun, check status.Check) (bool, error) {
 	switch {
-	case r.othersApp(run):
+	case r.isOtherApps(run):
 		return false, nil
 	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
 		return false, noAnswer("looking the check up")
@@ -94,8 +94,8 @@ func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
 	return check.Is(run.GetExternalID()), nil
 }
 
-// othersApp reports whether a check run names another App than ours. Not every server names one.
-func (r *repository) othersApp(run *gh.CheckRun) bool {
+// isOtherApps reports whether a check run names another App than ours. Not every server names one.
+func (r *repository) isOtherApps(run *gh.CheckRun) bool {
 	id := run.GetApp().GetID()
 	return id != 0 && id != r.app
 }

@@ -61,7 +61,7 @@ func (l *login) Sign(claims jwt.Claims) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if l.jwt != "" && lately(now.Sub(l.signed)) && lately(now.Round(0).Sub(l.signed.Round(0))) {
+	if l.jwt != "" && recently(now.Sub(l.signed)) && recently(now.Round(0).Sub(l.signed.Round(0))) {
 		return l.jwt, nil
 	}
 	signed, err := l.signer.Sign(claims)
@@ -72,6 +72,6 @@ func (l *login) Sign(claims jwt.Claims) (string, error) {
 	return signed, nil
 }
 
-// lately is called with the time that has passed by both clocks of the machine: one does not
+// recently is called with the time that has passed by both clocks of the machine: one does not
 // advance during sleep, the other can be set.
-func lately(passed time.Duration) bool { return passed >= 0 && passed < jwtUse }
+func recently(passed time.Duration) bool { return passed >= 0 && passed < jwtUse }

@@ -26,8 +26,8 @@ type renewals struct {
 	has    string    // the permissions of the newest token
 }
 
-// may reports whether a token that was minted at since may be replaced now.
-func (r *renewals) may(since, now time.Time) bool {
+// mayRenew reports whether a token that was minted at since may be replaced now.
+func (r *renewals) mayRenew(since, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -40,8 +40,8 @@ func (r *renewals) may(since, now time.Time) bool {
 	return true
 }
 
-// help records that a call succeeded with a token that was minted at since.
-func (r *renewals) help(since time.Time) {
+// recordHelp records that a call succeeded with a token that was minted at since.
+func (r *renewals) recordHelp(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if since.After(r.helped) {
@@ -49,9 +49,9 @@ func (r *renewals) help(since time.Time) {
 	}
 }
 
-// granted records the permissions of a token that was minted at since. If they have changed, older
+// recordGrant records the permissions of a token that was minted at since. If they have changed, older
 // tokens may lack some, and are replaced before a call of theirs is refused.
-func (r *renewals) granted(permissions string, since time.Time) {
+func (r *renewals) recordGrant(permissions string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.has != "" && r.has != permissions && since.After(r.helped) {
@@ -64,11 +64,11 @@ func (r *renewals) granted(permissions string, since time.Time) {
 // if none can be minted, the refused one stays.
 func (m *minter) renew(ctx context.Context, refused string) bool {
 	m.mu.Lock()
-	if m.kept.Value != refused {
+	if m.cached.Value != refused {
 		defer m.mu.Unlock()
-		return m.kept.Value != ""
+		return m.cached.Value != ""
 	}
-	if !m.renewals.may(m.since, m.now()) {
+	if !m.renewals.mayRenew(m.since, m.now()) {
 		m.mu.Unlock()
 		return false
 	}
@@ -78,17 +78,17 @@ func (m *minter) renew(ctx context.Context, refused string) bool {
 	return err == nil
 }
 
-// helped records that the current token was accepted where the one before was not.
-func (m *minter) helped() {
+// recordHelp records that the current token was accepted where the one before was not.
+func (m *minter) recordHelp() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.renewals.help(m.since)
+	m.renewals.recordHelp(m.since)
 }
 
-// lacks reports whether a call was refused for something that the installation may have been
+// missesGrant reports whether a call was refused for something that the installation may have been
 // granted since its token was minted: a permission, the end of a suspension, or the repository
 // itself. Any other 404 is about something in the repository.
-func lacks(req *http.Request, err error) bool {
+func missesGrant(req *http.Request, err error) bool {
 	switch provider.StatusCode(err) {
 	case http.StatusForbidden:
 		f := fault.Of(err)
@@ -100,14 +100,14 @@ func lacks(req *http.Request, err error) bool {
 	return false
 }
 
-// again repeats a call with the new token. If the old token did not cover the repository, earlier
+// repeat repeats a call with the new token. If the old token did not cover the repository, earlier
 // 404s are not reliable: then the whole attempt is repeated.
-func (a *authenticated) again(req *http.Request, refused error) (*http.Response, error) {
+func (a *authenticated) repeat(req *http.Request, refused error) (*http.Response, error) {
 	resp, _, err := a.send(req)
-	if lacks(req, err) {
+	if missesGrant(req, err) {
 		return resp, err
 	}
-	a.tokens.helped()
+	a.tokens.recordHelp()
 	if err == nil && provider.StatusCode(refused) == http.StatusNotFound {
 		return nil, fault.Transientf("TokenRenewed",
 			"GitHub shows the repository with a new token only: what it did not show before is asked for again")

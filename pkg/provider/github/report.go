@@ -24,7 +24,7 @@ import (
 // the newest, which GitHub shows. It returns the id with an error if the check was accepted and
 // only closing a duplicate failed.
 func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (string, error) {
-	if err := provider.CheckCheck(checkName(check), check); err != nil {
+	if err := provider.ValidateCheck(checkName(check), check); err != nil {
 		return "", err
 	}
 	if err := provider.CheckSHA(head.SHA); err != nil {
@@ -129,7 +129,7 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		return "", err
 	}
 	for _, run := range ours {
-		if completed(run) || !check.Is(run.GetExternalID()) || r.othersApp(run) {
+		if completed(run) || !check.Is(run.GetExternalID()) || r.isOtherApps(run) {
 			continue // the known id is not verified
 		}
 		if _, err := r.write(
@@ -195,7 +195,7 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 func refusedCheck(what string, err error) error {
 	err = limits.Failed(what, err)
 	if provider.StatusCode(err) == http.StatusUnprocessableEntity &&
-		strings.Contains(provider.Said(err), "No commit found") {
+		strings.Contains(provider.Message(err), "No commit found") {
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 	}
 	if f := fault.Of(err); f.Class == fault.Invalid {

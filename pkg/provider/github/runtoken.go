@@ -33,7 +33,7 @@ func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (pr
 	if err != nil {
 		return provider.Token{}, err
 	}
-	if err := t.limit.Stands(t.minter.now()); err != nil {
+	if err := t.limit.Limited(t.minter.now()); err != nil {
 		return provider.Token{}, err
 	}
 	token, err := t.minter.ask(ctx, wanted)

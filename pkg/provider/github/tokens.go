@@ -39,7 +39,7 @@ type minter struct {
 	renewals                      *renewals
 
 	mu      sync.Mutex
-	kept    provider.Token // empty until one is minted
+	cached  provider.Token // empty until one is minted
 	since   time.Time      // when the mint of kept was started
 	running *minting
 }
@@ -57,9 +57,9 @@ type minting struct {
 // not cancelled with ctx, because others wait for it and its token serves the next call.
 func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token, error) {
 	m.mu.Lock()
-	if m.kept.Value != "" && m.kept.ExpiresAt.Sub(m.now()) > life {
+	if m.cached.Value != "" && m.cached.ExpiresAt.Sub(m.now()) > life {
 		defer m.mu.Unlock()
-		return m.kept, nil
+		return m.cached, nil
 	}
 	run := m.join(ctx)
 	m.mu.Unlock()
@@ -89,8 +89,8 @@ func (run *minting) wait(ctx context.Context) (provider.Token, error) {
 func (m *minter) forget(secret string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept.Value == secret {
-		m.kept = provider.Token{}
+	if m.cached.Value == secret {
+		m.cached = provider.Token{}
 	}
 }
 
@@ -99,7 +99,7 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run.err == nil && run.token.Value != "" { // there is no token after a panic
-		m.kept, m.since = run.token, run.began
+		m.cached, m.since = run.token, run.began
 	}
 	m.running = nil
 	close(run.done)
@@ -154,20 +154,20 @@ func (m *minter) askFor(
 		return provider.Token{}, fault.New(fault.Transient, "BadAnswer", err)
 	}
 	if permissions == nil {
-		m.note(t, began)
+		m.recordGrant(t, began)
 	}
 	return provider.Token{Value: secret, ExpiresAt: expires}, nil
 }
 
-// note records for the installation's other repositories which permissions a token has that was
+// recordGrant records for the installation's other repositories which permissions a token has that was
 // minted at since.
-func (m *minter) note(t *ghinstallation.Transport, since time.Time) {
+func (m *minter) recordGrant(t *ghinstallation.Transport, since time.Time) {
 	has, err := t.Permissions()
 	if err != nil {
 		return
 	}
 	if said, err := json.Marshal(has); err == nil {
-		m.renewals.granted(string(said), since)
+		m.renewals.recordGrant(string(said), since)
 	}
 }
 
@@ -187,7 +187,7 @@ func (m *minter) mintFault(err error) *fault.Error {
 		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
-		return provider.Refused(
+		return provider.CredentialsRefused(
 			err,
 			"GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock",
 		)

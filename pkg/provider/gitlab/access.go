@@ -57,7 +57,7 @@ func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLeve
 		gl.WithContext(ctx),
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return false, r.Nobody(ctx, what)
+		return false, r.Absent(ctx, what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)
@@ -74,7 +74,7 @@ func (r *repository) memberByName(ctx context.Context, user string, least gl.Acc
 	const what = "asking for the user's role"
 	members, err := r.members(ctx, what, "projects/"+gl.PathEscape(r.Path), user)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return false, err
 		}
 		return false, fault.Transientf("BadAnswer", "%s: GitLab does not show who is a member (yet)", what)

@@ -18,10 +18,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// pointed confirms a comment on a commit, and completes it with the commit that its ref points to,
+// completeOnCommit confirms a comment on a commit, and completes it with the commit that its ref points to,
 // or that of the default branch if it has none. GitLab's answer for a tag has the commit, also if
 // the tag is annotated (https://docs.gitlab.com/api/tags/).
-func (r *repository) pointed(
+func (r *repository) completeOnCommit(
 	ctx context.Context,
 	event *v1alpha1.GitEventSpec,
 	defaultBranch string,
@@ -34,7 +34,7 @@ func (r *repository) pointed(
 	if err != nil {
 		return nil, err
 	}
-	body, written, err := said(what, event, note)
+	body, written, err := checkNote(what, event, note)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha
 	})
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound: // a missing commit has no comments
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return nil, err
 		}
 	case err != nil:

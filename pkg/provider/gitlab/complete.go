@@ -33,32 +33,32 @@ const (
 // knows a webhook's token can send any body, and every team that uses the global token knows it. So
 // a body only says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	project, err := r.owned(ctx)
+	project, err := r.describeOwned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	complete := r.pushed
+	complete := r.completePush
 	switch {
 	case event.PullRequest == nil && event.Comment != nil:
 		complete = func(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-			return r.pointed(ctx, event, project.DefaultBranch)
+			return r.completeOnCommit(ctx, event, project.DefaultBranch)
 		}
 	case event.PullRequest != nil && event.Comment != nil:
-		complete = r.comment
+		complete = r.completeComment
 	case event.PullRequest != nil:
-		complete = r.merging
+		complete = r.completeMergeRequest
 	}
 	out, err := complete(ctx, event)
 	if err != nil {
 		return nil, err
 	}
-	r.in(out, project)
-	return out, r.from(ctx, out, project)
+	r.setProject(out, project)
+	return out, r.setHead(ctx, out, project)
 }
 
-// in sets the event's project to what GitLab says. If the path differs in more than case, the
+// setProject sets the event's project to what GitLab says. If the path differs in more than case, the
 // body's is kept: the project was moved since, and the Repository still has the old path.
-func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
+func (r *repository) setProject(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	p := &event.Project
 	p.ID, p.OwnerID = int64(project.ID), int64(project.Namespace.ID)
 	p.DefaultBranch = text.Bytes(text.Clean(project.DefaultBranch), payload.MaxRef)
@@ -67,9 +67,9 @@ func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	}
 }
 
-// from sets the repository of the event's branch. It stays empty for a deleted fork, for one that
+// setHead sets the repository of the event's branch. It stays empty for a deleted fork, for one that
 // GitLab does not show to the token, and for an event that only cancels runs.
-func (r *repository) from(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
+func (r *repository) setHead(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
 	event.HeadURL = webURL(project)
 	pr := event.PullRequest
 	if pr == nil || pr.HeadProjectID == r.ID {
@@ -90,9 +90,9 @@ func webURL(project *gl.Project) string {
 	return text.Bytes(text.Clean(project.WebURL), payload.MaxURL)
 }
 
-// owned returns the project that has the path now, with its group or user. It is an error if that
+// describeOwned returns the project that has the path now, with its group or user. It is an error if that
 // is another project than the delivery's.
-func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
+func (r *repository) describeOwned(ctx context.Context) (*gl.Project, error) {
 	project, err := r.Describe(ctx)
 	switch {
 	case err != nil:
@@ -103,28 +103,28 @@ func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	return project, nil
 }
 
-// comment completes a comment with the current merge request: its head may have moved, its target
+// completeComment completes a comment with the current merge request: its head may have moved, its target
 // branch may have changed.
-func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) completeComment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the comment"
-	mr, err := r.told(ctx, what, event)
+	mr, err := r.mergeRequestOf(ctx, what, event)
 	if err != nil {
 		return nil, err
 	}
 	if mr.State != delivery.StateOpened {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
 	}
-	body, written, err := r.noted(ctx, event)
+	body, written, err := r.readNote(ctx, event)
 	if err != nil {
 		return nil, err
 	}
-	out := as(event, mr)
+	out := withMergeRequest(event, mr)
 	out.SHA, out.Comment.Body, out.HappenedAt, out.Commit = mr.SHA, body, written, nil
 	return out, nil
 }
 
-// noted returns the text and time of a comment, if it is by the delivery's sender.
-func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
+// readNote returns the text and time of a comment, if it is by the delivery's sender.
+func (r *repository) readNote(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
 	note, _, err := r.Client.Notes.GetMergeRequestNote(
 		r.Path,
@@ -133,7 +133,7 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 		gl.WithContext(ctx),
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return "", nil, err
 		}
 		return "", nil, fault.Transientf(
@@ -146,22 +146,22 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 	if err != nil {
 		return "", nil, provider.Failed(what, err)
 	}
-	return said(what, event, note)
+	return checkNote(what, event, note)
 }
 
-// said returns the text and time of GitLab's note, if it is by the delivery's sender.
-func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
+// checkNote returns the text and time of GitLab's note, if it is by the delivery's sender.
+func checkNote(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
 	switch {
 	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
 		return "", nil, api.NoAnswer(what)
 	case note.System || !strings.EqualFold(note.Author.Username, event.Sender):
 		return "", nil, forged("the comment is not of %s", event.Sender)
 	}
-	return text.Clean(note.Body), second(note.CreatedAt), nil
+	return text.Clean(note.Body), eventTime(note.CreatedAt), nil
 }
 
-// second returns a time as events store it; nil stays nil.
-func second(at *time.Time) *metav1.Time {
+// eventTime returns a time as events store it; nil stays nil.
+func eventTime(at *time.Time) *metav1.Time {
 	if at == nil {
 		return nil
 	}

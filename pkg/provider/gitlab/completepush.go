@@ -29,10 +29,10 @@ const (
 	clockSkew = 5 * time.Minute
 )
 
-// pushed confirms that the ref is at the commit or, if it has moved on or was deleted, that it was.
+// completePush confirms that the ref is at the commit or, if it has moved on or was deleted, that it was.
 // It is not enough that the ref's history contains the commit: then nobody has pushed it to the
 // ref.
-func (r *repository) pushed(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) completePush(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *repository) at(ctx context.Context, kind, name string) (*gl.Commit, err
 	}
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, r.Nobody(ctx, what)
+		return nil, r.Absent(ctx, what)
 	case err != nil:
 		return nil, provider.Failed(what, err)
 	case now == nil || !provider.IsSHA(now.ID):
@@ -94,7 +94,7 @@ func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1
 		return a.PushData.CommitTo == sha && a.PushData.RefType == kind && a.PushData.Ref == name
 	})
 	if provider.StatusCode(err) == http.StatusNotFound {
-		err = r.Nobody(ctx, listingPushes) // a project may hide its activity from the token
+		err = r.Absent(ctx, listingPushes) // a project may hide its activity from the token
 	}
 	if err != nil || push != nil {
 		return err

@@ -87,7 +87,7 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 func (r *repository) mergeRequest(ctx context.Context, what string, number int) (*gl.MergeRequest, error) {
 	mr, _, err := r.Client.MergeRequests.GetMergeRequest(r.Path, number, nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return nil, err
 		}
 		return nil, fault.Transientf(reasonNoMergeRequest, "%s: GitLab does not show merge request !%d (yet)", what, number)

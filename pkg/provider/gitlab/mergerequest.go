@@ -17,16 +17,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// merging confirms the event of a merge request. Its commit may be an older head. For a fork only
+// completeMergeRequest confirms the event of a merge request. Its commit may be an older head. For a fork only
 // the newest head counts, because only its last pusher is known.
-func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) completeMergeRequest(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the event"
-	mr, err := r.told(ctx, what, event)
+	mr, err := r.mergeRequestOf(ctx, what, event)
 	if err != nil {
 		return nil, err
 	}
 	if event.Closes() {
-		return closing(event, mr)
+		return completeClosing(event, mr)
 	}
 	if mr.State == stateClosed || mr.State == stateMerged {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its event was read", mr.IID)
@@ -44,17 +44,17 @@ func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) 
 			)
 		}
 	}
-	if at := second(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
+	if at := eventTime(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
 		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d was not changed so late (yet)", mr.IID)
 	}
-	out := as(event, mr)
+	out := withMergeRequest(event, mr)
 	out.Commit = nil // it is read from GitLab
 	return out, nil
 }
 
-// closing confirms that a merge request is no longer open, and sets who closed or merged it and
+// completeClosing confirms that a merge request is no longer open, and sets who closed or merged it and
 // when, according to GitLab. If it is open, it was reopened, or a replica is stale.
-func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
+func completeClosing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
 	var who *gl.BasicUser
 	var at *time.Time
 	switch mr.State {
@@ -70,18 +70,18 @@ func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEv
 			mr.State,
 		)
 	}
-	out := as(event, mr)
+	out := withMergeRequest(event, mr)
 	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
 	if who != nil {
 		out.Actor = text.Bytes(text.Clean(who.Username), payload.MaxLogin)
 	}
-	out.HappenedAt = second(at)
+	out.HappenedAt = eventTime(at)
 	return out, nil
 }
 
-// told returns the merge request of the event unless it contradicts the delivery. Its author,
+// mergeRequestOf returns the merge request of the event unless it contradicts the delivery. Its author,
 // source project and branch never change, except that the source may be deleted.
-func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
+func (r *repository) mergeRequestOf(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
 	number := int(event.PullRequest.Number)
 	mr, err := r.mergeRequest(ctx, what, number)
 	if f := fault.Of(err); f != nil && f.Reason == reasonNoMergeRequest {
@@ -90,7 +90,7 @@ func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitE
 	if err != nil {
 		return nil, err
 	}
-	if err := r.believable(what, mr); err != nil {
+	if err := r.checkAnswer(what, mr); err != nil {
 		return nil, err
 	}
 	told := event.PullRequest
@@ -105,8 +105,8 @@ func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitE
 	return mr, nil
 }
 
-// as returns the event with the fields of its merge request.
-func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
+// withMergeRequest returns the event with the fields of its merge request.
+func withMergeRequest(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
 	out.PullRequest.Author, out.PullRequest.AuthorID = mr.Author.Username, int64(mr.Author.ID)
@@ -121,9 +121,9 @@ func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpe
 	return out
 }
 
-// believable refuses an answer that is about another project, or that lacks a field that decisions
+// checkAnswer refuses an answer that is about another project, or that lacks a field that decisions
 // depend on.
-func (r *repository) believable(what string, mr *gl.MergeRequest) error {
+func (r *repository) checkAnswer(what string, mr *gl.MergeRequest) error {
 	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 ||
 		!provider.IsSHA(mr.SHA) {
 		return api.NoAnswer(what)

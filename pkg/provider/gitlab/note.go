@@ -86,7 +86,7 @@ func (r *repository) putNote(ctx context.Context, head git.Head, id string, chec
 		return r.createNote(ctx, number, body)
 	}
 	kept := ours[0]
-	leave, err := r.leaves(ctx, number, want, kept.marks, strings.HasPrefix(id, notePrefix))
+	leave, err := r.keepsNote(ctx, number, want, kept.marks, strings.HasPrefix(id, notePrefix))
 	if err == nil && !leave && strings.TrimSpace(kept.Body) != strings.TrimSpace(body) {
 		err = r.updateNote(ctx, number, kept.ID, body)
 	}
@@ -108,10 +108,10 @@ func adoptFormer(ours []ownNote, check status.Check, run string) {
 	}
 }
 
-// leaves reports whether a note must stay as it is, because the new report is older. Of two runs on
+// keepsNote reports whether a note must stay as it is, because the new report is older. Of two runs on
 // a commit, the newer is the one that had no note yet. Of two commits, the newer is the merge
 // request's current head.
-func (r *repository) leaves(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
+func (r *repository) keepsNote(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
 	switch {
 	case have.run == want.run:
 		return have.ended && !want.ended, nil
@@ -190,7 +190,7 @@ func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error
 	if err != nil {
 		return nil, provider.Failed(what, err)
 	}
-	if me.ID <= 0 || slices.ContainsFunc(notes, unsaid) {
+	if me.ID <= 0 || slices.ContainsFunc(notes, undecidedNote) {
 		return nil, api.NoAnswer(what)
 	}
 	notes = slices.DeleteFunc(notes, func(note *gl.Note) bool { return note.System || note.Author.ID != me.ID })
@@ -198,9 +198,9 @@ func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error
 	return notes, nil
 }
 
-// unsaid reports whether a list does not say if a note is ours. Our notes begin with an HTML
+// undecidedNote reports whether a list does not say if a note is ours. Our notes begin with an HTML
 // comment.
-func unsaid(note *gl.Note) bool {
+func undecidedNote(note *gl.Note) bool {
 	return note == nil || (note.ID <= 0 || note.Author.ID <= 0) && strings.HasPrefix(note.Body, "<!-- plumbline ")
 }
 
@@ -221,7 +221,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 
 // noteBody returns the text of a note, as Pipelines-as-Code writes it.
 func noteBody(m marks, c status.Check) string {
-	body := m.String() + "\n**" + inert(
+	body := m.String() + "\n**" + escape(
 		text.OneLine(c.Name, maxField, text.Runes),
 	) + "** has " + text.OneLine(
 		c.Title,
@@ -246,7 +246,7 @@ func noteBody(m marks, c status.Check) string {
 // author's words.
 var commandPattern = regexp.MustCompile(`(?m)^([\s>]*)/`)
 
-// inert escapes a pipeline's name, so that it is neither markup nor a mention of a user.
-func inert(words string) string {
+// escape escapes a pipeline's name, so that it is neither markup nor a mention of a user.
+func escape(words string) string {
 	return strings.NewReplacer("@", "@\u200b", "<", "&lt;", "*", `\*`, "`", "\\`", "[", `\[`).Replace(words)
 }

@@ -34,7 +34,7 @@ import (
 // commit are looked up each time, even if the caller knows all posts of this run.
 func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, _ bool) (string, error) {
 	want := makeStatus(check)
-	if err := provider.CheckCheck(want.name, check); err != nil {
+	if err := provider.ValidateCheck(want.name, check); err != nil {
 		return "", err
 	}
 	if err := provider.CheckSHA(head.SHA); err != nil {
@@ -173,10 +173,10 @@ func refName(ref string) string {
 	return ref
 }
 
-// settled returns the fault of a status that GitLab refuses although it has to accept it. It is
+// refused returns the fault of a status that GitLab refuses although it has to accept it. It is
 // never the author's.
-func (p place) settled(what string, err error) error {
-	switch said := provider.Said(err); {
+func (p place) refused(what string, err error) error {
+	switch said := provider.Message(err); {
 	case p.foreign:
 		return provider.Failed(what, err)
 	case provider.StatusCode(err) == http.StatusNotFound && (strings.Contains(said, "Commit Not Found") || strings.Contains(said, "References for commit")):

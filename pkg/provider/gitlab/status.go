@@ -24,7 +24,7 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	}
 	mine := want.among(known)
 	if mine == nil && id != "" {
-		if err := r.leaveOther(ctx, at, sha, want); err != nil {
+		if err := r.closeOnOtherRef(ctx, at, sha, want); err != nil {
 			return "", err
 		}
 	}
@@ -76,14 +76,14 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)},
 	)
 	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it is finished in the meantime
-		return at.settled("closing the status of the run before", err)
+		return at.refused("closing the status of the run before", err)
 	}
 	return nil
 }
 
-// leaveOther closes the run's status on another ref, which would stay pending for ever. Earlier
+// closeOnOtherRef closes the run's status on another ref, which would stay pending for ever. Earlier
 // versions put all statuses of a commit into one pipeline.
-func (r *repository) leaveOther(ctx context.Context, at place, sha string, want wanted) error {
+func (r *repository) closeOnOtherRef(ctx context.Context, at place, sha string, want wanted) error {
 	at.ref = ""
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 		want.state = gl.Canceled
 		return r.set(ctx, at, sha, want, in)
 	}
-	return "", at.settled(what, err)
+	return "", at.refused(what, err)
 }
 
 func (r *repository) compare(

@@ -29,7 +29,7 @@ func (r *repository) PullHead(ctx context.Context, number int) (string, error) {
 	const what = "reading the merge request's head"
 	mr, _, err := r.Client.MergeRequests.GetMergeRequest(r.Path, number, nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", r.Nobody(ctx, what)
+		return "", r.Absent(ctx, what)
 	}
 	if err != nil {
 		return "", provider.Failed(what, err)
@@ -42,7 +42,7 @@ func (r *repository) BranchTip(ctx context.Context, branch string) (string, erro
 	const what = "reading where the branch is now"
 	now, _, err := r.Client.Branches.GetBranch(r.Path, branch, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", r.Nobody(ctx, what)
+		return "", r.Absent(ctx, what)
 	}
 	if err != nil {
 		return "", provider.Failed(what, err)
@@ -63,7 +63,7 @@ func (r *repository) Left(ctx context.Context, branch, _, sha string) (bool, err
 		return r.Client.Commits.GetCommitRefs(r.Path, sha, opts, page...)
 	})
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return false, r.Nobody(ctx, what)
+		return false, r.Absent(ctx, what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)

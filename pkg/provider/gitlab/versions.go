@@ -25,7 +25,7 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 		if v.CreatedAt == nil || !provider.IsSHA(v.HeadCommitSHA) {
 			return nil, api.NoAnswer("listing the merge request's versions")
 		}
-		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: second(v.CreatedAt).Time})
+		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: eventTime(v.CreatedAt).Time})
 	}
 	if len(all) == 0 || all[0].SHA != event.SHA {
 		return nil, fault.Transientf(

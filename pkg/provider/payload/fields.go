@@ -72,8 +72,8 @@ func Unmarshal(body []byte, into any, without ...string) error {
 	return nil
 }
 
-// ReadsJSON refuses form-encoded deliveries.
-func ReadsJSON(h http.Header) error {
+// CheckJSON refuses form-encoded deliveries.
+func CheckJSON(h http.Header) error {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err == nil && kind == "application/x-www-form-urlencoded" {
 		return Bad("the delivery is form-encoded: set the webhook's content type to application/json at the Git service")

@@ -28,7 +28,7 @@ func eachMember(object []byte, f func(name string, value []byte) error) error {
 			return nil
 		}
 		n := stringLength(rest)
-		name, err := decoded(rest[:n])
+		name, err := unquote(rest[:n])
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func Element(body []byte, list, key, value string, into any) error {
 			n := length(rest)
 			element := rest[:n:n]
 			rest = rest[n:]
-			if holds(element, key, value) {
+			if hasField(element, key, value) {
 				return json.Unmarshal(element, into)
 			}
 		}
@@ -61,12 +61,12 @@ func Element(body []byte, list, key, value string, into any) error {
 	})
 }
 
-// holds reports whether an object has a field with this text.
-func holds(object []byte, key, value string) bool {
+// hasField reports whether an object has a field with this text.
+func hasField(object []byte, key, value string) bool {
 	is := false
 	_ = eachMember(object, func(name string, field []byte) error { // a value that is not an object has no fields
 		if strings.EqualFold(name, key) && len(field) > 0 && field[0] == '"' {
-			text, err := decoded(field)
+			text, err := unquote(field)
 			is = err == nil && text == value
 		}
 		return nil
@@ -99,8 +99,8 @@ func withoutMember(object []byte, name string) ([]byte, error) {
 // space is the white space of JSON.
 const space = " \t\r\n"
 
-// decoded returns the text of a quoted string.
-func decoded(quoted []byte) (string, error) {
+// unquote returns the text of a quoted string.
+func unquote(quoted []byte) (string, error) {
 	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1]), nil
 	}

@@ -65,7 +65,7 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 // current reports whether a Repository needs no write: it says so already, or another installation
 // writes the condition.
 func (c conditions) current(repository *pacv1alpha1.Repository, found *problem) bool {
-	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhookSecret) {
+	if repository.By(c.namespace).MustLeave(pacv1alpha1.RepositoryWebhookSecret) {
 		return true
 	}
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)

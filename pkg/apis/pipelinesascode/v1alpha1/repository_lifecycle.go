@@ -58,10 +58,10 @@ type Writer struct {
 // By returns the Writer for an installation, which is named after its namespace.
 func (r *Repository) By(installation string) Writer { return Writer{r, installation} }
 
-// Leaves reports whether this installation must leave a condition as it is, because another
+// MustLeave reports whether this installation must leave a condition as it is, because another
 // installation on the cluster has marked it as not true. Otherwise both would overwrite each other
 // again and again.
-func (w Writer) Leaves(condition apis.ConditionType) bool {
+func (w Writer) MustLeave(condition apis.ConditionType) bool {
 	is, writer := w.repository.Status.GetCondition(condition), w.repository.Status.Annotations[writerOf(condition)]
 	return is != nil && !is.IsTrue() && writer != "" && writer != w.installation
 }
@@ -72,7 +72,7 @@ func writerOf(condition apis.ConditionType) string { return "plumbline.dev/" + s
 
 // MarkTrue marks a condition as true, unless another installation has marked it as not true.
 func (w Writer) MarkTrue(condition apis.ConditionType, reason, message string) {
-	if w.Leaves(condition) {
+	if w.MustLeave(condition) {
 		return
 	}
 	delete(w.repository.Status.Annotations, writerOf(condition))
@@ -115,7 +115,7 @@ func (w Writer) Withdraw(reason, message string, claimed bool) {
 	if w.Signed(RepositoryCredentials) {
 		w.MarkTrue(RepositoryCredentials, reason, message)
 	}
-	if w.Signed(RepositoryURL) || claimed && !w.Leaves(RepositoryURL) {
+	if w.Signed(RepositoryURL) || claimed && !w.MustLeave(RepositoryURL) {
 		delete(w.repository.Status.Annotations, writerOf(RepositoryURL))
 		w.manage().MarkFalse(RepositoryURL, reason, "%s", message)
 	}
@@ -128,7 +128,7 @@ func (w Writer) manage() apis.ConditionManager {
 // sign records which installation marks a condition as not true. It returns false if this
 // installation must not write it.
 func (w Writer) sign(condition apis.ConditionType) bool {
-	if w.Leaves(condition) {
+	if w.MustLeave(condition) {
 		return false
 	}
 	if w.repository.Status.Annotations == nil {

@@ -18,12 +18,12 @@ func (s *RepositorySpec) Restricts() string {
 // decides.
 func served(kind string) bool { return kind == "" || kind == "github" || kind == "gitlab" }
 
-// NotActedOn lists the fields that are set but that this version ignores, as paths below spec.
-func (s *RepositorySpec) NotActedOn() []string {
+// IgnoredFields lists the fields that are set but that this version ignores, as paths below spec.
+func (s *RepositorySpec) IgnoredFields() []string {
 	set := map[string]bool{
 		"incoming": s.Incomings != nil && len(*s.Incomings) > 0,
 	}
-	s.Settings.notActedOn(set)
+	s.Settings.ignoredFields(set)
 	if git := s.GitProvider; git != nil {
 		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
 			s.Settings != nil &&
@@ -40,8 +40,8 @@ func (s *RepositorySpec) NotActedOn() []string {
 	return all
 }
 
-// notActedOn adds the settings that this version ignores, and whether they are set.
-func (s *Settings) notActedOn(set map[string]bool) {
+// ignoredFields adds the settings that this version ignores, and whether they are set.
+func (s *Settings) ignoredFields(set map[string]bool) {
 	if s == nil {
 		return
 	}

@@ -68,9 +68,9 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 	})
 }
 
-// EndedAt returns when the event settled, or when it was created if that is not recorded (in an
+// SettledTime returns when the event settled, or when it was created if that is not recorded (in an
 // event created by hand).
-func (e *GitEvent) EndedAt() time.Time {
+func (e *GitEvent) SettledTime() time.Time {
 	if e.Status.SettledAt == nil {
 		return e.CreationTimestamp.Time
 	}

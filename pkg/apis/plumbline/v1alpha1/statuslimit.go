@@ -81,11 +81,11 @@ func Shrink(s *GitEventStatus) {
 	}
 }
 
-// Text returns how long the report of a run may be, in bytes: half of its limit in JSON, the other
+// ReportLimit returns how long the report of a run may be, in bytes: half of its limit in JSON, the other
 // half being for escapes.
-func Text(s *GitEventStatus) int { return textOf(shareOf(s)) / 2 }
+func ReportLimit(s *GitEventStatus) int { return reportLimit(shareOf(s)) / 2 }
 
-func textOf(share int) int { return share * 5 / 8 }
+func reportLimit(share int) int { return share * 5 / 8 }
 
 // shareOf returns the limit for one run. Each open decision counts as a run, because it may become
 // one.
@@ -108,7 +108,7 @@ func fitRun(run *Run, share int) {
 	}
 	if result := run.Result; result != nil {
 		result.Reason, result.Message = cut(result.Reason, maxWord), cut(result.Message, share/8)
-		result.Text, result.Brief = cut(result.Text, textOf(share)), cut(result.Brief, share/8)
+		result.Text, result.Brief = cut(result.Text, reportLimit(share)), cut(result.Brief, share/8)
 	}
 }
 

@@ -62,7 +62,7 @@ func (Webhook) Verify(h http.Header, body, secret []byte) error {
 // Peek reads only repository.html_url and whether there is an installation, without decoding the
 // rest.
 func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
-	if err := payload.ReadsJSON(h); err != nil {
+	if err := payload.CheckJSON(h); err != nil {
 		return provider.Origin{}, err
 	}
 	key, err := payload.Key(h, headerDelivery)

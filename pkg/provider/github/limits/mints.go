@@ -17,8 +17,8 @@ type Mints struct {
 	until time.Time
 }
 
-// Stands returns the limit, with the same message each time, until it ends.
-func (l *Mints) Stands(now time.Time) error {
+// Limited returns the limit, with the same message each time, until it ends.
+func (l *Mints) Limited(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := l.until.Sub(now)

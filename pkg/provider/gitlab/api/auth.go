@@ -22,7 +22,7 @@ type Login struct {
 	// Pace is that of the token's user.
 	Pace *provider.Pace
 	// Observe receives the outcome of each call.
-	Observe func(provider.Answered)
+	Observe func(provider.CallResult)
 }
 
 // New returns a client that calls the API at an address through base. The library must neither wait
@@ -59,13 +59,13 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	leave, err := a.Pace.Enter(req.Context(), provider.Call{Method: req.Method, Alone: alone(req)})
 	if err != nil {
-		provider.NotMade(a.Observe, time.Now(), err)
+		provider.ReportUnmade(a.Observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
 	if req.Method != http.MethodGet {
 		if err := provider.Fence(req.Context()); err != nil {
-			provider.NotMade(a.Observe, time.Now(), err)
+			provider.ReportUnmade(a.Observe, time.Now(), err)
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+a.Token)
 	resp, err := a.base.RoundTrip(out)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.Refused(err, "GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
+		err = provider.CredentialsRefused(err, "GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
 	}
 	var header http.Header
 	if resp != nil {
@@ -84,7 +84,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !resends(req) || provider.StatusCode(err) != http.StatusTooManyRequests {
 		a.Pace.Learn(header, err)
 	}
-	provider.Observed(a.Observe, began, err)
+	provider.ReportCall(a.Observe, began, err)
 	return resp, err
 }
 

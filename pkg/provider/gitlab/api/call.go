@@ -123,9 +123,9 @@ func Get[T any](
 	return answer, resp, err //nolint:wrapcheck // as above
 }
 
-// Nobody returns nil if a 404 was an answer about the requested object, because the project itself
+// Absent returns nil if a 404 was an answer about the requested object, because the project itself
 // can be read.
-func (p *Project) Nobody(ctx context.Context, what string) error {
+func (p *Project) Absent(ctx context.Context, what string) error {
 	if err := p.Readable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -45,7 +45,7 @@ func (Webhook) Claims(h http.Header) bool { return h.Get(headerEvent) != "" }
 // Peek reads only project.web_url, without decoding the rest. For a merge request it is the
 // target's.
 func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
-	if err := payload.ReadsJSON(h); err != nil {
+	if err := payload.CheckJSON(h); err != nil {
 		return provider.Origin{}, err
 	}
 	key, err := deliveryKey(h, body)

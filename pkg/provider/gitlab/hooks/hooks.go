@@ -218,7 +218,7 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	case code != http.StatusUnprocessableEntity:
 		return answer.Status, provider.Failed(what, err)
 	}
-	switch provider.Said(err) {
+	switch provider.Message(err) {
 	case saidMoved:
 		return 0, fault.Ignoredf("DeliveryGone", "%s: the webhook's URL has changed since", what)
 	case saidDisabled:

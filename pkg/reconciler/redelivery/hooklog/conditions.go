@@ -88,7 +88,7 @@ func (s *source) report(ctx context.Context, t *target, f finding) error {
 // current reports whether a Repository needs no write: it says so already, or another installation
 // writes the condition.
 func (c conditions) current(repository *pacv1alpha1.Repository, f finding) bool {
-	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhook) {
+	if repository.By(c.namespace).MustLeave(pacv1alpha1.RepositoryWebhook) {
 		return true
 	}
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
