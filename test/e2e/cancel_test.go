@@ -34,7 +34,7 @@ func TestACommentCancels(t *testing.T) {
 		if said := w.commanded(number, "dev", "/cancel label unknown"); said.Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("the command is %s: %+v", said.Status.Disposition, said.Status.Plan)
 		}
-		if check := w.checkReaches(sha, checkName("label"), "cancelled", soon); !check.Tells("dev asked for it") {
+		if check := w.checkReaches(sha, checkName("label"), "cancelled", soon); !check.Tells("dev requested it") {
 			t.Errorf("the check does not say who asked: %s", check.Text)
 		}
 		for _, running := range [][2]string{{sha, "pr"}, {its, "pr"}} {

@@ -60,7 +60,7 @@ func TestARunThatIsHeldPendingKeepsItsSlot(t *testing.T) {
 		t.Errorf("%s is told %q", held.Name, held.Spec.Status)
 	}
 	w.deliver(w.commands(number, "dev", "/cancel"), http.StatusAccepted)
-	if check := w.checkReaches(second, checkName("second"), "cancelled", soon); !check.Tells("dev asked for it") {
+	if check := w.checkReaches(second, checkName("second"), "cancelled", soon); !check.Tells("dev requested it") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
 	w.settled(afterFault)

@@ -46,11 +46,11 @@ func TestS22AnApprovalIsRememberedUntilSomethingChanges(t *testing.T) {
 
 		w.remembers(number, first, "2")
 		_, pushed := w.pushTo("stranger", number, "eve", "3")
-		w.pendsBecause(pushed, "eve has pushed")
+		w.pendsBecause(pushed, "eve pushed")
 		w.remembers(number, first, "4")
 
 		fifth, pushed := w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
-		w.pendsBecause(pushed, "another .tekton")
+		w.pendsBecause(pushed, "a different .tekton")
 		_, pushed = w.changes("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 		w.pendsBecause(pushed, "since commit "+fifth)
 		if reason := planOf(w.recordOf(pushed)).Reason; reason != approval.ReasonForgotten || len(w.runs()) != 3 {

@@ -66,7 +66,7 @@ func table() []shownBy {
 		by("E10", both, "TestE10AForkIsToldOfInOnePlace"),
 		by("E11", both, "TestE11ABusyServiceIsAskedAgain"),
 		by("E12", "GitHub has no transitions that it refuses", "TestE12CannotTransition"),
-		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestNothingIsCalledWhileLimited has", "TestStrangerNeverRunsWhileLimited"),
+		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestRateLimitStopsCalls has", "TestStrangerNeverRunsWhileLimited"),
 		by("F1", both, "TestRunsWaitForASlot"), // at every kind of call: the limits of test/campaign
 		by("F2", both, "TestRunsWaitForASlot"),
 		by("F3", both, "TestAQuotaKeepsTheSlot"),

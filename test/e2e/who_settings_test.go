@@ -143,7 +143,7 @@ func TestAPolicyOfTeams(t *testing.T) {
 		w.deliver(w.opened(number), http.StatusAccepted)
 		w.checkReaches(first, checkName("pr"), "success", soon)
 		theirs, pushed := w.pushTo("lena", number, "writer", "theirs")
-		w.pendsBecause(pushed, "but not who changed it")
+		w.pendsBecause(pushed, "but the user who changed it may not")
 
 		w.set(listing("", " "))
 		w.git.join("releasers", "lara")

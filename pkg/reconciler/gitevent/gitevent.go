@@ -113,7 +113,7 @@ func (r *Reconciler) share(queue *fairqueue.Queue) {
 		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.state.Wake,
 		Calls: credentials.Calls{
 			Acquire: queue.Acquire,
-			Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			Observe: func(event *v1alpha1.GitEvent, a provider.CallResult) {
 				queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
 			},
 		},

@@ -36,7 +36,7 @@ func (w *world) cancelsNothing(e *v1alpha1.GitEvent) {
 	e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Action = match.CommentEvent, "", "author", "", ""
 	e.Spec.Comment = &v1alpha1.Comment{ID: 1}
 	e.Status.Disposition = v1alpha1.DispositionCancels
-	cancels := &v1alpha1.Cancellation{By: "author", Why: "author asked for it in a comment", At: e.Spec.ReceivedAt}
+	cancels := &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: e.Spec.ReceivedAt}
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: cancels}
 	e.Status.Reply = &v1alpha1.Reply{Command: "/cancel", GivenUp: "X"}
 }

@@ -33,7 +33,7 @@ type Steps struct {
 func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 	leads := &settle.Leadership{}
 	secrets := gitauth.New(c.Kube)
-	owners := &claim.Keeper{
+	owners := &claim.Checker{
 		Cached:       c.Claims.RepositoryClaims(o.Namespace),
 		Claims:       c.Plumbline.RepositoryClaims(o.Namespace),
 		Repositories: c.PaC,
