@@ -98,32 +98,32 @@ func (p page) read(process, text string) {
 	}
 }
 
-// pages are those of the world's processes that run, and of the API server, as far as it is about
-// the world's own webhooks: the others share them.
-func (w *world) pages() page {
-	w.t.Helper()
+// metricsPages are those of the environment's processes that run, and of the API server, as far as it is about
+// the environment's own webhooks: the others share them.
+func (env *environment) metricsPages() page {
+	env.t.Helper()
 	all := page{}
-	for _, p := range w.processes() {
-		text, _ := installation.Fetch(w.ctx, p.Metrics) // nobody serves it when the process has ended
+	for _, p := range env.processes() {
+		text, _ := installation.Fetch(env.ctx, p.Metrics) // nobody serves it when the process has ended
 		all.read(p.Log(), string(text))
 	}
 	server := page{}
-	text, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
-	w.must(err)
+	text, err := env.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(env.ctx)
+	env.must(err)
 	server.read("API server", string(text))
 	for key, s := range server {
-		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") && strings.HasSuffix(s.labels["name"], w.policyName()) {
+		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") && strings.HasSuffix(s.labels["name"], env.policyName()) {
 			all[key] = s
 		}
 	}
 	return all
 }
 
-// leads waits until the world's controllers hold every lease.
-func (w *world) leads() {
-	w.t.Helper()
-	w.eventually(soon, "every lease is held", func() error {
-		now := w.pages()
+// awaitLeases waits until the environment's controllers hold every lease.
+func (env *environment) awaitLeases() {
+	env.t.Helper()
+	env.eventually(soon, "every lease is held", func() error {
+		now := env.metricsPages()
 		wanted := 1.0 // one bucket; the poisoned controller does not say so
 		if len(now.all("plumbline_leases_held")) == 0 {
 			return errors.New("nobody says so")

@@ -19,7 +19,7 @@ const repoName = "acme/app"
 const somebody = "octocat"
 
 // onGitHub is the service that a GitHub App serves. Scenarios that are about GitHub alone use
-// world.forge.
+// environment.forge.
 type onGitHub struct {
 	*forge.GitHub
 	app  forge.App
@@ -45,12 +45,12 @@ func prefixed(prefix string, file []string) []string {
 	return append([]string{prefix}, file...)
 }
 
-func (g *onGitHub) connect(*world) pacv1alpha1.RepositorySpec {
+func (g *onGitHub) connect(*environment) pacv1alpha1.RepositorySpec {
 	return pacv1alpha1.RepositorySpec{URL: g.repo.HTMLURL}
 }
 
-func (g *onGitHub) secret(w *world) (namespace, name, key string) {
-	return w.Namespace, "plumbline-github-app", "webhook.secret"
+func (g *onGitHub) secret(env *environment) (namespace, name, key string) {
+	return env.Namespace, "plumbline-github-app", "webhook.secret"
 }
 
 func (g *onGitHub) commit(branch string, change forge.Change) string {

@@ -39,8 +39,8 @@ type onGitLab struct {
 	heads map[int64]string          // of merge requests, as they were opened
 }
 
-// begin starts the GitLab and creates what scenarios find on it.
-func (g *onGitLab) begin() error {
+// setUp starts the GitLab and creates what scenarios find on it.
+func (g *onGitLab) setUp() error {
 	if err := g.Start(); err != nil {
 		return err
 	}
@@ -58,31 +58,31 @@ func (g *onGitLab) page(file ...string) string {
 	return strings.Join(append([]string{g.repo.WebURL}, prefixed("-/blob/main", file)...), "/")
 }
 
-func (g *onGitLab) connect(w *world) pacv1alpha1.RepositorySpec {
-	w.t.Helper()
-	_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{
+func (g *onGitLab) connect(env *environment) pacv1alpha1.RepositorySpec {
+	env.t.Helper()
+	_, err := env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret},
 		StringData: map[string]string{"provider.token": g.token.Value, "webhook.secret": hookSecret},
 	}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) { // of a Repository that is created again
-		w.must(err)
+		env.must(err)
 	}
 	return pacv1alpha1.RepositorySpec{URL: g.repo.WebURL, GitProvider: &pacv1alpha1.GitProvider{
 		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: gitlabSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: gitlabSecret},
 	}}
 }
 
-func (g *onGitLab) secret(w *world) (namespace, name, key string) {
-	return w.ci, gitlabSecret, "webhook.secret"
+func (g *onGitLab) secret(env *environment) (namespace, name, key string) {
+	return env.ci, gitlabSecret, "webhook.secret"
 }
 
-// stores puts the data into the Secret that the Repository on a GitLab names.
-func (w *world) stores(data map[string]string) {
-	w.t.Helper()
-	secrets := w.Kube.CoreV1().Secrets(w.ci)
-	_ = secrets.Delete(w.ctx, gitlabSecret, metav1.DeleteOptions{})
-	_, err := secrets.Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})
-	w.must(err)
+// updateGitLabSecret puts the data into the Secret that the Repository on a GitLab names.
+func (env *environment) updateGitLabSecret(data map[string]string) {
+	env.t.Helper()
+	secrets := env.Kube.CoreV1().Secrets(env.ci)
+	_ = secrets.Delete(env.ctx, gitlabSecret, metav1.DeleteOptions{})
+	_, err := secrets.Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})
+	env.must(err)
 }
 
 func (g *onGitLab) commit(branch string, change forge.Change) string {

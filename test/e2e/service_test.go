@@ -23,7 +23,7 @@ const (
 	gitLab    kind = "gitlab"
 )
 
-// service is a Git service with the world's repository, in no service's own terms: onGitHub and
+// service is a Git service with the environment's repository, in no service's own terms: onGitHub and
 // onGitLab are two.
 type service interface {
 	hosting
@@ -40,11 +40,11 @@ type hosting interface {
 	url() string
 	// page is the web address of the repository, and of a file of it.
 	page(file ...string) string
-	// connect creates what the Repository in the world's namespace names, and returns the
+	// connect creates what the Repository in the environment's namespace names, and returns the
 	// Repository's spec.
-	connect(w *world) pacv1alpha1.RepositorySpec
+	connect(env *environment) pacv1alpha1.RepositorySpec
 	// secret is the Secret with what deliveries are signed with, and its key.
-	secret(w *world) (namespace, name, key string)
+	secret(env *environment) (namespace, name, key string)
 }
 
 // branches is the repository's Git. A ref is a branch, or refs/tags/ and a tag.
@@ -55,7 +55,7 @@ type branches interface {
 	point(ref, sha string)
 	remove(ref string)
 	tip(branch string) string
-	// create makes another, private repository beside the world's, and returns the page of a file
+	// create makes another, private repository beside the environment's, and returns the page of a file
 	// of it.
 	create(name string, files map[string]string, file string) string
 }

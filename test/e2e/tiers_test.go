@@ -9,7 +9,7 @@ import (
 
 // The tests have two tiers. `make test` (go test -short) runs the first one: each test on one Git
 // service, unless its code depends on the service. `make test-all` runs both, each test on both
-// services, and Tekton executes every run (runner_test.go). TestTheTableHolds and test/language
+// services, and Tekton executes every run (runner_test.go). TestScenarioTableIsComplete and test/language
 // read the marks in the sources: a test whose body has the line onlyInTestAll(t) belongs to the
 // second tier. forBothServices and forBothKinds run on both services in both tiers.
 
@@ -52,7 +52,7 @@ func kindsFor(t *testing.T) []kind {
 	return []kind{bothKinds()[name.Sum32()%2]}
 }
 
-// forEachKind runs a scenario that makes worlds of its own for each Git service of the tier, as
+// forEachKind runs a scenario that makes environments of its own for each Git service of the tier, as
 // subtests in parallel.
 func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
 	t.Helper()
@@ -75,27 +75,27 @@ func forKinds(t *testing.T, kinds []kind, scenario func(t *testing.T, on kind)) 
 	}
 }
 
-// forEachService runs a scenario for each Git service of the tier in a world whose Repository owns
+// forEachService runs a scenario for each Git service of the tier in a environment whose Repository owns
 // its URL, and then looks for broken invariants there.
-func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+func forEachService(t *testing.T, s setup, scenario func(t *testing.T, env *environment)) {
 	t.Helper()
-	forEachKind(t, inWorld(s, scenario))
+	forEachKind(t, inEnvironment(s, scenario))
 }
 
 // forBothServices is forEachService on both services in both tiers.
-func forBothServices(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+func forBothServices(t *testing.T, s setup, scenario func(t *testing.T, env *environment)) {
 	t.Helper()
-	forBothKinds(t, inWorld(s, scenario))
+	forBothKinds(t, inEnvironment(s, scenario))
 }
 
-func inWorld(s setup, scenario func(t *testing.T, w *world)) func(t *testing.T, on kind) {
+func inEnvironment(s setup, scenario func(t *testing.T, env *environment)) func(t *testing.T, on kind) {
 	return func(t *testing.T, on kind) {
 		t.Helper()
 		s := s
 		s.service = on
-		w := newWorld(t, s)
-		w.claimed()
-		scenario(t, w)
-		w.invariants()
+		env := newEnvironment(t, s)
+		env.awaitClaimed()
+		scenario(t, env)
+		env.requireInvariants()
 	}
 }

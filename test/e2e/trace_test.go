@@ -31,14 +31,14 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 		s.config = append(s.config, [3]string{"plumbline-config-observability", key, value})
 		flags = append(flags, "-"+key+"="+value)
 	}
-	w := newWorld(t, s)
-	w.startReceiver(false, flags...)
-	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("traced", "push")})
-	w.deliver(delivery, http.StatusAccepted)
-	w.checkReaches(sha, checkName("traced"), "success", soon)
+	env := newEnvironment(t, s)
+	env.startReceiver(false, flags...)
+	env.awaitClaimed()
+	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("traced", "push")})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitCheck(sha, checkName("traced"), "success", soon)
 	var trace string
-	w.eventually(soon, "the spans of the delivery are at the collector", func() error {
+	env.eventually(soon, "the spans of the delivery are at the collector", func() error {
 		all := collector.spans()
 		at := slices.IndexFunc(all, func(s span) bool { return s.name == "accept" })
 		if at < 0 {
@@ -56,9 +56,9 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 		return nil
 	})
 	for _, body := range collector.bodies() {
-		w.readable.add("a trace", string(body))
+		env.readable.add("a trace", string(body))
 	}
-	if told := w.runs()[0].Annotations["tekton.dev/pipelinerunSpanContext"]; !strings.Contains(told, trace) {
+	if told := env.runs()[0].Annotations["tekton.dev/pipelinerunSpanContext"]; !strings.Contains(told, trace) {
 		t.Errorf("Tekton is told %q, want trace %s", told, trace)
 	}
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/test/cluster"
+)
+
+// H7, short: the API server is killed while a run is under way, for longer than the leases.
+// Receivers stay ready and answer 503 with Retry-After, no process ends, and no check says
+// anything. When it is back, the run that went on and the push that was refused, which the
+// controller has GitHub send again (A14), both end as what they are. The test stops a part that all
+// environments share: it does not run beside others.
+func TestControlPlaneOutage(t *testing.T) {
+	env := newEnvironment(t, setup{receivers: 2, controllers: 2})
+	env.awaitClaimed()
+	sha, delivery := env.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("outlived", "push", held))})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitCheck(sha, checkName("outlived"), "in_progress", soon)
+	event := env.awaitRunsCreated(sha)
+	for _, controller := range env.controllers { // one that has not read its settings yet ends, and is started again by kubelet
+		env.eventually(soon, "every controller has started", func() error {
+			if !strings.Contains(env.processLog(controller), "Attempting to acquire leader lease") {
+				return errMissing
+			}
+			return nil
+		})
+	}
+	env.forge.SetWebhookURL(env.App.ID, env.receivers[0].URL)
+	late, refused := env.push(map[string]string{".tekton/push.yaml": pipeline("late", "push")})
+
+	env.must(shared.cluster.Part(cluster.APIServer).Kill())
+	env.t.Cleanup(env.startAPIServer) // also when the test ends here
+	written := len(env.git.log().writes)
+	if status, body, err := env.git.deliver(env.ctx, env.receivers[0].URL, refused); err != nil || status != http.StatusServiceUnavailable {
+		t.Errorf("GitHub's delivery was answered %d %s, %v", status, body, err)
+	}
+	for begin := time.Now(); time.Since(begin) < controlPlaneOutage; {
+		for _, receiver := range env.receivers {
+			env.requireRetryLater("the API server is down", env.mustSend(receiver, refused))
+			if status := env.getStatus(receiver, "/ready"); status != http.StatusOK {
+				t.Errorf("without the API server /ready answers %d, want 200", status)
+			}
+		}
+	}
+	if writes := env.git.log().writes[written:]; len(writes) != 0 {
+		t.Errorf("during the outage the forge was told %+v", writes)
+	}
+	env.startAPIServer()
+	for _, p := range env.processes() {
+		if !p.Running() {
+			t.Errorf("%s has ended", p.Name())
+		}
+	}
+
+	env.releaseRuns(event)
+	env.awaitCheck(sha, checkName("outlived"), "success", afterFault)
+	env.awaitCheck(late, checkName("late"), "success", afterFault)
+	env.awaitAllSettled(afterFault)
+	for _, commit := range []string{sha, late} {
+		env.requireNoFailure(commit)
+	}
+	if runs := env.runs(); len(runs) != 2 {
+		t.Errorf("%d PipelineRuns of two pushes", len(runs))
+	}
+	env.requireInvariants()
+}
+
+// startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's
+// informers try again after up to a minute (30 s and as much jitter), and it is not Tekton's that
+// are looked at.
+func (env *environment) startAPIServer() {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*afterFault)
+	defer cancel()
+	if shared.cluster.Part(cluster.APIServer).Running() {
+		return
+	}
+	for _, name := range []string{cluster.APIServer, cluster.ControllerManager, cluster.TektonController} {
+		if err := shared.cluster.Part(name).Restart(ctx); err != nil {
+			env.t.Errorf("starting %s again: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
+)
+
+// E11: a service that is busy with the commit (GitLab's 409) is asked again until it takes the
+// report, once.
+func TestBusyServiceIsRetried(t *testing.T) {
+	t.Parallel()
+	forEachService(t, setup{receivers: 1, controllers: 1}, retriesBusyService)
+}
+
+func retriesBusyService(_ *testing.T, env *environment) {
+	fault := env.git.inject(createCheck, forge.Fault{Count: 4, Do: env.git.says(busy)})
+	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("busy", "push")})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitHits(fault, 4)
+	env.awaitCheck(sha, checkName("busy"), "success", afterFault)
+	env.awaitSettled(sha, afterFault)
+	env.requireOneCheck(sha, checkName("busy"))
+	env.requireNoFailure(sha)
+}
+
+// E12: when GitLab says "Cannot transition status" and shows the state that was to be set, that is
+// done, with one attempt; when it shows another one, the event says so in a condition and tries
+// again, and the end is the run's.
+func TestStatusTransitionRefusals(t *testing.T) {
+	t.Parallel()
+	env := newEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})
+	env.awaitClaimed()
+	t.Run("equal", func(t *testing.T) { equalStateIsDone(t, env.forSubtest(t)) })
+	t.Run("different", func(t *testing.T) { differentStateIsRetried(t, env.forSubtest(t)) })
+	env.requireInvariants()
+}
+
+// equalStateIsDone: another process of ours sets the status to running between the look-up and the post.
+func equalStateIsDone(t *testing.T, env *environment) {
+	release := make(chan struct{})
+	late := env.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(release)})
+	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("equal", "push", held)})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitHits(late, 1)
+	event := env.awaitPlanned(sha)
+	env.setStatus(sha, checkName("equal"), "running", "Started by another process ("+event.Status.Runs[0].Name+")")
+	close(release)
+	env.awaitEvent(sha, "what is shown is taken for reported", func(event *v1alpha1.GitEvent) error {
+		if !event.Status.GetCondition(v1alpha1.GitEventReported).IsTrue() {
+			return fmt.Errorf("conditions %v", event.Status.Conditions)
+		}
+		return nil
+	})
+	refused := 0
+	for _, write := range env.checkWrites(sha, checkName("equal")) {
+		if !write.Applied {
+			refused++
+		}
+	}
+	if refused != 1 {
+		t.Errorf("%d posts were refused, want the one whose state was there", refused)
+	}
+	env.releaseRuns(event)
+	env.awaitCheck(sha, checkName("equal"), "success", afterFault)
+	env.awaitSettled(sha, afterFault)
+	env.requireOneCheck(sha, checkName("equal"))
+}
+
+func differentStateIsRetried(t *testing.T, env *environment) {
+	refuses := env.git.inject(createCheck, forge.Fault{Do: gitlab.CannotTransition400("run", "running")})
+	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("different", "push", held)})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitHits(refuses, 4)
+	env.awaitEvent(sha, "the event says that the status was refused", func(event *v1alpha1.GitEvent) error {
+		condition := event.Status.GetCondition(v1alpha1.GitEventReported)
+		if condition.IsTrue() || condition.GetReason() != fault.ReasonTransition {
+			return fmt.Errorf("condition Reported is %v", condition)
+		}
+		return nil
+	})
+	if checks := env.git.checks(sha); len(checks) != 0 {
+		t.Fatalf("there are checks %v although none can be set: the rest shows nothing", checks)
+	}
+	refuses.Remove()
+	env.awaitCheck(sha, checkName("different"), "in_progress", afterFault)
+	env.releaseRuns(env.awaitRunsCreated(sha))
+	env.awaitCheck(sha, checkName("different"), "success", afterFault)
+	env.awaitSettled(sha, afterFault)
+	env.requireOneCheck(sha, checkName("different"))
+	env.requireNoFailure(sha)
+}
+
+// setStatus sets a commit status with Plumbline's own token.
+func (env *environment) setStatus(sha, name, state, description string) {
+	env.t.Helper()
+	g := env.git.(*onGitLab)
+	body, err := json.Marshal(map[string]string{"name": name, "state": state, "description": description})
+	env.must(err)
+	address := g.url() + "/api/v4/projects/" + url.PathEscape(projectName) + "/statuses/" + sha
+	request, err := http.NewRequestWithContext(env.ctx, http.MethodPost, address, bytes.NewReader(body))
+	env.must(err)
+	request.Header.Set("Private-Token", g.token.Value)
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := exchange(request)
+	env.must(err)
+	if answer.status != http.StatusCreated {
+		env.t.Fatalf("setting a status is answered %v", answer)
+	}
+}
+
+// awaitPlanned waits until the event of a commit is planned and its PipelineRuns are there. That they are
+// is recorded with what their first report is answered: see created.
+func (env *environment) awaitPlanned(sha string) *v1alpha1.GitEvent {
+	env.t.Helper()
+	return env.awaitEvent(sha, "its PipelineRuns are there", func(event *v1alpha1.GitEvent) error {
+		if len(event.Status.Runs) == 0 {
+			return errMissing
+		}
+		for _, run := range event.Status.Runs {
+			if _, err := env.Tekton.TektonV1().PipelineRuns(run.Namespace).Get(env.ctx, run.Name, metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
