@@ -38,7 +38,7 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 		Secrets:   kubeclient.Get(ctx).CoreV1(),
 		Providers: providers,
 		Clock:     clock,
-		Credentials: credentials.New(credentials.Options{
+		Credentials: credentials.New(orphans.OneByOne(credentials.Options{
 			Namespace:        system.Namespace(),
 			AppSecret:        secret,
 			GlobalRepository: global,
@@ -48,8 +48,7 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 			Cache:        repositoryinformer.Get(ctx).Lister(),
 			Repositories: repositories,
 			Clock:        clock,
-			Turns:        orphans.NewTurns(clock.Now, nil),
-		}),
+		}, nil)),
 	}
 }
 

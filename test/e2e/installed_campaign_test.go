@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// plumb campaign, with the rights of config/examples and no others, refuses patches of the canary's
+// livecampaign, with the rights of config/examples and no others, refuses patches of the canary's
 // runs and deletes the copies of its webhook secret, finds nothing that was not as promised, and
 // leaves nothing behind: neither at its end, nor when it is interrupted, nor, with --clean, when it
 // was killed.
@@ -31,10 +31,10 @@ func TestCampaignAgainstInstallation(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.awaitClaimed()
-	p := env.newPlumb()
+	p := env.newLiveCampaigns()
 
 	asked := p.start("no\n")
-	p.requireExit(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to begin", "nothing was done")
+	p.requireExit(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to start", "nothing was done")
 	p.requirePolicies(0, "without a yes")
 
 	pushes := filepath.Join(t.TempDir(), "pushes")
@@ -70,73 +70,73 @@ func TestCampaignAgainstInstallation(t *testing.T) {
 	p.requirePolicies(0, "after --clean")
 }
 
-// plumbCommand starts plumb against a environment, as somebody who has the rights of
+// liveCampaigns starts livecampaign against an environment, as somebody who has the rights of
 // config/examples/campaign-rights.yaml.
-type plumbCommand struct {
+type liveCampaigns struct {
 	*environment
 	path, kubeconfig, policy string
 }
 
-// plumbRun is one call of it.
-type plumbRun struct {
+// campaignRun is one call of it.
+type campaignRun struct {
 	*exec.Cmd
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (p *plumbRun) Write(data []byte) (int, error) {
+func (p *campaignRun) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.text.Write(data)
 }
 
-func (p *plumbRun) output() string {
+func (p *campaignRun) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.text.String()
 }
 
-func (env *environment) newPlumb() *plumbCommand {
+func (env *environment) newLiveCampaigns() *liveCampaigns {
 	env.t.Helper()
 	root, err := cluster.Root()
 	env.must(err)
 	rights, err := os.ReadFile(filepath.Join(root, "config", "examples", "campaign-rights.yaml"))
 	env.must(err)
-	account := "plumb-campaign-" + env.Namespace
+	account := "livecampaign-" + env.Namespace
 	env.must(env.Cluster.Apply(env.ctx, []byte(strings.NewReplacer(
-		"namespace: plumbline", "namespace: "+env.Namespace, "namespace: canary", "namespace: "+env.ci, "name: plumb-campaign", "name: "+account,
+		"namespace: plumbline", "namespace: "+env.Namespace, "namespace: canary", "namespace: "+env.ci, "name: livecampaign", "name: "+account,
 	).Replace(string(rights)))))
 	token, err := env.Cluster.Token(env.ctx, env.Namespace, account)
 	env.must(err)
 	dir := env.t.TempDir()
-	p := &plumbCommand{environment: env, path: filepath.Join(dir, "plumb"), kubeconfig: filepath.Join(dir, "kubeconfig"), policy: env.ci + ".app.campaign.plumbline.dev"}
+	p := &liveCampaigns{environment: env, path: filepath.Join(dir, "livecampaign"), kubeconfig: filepath.Join(dir, "kubeconfig"), policy: env.ci + ".app.campaign.plumbline.dev"}
 	env.must(env.Cluster.WriteKubeconfig(p.kubeconfig, token))
-	env.must(installation.Compile(env.ctx, dir, "./cmd/plumb"))
+	env.must(installation.Compile(env.ctx, dir, "./test/livecampaign/cmd/livecampaign"))
 	return p
 }
 
-func (p *plumbCommand) start(in string, args ...string) *plumbRun {
+func (p *liveCampaigns) start(in string, args ...string) *campaignRun {
 	p.t.Helper()
-	args = append([]string{"campaign", "--kubeconfig=" + p.kubeconfig, "--namespace=" + p.ci, "--repository=app", "--system-namespace=" + p.Namespace}, args...)
+	args = append([]string{"--kubeconfig=" + p.kubeconfig, "--namespace=" + p.ci, "--repository=app", "--system-namespace=" + p.Namespace}, args...)
 	if in != "" { // there are no pods of Deployments in a test's cluster
 		args = append(args, "--faults=policy,secrets")
 	}
-	c := &plumbRun{Cmd: exec.CommandContext(p.ctx, p.path, args...)}
+	c := &campaignRun{Cmd: exec.CommandContext(p.ctx, p.path, args...)}
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(in), c, c
 	p.must(c.Start())
 	return c
 }
 
 // requireExit waits for the end of a call and requires its exit code and words.
-func (p *plumbCommand) requireExit(c *plumbRun, code int, words ...string) {
+func (p *liveCampaigns) requireExit(c *campaignRun, code int, words ...string) {
 	p.t.Helper()
 	if err := c.Wait(); c.ProcessState == nil || c.ProcessState.ExitCode() != code || !containsAll(c.output(), words...) {
-		p.t.Errorf("plumb ends with %v, want %d, and says\n%s\nwant in it %q", err, code, c.output(), words)
+		p.t.Errorf("livecampaign ends with %v, want %d, and says\n%s\nwant in it %q", err, code, c.output(), words)
 	}
 }
 
 // awaitRefusals waits until a campaign has begun to refuse patches.
-func (p *plumbCommand) awaitRefusals(c *plumbRun) {
+func (p *liveCampaigns) awaitRefusals(c *campaignRun) {
 	p.t.Helper()
 	p.eventually(soon, "patches are refused", func() error {
 		if !strings.Contains(c.output(), "patches of the canary's PipelineRuns are refused") {
@@ -148,7 +148,7 @@ func (p *plumbCommand) awaitRefusals(c *plumbRun) {
 
 // awaitEnforced waits until the API server, which hears of the policy a moment later, refuses a patch by
 // the controller, and requires that it refuses nobody else's.
-func (p *plumbCommand) awaitEnforced(run string) {
+func (p *liveCampaigns) awaitEnforced(run string) {
 	p.t.Helper()
 	controller, patch, dry := p.asController(), []byte(`{"metadata":{"annotations":{"probe":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
 	p.eventually(soon, "the policy is enforced", func() error {
@@ -163,7 +163,7 @@ func (p *plumbCommand) awaitEnforced(run string) {
 }
 
 // requirePolicies requires that so many policies and bindings of a campaign are there.
-func (p *plumbCommand) requirePolicies(want int, when string) {
+func (p *liveCampaigns) requirePolicies(want int, when string) {
 	p.t.Helper()
 	named := metav1.ListOptions{FieldSelector: "metadata.name=" + p.policy}
 	policies, err := p.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(p.ctx, named)

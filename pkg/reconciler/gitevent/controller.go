@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/handler"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -94,7 +95,7 @@ func NewController(
 		watch(ctx, events.Informer(ctx).Informer(), r.OnGone())
 		watch(ctx, runs, r.RunWatch().OnRun(impl))
 		watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
-		used, err := events.Informer(ctx).Informer().AddEventHandler(o.Budget.Handler())
+		used, err := events.Informer(ctx).Informer().AddEventHandler(handler.Of(o.Budget.Watched, o.Budget.Deleted))
 		if err != nil {
 			logger.Fatalw("Adding up GitEvents", "error", err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
@@ -45,8 +46,8 @@ type Reconciler struct {
 	options clients.Options
 
 	desk        *attempt.Desk
-	credentials *credentials.Keeper
-	turns       *fairqueue.Turns
+	credentials *credentials.Pool
+	queue       *fairqueue.Queue
 	steps       *Steps
 	store       *plans.Store
 	// Settings adds the configuration to a context.
@@ -81,16 +82,16 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 		),
 		Payloads: c.Plumbline.EventPayloads(o.Namespace),
 		Secrets:  c.Kube.Secrets(o.Namespace),
-		Room: memory.NewRoom(
+		Memory: memory.NewBudget(
 			c.Clock.Now,
 			m.NoRoom,
 			r.desk.Wake,
 		),
 		Budget:  o.Budget,
 		Changed: known.Forget,
-		Pace:    plans.NewPace(),
+		Rate:    plans.NewRate(),
 	}
-	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Refused: m.NoTurn, Wake: r.desk.Wake}))
+	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Full: m.NoTurn, Wake: r.desk.Wake}))
 	r.steps.Plan.Beginnings.Inherited = func(event *v1alpha1.GitEvent) bool {
 		return r.steps.Settle.Leads.Inherited(event) && !known.First(event.Name)
 	}
@@ -103,13 +104,19 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 // holds reports whether it is this process's. Without it every lease is.
 func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.desk.Holds = holds }
 
-// share gives the events of each namespace and Git host their turns.
-func (r *Reconciler) share(t *fairqueue.Turns) {
+// share has events wait in the queue for workers and Git services.
+func (r *Reconciler) share(queue *fairqueue.Queue) {
 	c, o := r.cluster, r.options
-	r.turns = t
+	r.queue = queue
 	r.credentials = credentials.New(credentials.Options{
 		Namespace: o.Namespace, AppSecret: o.AppSecret, GlobalRepository: o.GlobalRepository, Providers: o.Providers,
-		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Turns: t, Clock: c.Clock, Wake: r.desk.Wake,
+		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.desk.Wake,
+		Calls: credentials.Calls{
+			Acquire: queue.Acquire,
+			Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+				queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
+			},
+		},
 	})
 }
 
@@ -176,7 +183,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
 	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be without the Git service
-	release, err := r.turns.Begin(credentials.VisitOf(open), fresh)
+	release, err := r.queue.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
 	if err != nil {
 		return r.desk.Requeue(err)
 	}
@@ -186,13 +193,13 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.desk.Requeue(err)
 	}
 	plan := r.store.Of(version.Event)
-	return r.guarded(memory.Held(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
+	return r.guarded(memory.WithReserve(ctx, plan.HoldAnswers), r.desk.Begin(ctx, version, r.credentials, plan))
 }
 
 // leave gives up what an event waits for in a line: it is settled, or another process leads it.
 func (r *Reconciler) leave(event string) {
-	r.turns.Leave(event)
-	r.store.Room.Leave(event)
+	r.queue.Remove(event)
+	r.store.Memory.Remove(event)
 }
 
 // guarded turns a panic into a long wait: one poisonous event must not take the others' controller

@@ -58,7 +58,7 @@ func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 			Closings:     ends,
 		},
 		Create:  create.New(c, o, secrets, m),
-		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
+		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Ended: observe.NewEnded()},
 		Cancel:  ends,
 		Report: &report.Step{
 			Providers: o.Providers,

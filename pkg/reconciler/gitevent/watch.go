@@ -20,7 +20,7 @@ func (r *Reconciler) RunWatch() *Watch {
 		Runs: r.cluster.Runs,
 		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
 			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-			r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+			r.steps.Observe.Ended.Note(run)
 		},
 	}
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) repositoryChanged(before, after any) {
 
 // LookAround reads the Secrets that events wait for until ctx is done.
 func (r *Reconciler) LookAround(ctx context.Context) {
-	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
+	r.credentials.PollSecrets(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
 // leadsOpen reports whether an event is open and this process's.
@@ -91,4 +91,4 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 
 // Waiting returns how many events stand in lines, by the share of the workers of which each found
 // no turn.
-func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }
+func (r *Reconciler) Waiting() map[string]int { return r.queue.Waiting() }

@@ -65,7 +65,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		}
 	}
 	next.Slots = append(next.Slots, r.unlisted(events, next.Slots)...)
-	line := slots.Line(events, next.Slots)
+	line := slots.Queue(events, next.Slots)
 	if queue == nil && len(next.Slots)+len(line) == 0 {
 		return nil
 	}

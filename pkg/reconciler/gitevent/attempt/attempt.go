@@ -75,7 +75,7 @@ type Desk struct {
 }
 
 // Begin is the beginning of a reconcile of an event.
-func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Keeper, plan *plans.Plan) *Attempt {
+func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.Plan) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)

@@ -70,7 +70,7 @@ func (w *Waits) Hopeless(wait *v1alpha1.Wait) bool {
 	case wait.Class == fault.Operator.String() && wait.Reason != ReasonPanic,
 		wait.Reason == fault.ReasonCommitUnknown,
 		wait.Reason == fault.ReasonNotClaimedYet,
-		plans.NoRoom(wait.Reason):
+		plans.OverBudget(wait.Reason):
 		return met >= sameWait && !latest.IsZero() && w.desk.Clock.Since(latest) >= w.config.MaxWait()
 	}
 	return false

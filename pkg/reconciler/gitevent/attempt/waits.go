@@ -81,7 +81,7 @@ func ofOneCheck(step, reason string) bool {
 
 // untilDue returns how long a wait with a time lasts, 0 if what it is for may be tried now.
 func (w *Waits) untilDue(wait *v1alpha1.Wait) time.Duration {
-	if wait.Class == fault.Operator.String() && w.session.Mended(wait.Reason) {
+	if wait.Class == fault.Operator.String() && w.session.Fixed(wait.Reason) {
 		return 0
 	}
 	return max(0, wait.NotBefore.Sub(w.desk.Clock.Now()))
@@ -161,7 +161,7 @@ func goesOn(before, next *v1alpha1.Wait) bool {
 // minute; each write of a status stores a whole event with its payload, and all of them would fill
 // etcd.
 func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
-	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
+	return (plans.OverBudget(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
 		w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
 }
 

@@ -8,10 +8,10 @@ package create
 import (
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
@@ -25,15 +25,10 @@ const (
 	longest = time.Minute
 )
 
-// maxNamespaces bounds what is remembered. A namespace that is forgotten costs one more try for
-// each object.
-const maxNamespaces = 10_000
-
 // Memory is the refusals of one process. It is advice: what it does not know is tried. The zero
 // value knows nothing. Safe for concurrent use.
 type Memory struct {
-	mu      sync.Mutex
-	refused map[string]refusal
+	refused recent.Map[string, refusal] // by namespace
 }
 
 type refusal struct {
@@ -46,9 +41,7 @@ type refusal struct {
 // refusal of another one a moment ago, which is Apart or longer if it took long, a Throttled fault
 // with fault.ReasonQuota, said about this object.
 func (m *Memory) Full(namespace, object string, now time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, found := m.refused[namespace]
+	known, found := m.refused.Get(namespace)
 	if !found || !now.Before(known.until) {
 		return nil
 	}
@@ -61,17 +54,11 @@ func (m *Memory) Full(namespace, object string, now time.Time) error {
 // quota opens the namespace for all.
 func (m *Memory) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if f == nil {
-		delete(m.refused, namespace)
+		m.refused.Delete(namespace)
 		return
 	}
-	if f.Reason != fault.ReasonQuota {
-		return
+	if f.Reason == fault.ReasonQuota {
+		m.refused.Put(namespace, refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))})
 	}
-	if m.refused == nil || len(m.refused) >= maxNamespaces {
-		m.refused = map[string]refusal{}
-	}
-	m.refused[namespace] = refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))}
 }

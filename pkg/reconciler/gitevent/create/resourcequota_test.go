@@ -68,14 +68,3 @@ func TestOnlyRoomOpensANamespace(t *testing.T) {
 		t.Errorf("an object was created, and the next one is not tried: %v", err)
 	}
 }
-
-func TestItForgetsRatherThanGrow(t *testing.T) {
-	t.Parallel()
-	m := &Memory{}
-	for n := range 2*maxNamespaces + 1 {
-		m.Note(fmt.Sprint("team-", n), "a", refusedCreate("a"), 0, start)
-	}
-	if len(m.refused) > maxNamespaces {
-		t.Errorf("%d namespaces are remembered, want at most %d", len(m.refused), maxNamespaces)
-	}
-}

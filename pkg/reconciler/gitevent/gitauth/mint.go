@@ -5,7 +5,6 @@ package gitauth
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
@@ -150,10 +150,6 @@ func (g Grant) renewAt(now time.Time) *metav1.Time {
 	return &at
 }
 
-// maxUnplaced bounds the tokens that wait for their secret to be written; what is forgotten is
-// minted again.
-const maxUnplaced = 10_000
-
 // place is where a token is to be written, and what it may do.
 type place struct {
 	event       types.UID
@@ -161,10 +157,10 @@ type place struct {
 	permissions string
 }
 
-// unplaced are tokens that no secret holds yet, as far as this process knows.
+// unplaced are tokens that no secret holds yet, as far as this process knows. What is evicted is
+// minted again.
 type unplaced struct {
-	mu     sync.Mutex
-	tokens map[place]waiting
+	tokens recent.Map[place, waiting]
 }
 
 type waiting struct {
@@ -173,28 +169,15 @@ type waiting struct {
 }
 
 func (u *unplaced) get(at place, now time.Time) (provider.Token, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	known, found := u.tokens[at]
+	known, found := u.tokens.Get(at)
 	return known.token, found && now.Before(known.until)
 }
 
 func (u *unplaced) put(at place, token provider.Token, until time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.tokens == nil || len(u.tokens) >= maxUnplaced {
-		u.tokens = map[place]waiting{}
-	}
-	u.tokens[at] = waiting{token, until}
+	u.tokens.Put(at, waiting{token, until})
 }
 
 // placed forgets the tokens of a secret: it holds one of them now.
 func (u *unplaced) placed(event types.UID, secret string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for at := range u.tokens {
-		if at.event == event && at.secret == secret {
-			delete(u.tokens, at)
-		}
-	}
+	u.tokens.DeleteFunc(func(at place) bool { return at.event == event && at.secret == secret })
 }

@@ -89,7 +89,7 @@ func ObserveLines(waiting func() map[string]int) error {
 	}
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now := waiting()
-		for _, share := range fairqueue.Shares() { // a line that is empty is a zero, not a gap
+		for _, share := range fairqueue.LimitNames() { // a line that is empty is a zero, not a gap
 			o.ObserveInt64(gauge, int64(now[share]), metric.WithAttributes(attribute.String("share", share)))
 		}
 		return nil

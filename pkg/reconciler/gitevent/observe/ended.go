@@ -3,63 +3,36 @@
 package observe
 
 import (
-	"sync"
-	"time"
-
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-const (
-	// endedFor is how long a deleted run is remembered. Its event is woken at once, and looks when
-	// what it is at has ended.
-	endedFor = 10 * time.Minute
-	// maxEnded bounds them; the oldest one gives way.
-	maxEnded = 1000
-)
+// maxEnded bounds the PipelineRuns that are remembered, at most some 6 KiB each.
+const maxEnded = 1000
 
-// Ended is how PipelineRuns had ended that were deleted before their event has looked: whoever
-// prunes them may be faster than a Git service that hangs. The zero value knows none. It is advice:
-// of what it does not know is said that it was deleted.
+// Ended stores the finished PipelineRuns that were deleted, for events that have not read them yet:
+// a user or a controller that prunes them may be faster than a Git service that hangs. It is
+// advice: a run that it does not know is reported as deleted.
 type Ended struct {
-	mu   sync.Mutex
-	runs map[types.UID]deleted
+	runs recent.Map[types.UID, *pipelinev1.PipelineRun]
 }
 
-type deleted struct {
-	run *pipelinev1.PipelineRun
-	at  time.Time
+// NewEnded returns an Ended that knows no run.
+func NewEnded() *Ended {
+	return &Ended{runs: recent.Map[types.UID, *pipelinev1.PipelineRun]{Max: maxEnded}}
 }
 
-// Note remembers a run that was deleted, if it had ended.
-func (e *Ended) Note(run *pipelinev1.PipelineRun, now time.Time) {
-	if !run.IsDone() {
-		return
+// Note remembers a run that was deleted, if it had finished.
+func (e *Ended) Note(run *pipelinev1.PipelineRun) {
+	if run.IsDone() {
+		e.runs.Put(run.UID, run)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.runs == nil {
-		e.runs = map[types.UID]deleted{}
-	}
-	oldest, at := run.UID, now
-	for uid, known := range e.runs {
-		if now.Sub(known.at) > endedFor {
-			delete(e.runs, uid)
-			continue
-		}
-		if known.at.Before(at) {
-			oldest, at = uid, known.at
-		}
-	}
-	if len(e.runs) >= maxEnded {
-		delete(e.runs, oldest)
-	}
-	e.runs[run.UID] = deleted{run, now}
 }
 
-// Of returns the run as it had ended, nil if nothing is known of it.
+// Of returns the run as it was when it was deleted, nil if it is not known.
 func (e *Ended) Of(uid types.UID) *pipelinev1.PipelineRun {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.runs[uid].run
+	run, _ := e.runs.Get(uid)
+	return run
 }

@@ -42,7 +42,7 @@ type Step struct {
 	// Runs is the cache of the PipelineRuns that are not done and reported.
 	Runs cache.KeyListerGetter
 	// Ended are runs that had ended when they were deleted.
-	Ended Ended
+	Ended *Ended
 }
 
 // Do stores the terminal state of each run that reached one, before it is sent anywhere.

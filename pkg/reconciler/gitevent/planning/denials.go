@@ -5,24 +5,20 @@
 package planning
 
 import (
-	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-const (
-	// DenialLife is how long somebody counts as one who may not after the Git service has said so
-	// (S7): what a stranger does again and again is asked for once. Whoever is given the right
-	// meanwhile waits no longer than that, and not at all if the delivery is sent again.
-	DenialLife = 2 * time.Minute
-	// maxDenials bounds what is remembered; forgetting costs calls.
-	maxDenials = 10_000
-)
+// DenialLife is how long somebody counts as one who may not after the Git service has said so
+// (S7): what a stranger does again and again is asked for once. Whoever is given the right
+// meanwhile waits no longer than that, and not at all if the delivery is sent again.
+const DenialLife = 2 * time.Minute
 
 // Denials remembers who may not do what where. Who may is never remembered: a right that was taken
 // away is gone at once. It is advice: a process that knows nothing asks. The zero value is ready.
 type Denials struct {
-	mu   sync.Mutex
-	seen map[string]denial
+	seen recent.Map[string, denial]
 }
 
 // denial is a no: since when, and why if that is more than that somebody has no such right.
@@ -34,18 +30,11 @@ type denial struct {
 // holds reports whether the answer was no so shortly before that it is not asked for again, and
 // why.
 func (d *Denials) holds(what string, now time.Time) (held bool, why error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	found, held := d.seen[what]
+	found, held := d.seen.Get(what)
 	return held && now.Sub(found.at) < DenialLife, found.why
 }
 
 // note remembers that the answer was no.
 func (d *Denials) note(what string, why error, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.seen) >= maxDenials || d.seen == nil {
-		d.seen = map[string]denial{}
-	}
-	d.seen[what] = denial{now, why}
+	d.seen.Put(what, denial{now, why})
 }

@@ -3,8 +3,9 @@
 package planning
 
 import (
-	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
@@ -13,15 +14,12 @@ const (
 	MissReads = 3
 	// MissApart is how long after each other these reads are at least.
 	MissApart = 3 * time.Second
-	// maxMisses bounds what is remembered; forgetting costs time.
-	maxMisses = 10_000
 )
 
 // Misses counts what was not found. It is advice: a process that knows nothing counts from the
 // start. The zero value is ready.
 type Misses struct {
-	mu   sync.Mutex
-	seen map[string]miss
+	seen recent.Map[string, miss]
 }
 
 type miss struct {
@@ -31,15 +29,11 @@ type miss struct {
 
 // believed notes that something was not found now, and reports whether that was so often enough.
 func (m *Misses) believed(what string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.seen) >= maxMisses || m.seen == nil {
-		m.seen = map[string]miss{}
-	}
-	known := m.seen[what]
-	if known.reads < MissReads && (known.reads == 0 || now.Sub(known.last) >= MissApart) {
-		known.reads, known.last = known.reads+1, now
-		m.seen[what] = known
-	}
+	known := m.seen.Update(what, func(known miss, _ bool) (miss, bool) {
+		if known.reads < MissReads && (known.reads == 0 || now.Sub(known.last) >= MissApart) {
+			known.reads, known.last = known.reads+1, now
+		}
+		return known, true
+	})
 	return known.reads >= MissReads
 }

@@ -66,7 +66,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if fresh(a) && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
 	}
-	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.NoRoom(wait.Reason) {
+	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.OverBudget(wait.Reason) {
 		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
 			return err
 		}

@@ -46,7 +46,7 @@ func (s *Step) certain(
 		if open[object.Labels[plumbline.EventLabel]] {
 			continue
 		}
-		verdict, found := s.known.of(object.UID)
+		verdict, found := s.known.Get(object.UID)
 		if !found {
 			var err error
 			verdict, err = s.learn(ctx, a, object, reads)
@@ -108,7 +108,7 @@ func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.Obj
 	learnt, err := s.read(ctx, a, object)
 	r.all++
 	if learnt.final && err == nil {
-		s.known.put(object.UID, learnt)
+		s.known.Put(object.UID, learnt)
 		r.learnt++
 	}
 	return learnt, err

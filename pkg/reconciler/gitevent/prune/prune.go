@@ -15,6 +15,7 @@ import (
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"knative.dev/pkg/logging"
 
@@ -24,6 +25,7 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
@@ -49,6 +51,9 @@ const (
 	// names is open or gone. Each event would read them again; and anybody who may label
 	// PipelineRuns can have any number of them, at the cost of everybody's calls.
 	maxVain = 50
+	// maxKnown bounds the verdicts that are remembered, some 250 bytes each. What is evicted is read
+	// again.
+	maxKnown = 50_000
 )
 
 // Step takes an event whose runs are over and reported, and deletes runs of the same pipelines.
@@ -62,12 +67,15 @@ type Step struct {
 	// Open are the open events of a Repository, from a cache.
 	Open func(namespace, name string) []*v1alpha1.GitEvent
 
-	known *known
+	// known are the final verdicts of this process, so that each run is read once and not each time
+	// that its pipeline is pruned.
+	known *recent.Map[types.UID, verdict]
 }
 
 // New returns a step that knows no run yet.
 func New(c clients.Cluster) *Step {
-	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: &known{}}
+	known := &recent.Map[types.UID, verdict]{Max: maxKnown}
+	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: known}
 }
 
 // Do deletes what is not kept of the pipelines whose runs the event tells of. Whatever refuses a
@@ -177,7 +185,7 @@ func (s *Step) remove(ctx context.Context, old ended) error {
 	})
 	if err == nil || fault.Gone(err) {
 		logging.FromContext(ctx).Infow("Pruned", "namespace", old.Namespace, "pipelinerun", old.Name)
-		s.known.forget(old.UID)
+		s.known.Delete(old.UID)
 		return nil
 	}
 	return notPruned(fault.VerbDelete, fmt.Errorf("deleting pipelinerun %s/%s: %w", old.Namespace, old.Name, err))

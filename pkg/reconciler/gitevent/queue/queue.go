@@ -92,7 +92,7 @@ func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) erro
 func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
 		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
-		for i, slot := range slots.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+		for i, slot := range slots.Queue(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
 			l.places[slot] = i + 1
 		}
 	}
@@ -133,7 +133,7 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	}
 	granted, place := repository.Status.Slots(), l.place(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
-		slots.Says(before, slots.Standing{
+		slots.Says(before, slots.Waiting{
 			Repository: repository.Namespace + "/" + repository.Name,
 			Limit:      limit,
 			Place:      place,
@@ -193,7 +193,7 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 		if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
 			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 		}
-		granted = append(granted, slots.Line(events, nil)...)
+		granted = append(granted, slots.Queue(events, nil)...)
 	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
 		return
 	default:
@@ -219,7 +219,7 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 		}
 	}
 	var all []pacv1alpha1.Slot
-	for i, slot := range slots.Line(events, repository.Status.Slots()) {
+	for i, slot := range slots.Queue(events, repository.Status.Slots()) {
 		if !slots.Shows(says[slot], i+1) {
 			all = append(all, slot)
 		}

@@ -87,7 +87,7 @@ func TestASlotWakesFewOfManyThatWait(t *testing.T) {
 	var events []*v1alpha1.GitEvent
 	for i := range all {
 		e := event(fmt.Sprintf("e%04d", i), 1)
-		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Standing{Repository: "team/app", Limit: 1, Place: i}, nil)}}
+		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
 	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}

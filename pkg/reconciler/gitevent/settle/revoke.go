@@ -4,13 +4,13 @@ package settle
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 )
@@ -19,35 +19,18 @@ import (
 // What is left then ends by itself: GitHub's tokens live for an hour.
 const RevokeLimit = 2 * time.Minute
 
-// maxFailing bounds what is remembered; an event that is forgotten has RevokeLimit once more.
-const maxFailing = 10_000
-
-// Failing is since when the tokens of events cannot be revoked, as far as this process knows. The
-// zero value knows nothing.
+// Failing is since when the tokens of events cannot be revoked, as far as this process knows. An
+// event that is evicted has RevokeLimit once more. The zero value knows nothing.
 type Failing struct {
-	mu    sync.Mutex
-	since map[string]time.Time
+	since recent.Map[string, time.Time]
 }
 
 // from returns since when it fails; now if it did not before.
 func (f *Failing) from(event string, now time.Time) time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if since, known := f.since[event]; known {
-		return since
-	}
-	if f.since == nil || len(f.since) >= maxFailing {
-		f.since = map[string]time.Time{}
-	}
-	f.since[event] = now
-	return now
+	return f.since.GetOrCreate(event, func() time.Time { return now })
 }
 
-func (f *Failing) forget(event string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.since, event)
-}
+func (f *Failing) forget(event string) { f.since.Delete(event) }
 
 // revoking ends the tokens of an event's runs, until that is given up.
 type revoking struct {

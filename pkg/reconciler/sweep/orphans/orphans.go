@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
@@ -39,8 +40,6 @@ const (
 	// last: otherwise the first one of a Repository that never can be closed would be tried each
 	// time instead of those after it.
 	again, atMost = time.Hour, 24 * time.Hour
-	// maxFailed bounds what is remembered of failures; forgetting costs attempts.
-	maxFailed = 10_000
 )
 
 // Closer closes checks. It is for one goroutine.
@@ -52,26 +51,32 @@ type Closer struct {
 	// Runs patches PipelineRuns, and Secrets what they clone with.
 	Runs        metadata.Getter
 	Secrets     corev1client.SecretsGetter
-	Credentials *credentials.Keeper
+	Credentials *credentials.Pool
 	Providers   map[string]provider.Provider
 	Clock       clock.PassiveClock
 
-	failed map[string]pause // runs, events, Repositories and namespaces
+	failed recent.Map[string, pause] // runs, events, Repositories and namespaces
 }
 
-// NewTurns returns the turns of a Closer's credentials. It asks one Git service after the other and
-// needs one. What finds none is not waited for, the sweep comes again: it leaves the line when it
-// is called, so that nothing is kept for it. A nil after is time.AfterFunc.
-func NewTurns(now func() time.Time, after func(time.Duration, func())) *fairqueue.Turns {
-	var t *fairqueue.Turns
-	t = fairqueue.New(fairqueue.Options{
+// OneByOne returns the options with a queue of one worker, because a Closer calls one Git service
+// after the other. An event that has to wait is tried again by a later sweep: it is removed when it
+// is woken, so that nothing stays reserved for it. A nil after is time.AfterFunc.
+func OneByOne(o credentials.Options, after func(time.Duration, func())) credentials.Options {
+	var queue *fairqueue.Queue
+	queue = fairqueue.New(fairqueue.Options{
 		Workers: 1,
-		Now:     now,
+		Now:     o.Clock.Now,
 		After:   after,
-		Refused: func(string) {},
-		Wake:    func(event string, _ time.Duration) { t.Leave(event) },
+		Full:    func(string) {},
+		Wake:    func(event string, _ time.Duration) { queue.Remove(event) },
 	})
-	return t
+	o.Calls = credentials.Calls{
+		Acquire: queue.Acquire,
+		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
+		},
+	}
+	return o
 }
 
 // pause is how long, and until when, something is left alone.
@@ -260,7 +265,7 @@ func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string)
 	case fault.ReasonCommitUnknown: // other runs are of other commits
 	case fault.ReasonGitRejected: // what it has against one check says nothing of others
 	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked: the next pass asks
-		delete(c.failed, what)
+		c.failed.Delete(what)
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
 		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
 	default:
@@ -274,13 +279,15 @@ func ofRepository(event *v1alpha1.GitEvent) string {
 	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name
 }
 
-func (c *Closer) rests(what string) bool { return c.Clock.Now().Before(c.failed[what].until) }
+func (c *Closer) rests(what string) bool {
+	last, _ := c.failed.Get(what)
+	return c.Clock.Now().Before(last.until)
+}
 
 // rest leaves something alone, twice as long as the time before.
 func (c *Closer) rest(what string, most time.Duration) {
-	long := min(most, max(again, 2*c.failed[what].long))
-	if c.failed == nil || len(c.failed) >= maxFailed {
-		c.failed = map[string]pause{}
-	}
-	c.failed[what] = pause{long: long, until: c.Clock.Now().Add(long)}
+	c.failed.Update(what, func(last pause, _ bool) (pause, bool) {
+		long := min(most, max(again, 2*last.long))
+		return pause{long: long, until: c.Clock.Now().Add(long)}, true
+	})
 }

@@ -119,11 +119,10 @@ func (w *world) start() {
 	w.closer = &orphans.Closer{
 		Events: own.PlumblineV1alpha1().GitEvents(system), Claims: own.PlumblineV1alpha1().RepositoryClaims(system),
 		Repositories: own.PipelinesascodeV1alpha1(), Runs: patcher{w: w}, Secrets: kube.CoreV1(), Providers: services, Clock: w.clock,
-		Credentials: credentials.New(credentials.Options{
+		Credentials: credentials.New(orphans.OneByOne(credentials.Options{
 			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(nobody),
 			Repositories: own.PipelinesascodeV1alpha1(), Clock: w.clock,
-			Turns: orphans.NewTurns(w.clock.Now, func(_ time.Duration, do func()) { w.alarms = append(w.alarms, do) }),
-		}),
+		}, func(_ time.Duration, do func()) { w.alarms = append(w.alarms, do) })),
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *Closer) Report(
 	if len(event.Status.Checks) == left {
 		return wrong
 	}
-	delete(c.failed, string(event.UID)) // it goes on where it was
+	c.failed.Delete(string(event.UID)) // it goes on where it was
 	if wrong == nil {
 		event.Status.Unreported = false
 		event.MarkTrue(v1alpha1.GitEventReported, "", "")

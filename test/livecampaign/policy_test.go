@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package campaign
+package livecampaign
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func TestWhatACampaignHasLeftKeepsAnyOtherAway(t *testing.T) {
 	if err := newTest(out, kube, "policy").policy.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newTest(out, kube, "pods").Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "plumb campaign --clean --namespace canary --repository app") {
+	if _, err := newTest(out, kube, "pods").Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "livecampaign --clean --namespace canary --repository app") {
 		t.Errorf("it is told %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestASecondCampaignLeavesTheFirstAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := newTest(out, kube, "policy")
-	if _, err := second.policy.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "plumb campaign --clean --namespace canary --repository app") {
+	if _, err := second.policy.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "livecampaign --clean --namespace canary --repository app") {
 		t.Errorf("it is told %v", err)
 	}
 	if err := second.Run(t.Context()); !apierrors.IsAlreadyExists(err) {

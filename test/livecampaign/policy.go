@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package campaign
+package livecampaign
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func policyName(canary types.NamespacedName) string {
 
 // clean says how to remove what a campaign has left.
 func (p *policy) clean() string {
-	return fmt.Sprintf("plumb campaign --clean --namespace %s --repository %s", p.canary.Namespace, p.canary.Name)
+	return fmt.Sprintf("livecampaign --clean --namespace %s --repository %s", p.canary.Namespace, p.canary.Name)
 }
 
 // prepare tries without effect whatever will be done: what may be created and not deleted would be
@@ -130,7 +130,7 @@ func (p *policy) object() *admissionv1.ValidatingAdmissionPolicy {
 				},
 			},
 			Validations: []admissionv1.Validation{
-				{Expression: "false", Message: "plumb campaign refuses this patch for a short while"},
+				{Expression: "false", Message: "livecampaign refuses this patch for a short while"},
 			},
 		},
 	}

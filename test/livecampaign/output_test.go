@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package campaign
+package livecampaign
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	ownfake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 )
 
-// Ctrl-C in "plumb campaign | tee log" ends tee first. What is printed then must not end the
+// Ctrl-C in "livecampaign | tee log" ends tee first. What is printed then must not end the
 // campaign before it has removed its policy.
 func TestACampaignThatNobodyReadsRemovesItsPolicy(t *testing.T) {
 	const unread = "CAMPAIGN_UNREAD"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package campaign disturbs an installation of Plumbline, harmlessly, while somebody pushes to a
-// canary Repository, and judges by what the cluster says whether each event comes to its end, once
-// and truthfully.
-package campaign
+// Package livecampaign disturbs an installation of Plumbline, harmlessly, while people push to a
+// canary Repository. It judges by the objects in the cluster whether each event comes to its end,
+// once and truthfully. The campaign of test/campaign has a cluster and Git services of its own, and
+// judges by them as well.
+package livecampaign
 
 import (
 	"context"

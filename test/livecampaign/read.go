@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package campaign
+package livecampaign
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig names no cluster: %w", err)
 	}
-	cfg.UserAgent = "plumb-campaign"
+	cfg.UserAgent = "livecampaign"
 	kube, kubeErr := kubernetes.NewForConfig(cfg)
 	tekton, tektonErr := tektonclient.NewForConfig(cfg)
 	own, ownErr := versioned.NewForConfig(cfg)
