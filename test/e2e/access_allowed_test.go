@@ -17,8 +17,7 @@ import (
 // What pull requests and tags run, in one environment.
 func TestPullRequestsAndTagsRun(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	t.Run("actions", func(t *testing.T) { actionsRun(t, env.forSubtest(t)) })
 	t.Run("tags", func(t *testing.T) { tagsRun(t, env.forSubtest(t)) })
 	env.requireInvariants()

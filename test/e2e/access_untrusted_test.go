@@ -51,8 +51,7 @@ func (env *environment) recordOf(d delivery) v1alpha1.GitEvent {
 // nothing.
 func TestUntrustedUserNeverRunsWhileRateLimited(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
 	number, sha := env.openForkPull("stranger")
 	limited := env.git.inject(askPermission, forge.Fault{Match: about("stranger"), Do: forge.SecondaryRateLimit(0)})
 	opened := env.opened(number)
@@ -131,9 +130,7 @@ func accessLookupWaits(t *testing.T, env *environment) {
 		t.Errorf("the stranger's check says %q, want Pending approval", check.Title)
 	}
 	env.awaitAllSettled(afterFault)
-	if runs := env.runs(); len(runs) != 1 {
-		t.Errorf("%d PipelineRuns, want the writer's", len(runs))
-	}
+	env.requireRunCount(1)
 	for _, sha := range shas {
 		env.requireNoFailure(sha)
 	}

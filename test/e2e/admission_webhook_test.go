@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -30,8 +29,7 @@ func TestWebhookDiesBeforePatch(t *testing.T) {
 				if name != first[on] {
 					onlyInTestAll(t)
 				}
-				env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
-				env.awaitClaimed()
+				env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true})
 				reportsWithoutWebhook(env, name, conclusion)
 			})
 		}
@@ -73,8 +71,7 @@ func (env *environment) killWebhookAtPatch(name, ends string) (sha string, event
 	if ends != "" {
 		notes = append(notes, ends)
 	}
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": onTekton(pipeline(name, "push", notes...))})
-	env.deliver(delivery, http.StatusAccepted)
+	sha = env.pushAccepted(map[string]string{".tekton/run.yaml": onTekton(pipeline(name, "push", notes...))})
 	event = env.awaitRunsCreated(sha)
 	env.awaitHits(first, 1)
 	env.stopWebhook()

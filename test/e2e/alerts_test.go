@@ -190,8 +190,7 @@ func (env *environment) inject(f forge.Fault) { env.forge.Inject(f) }
 
 func (env *environment) deliverPush(name string) {
 	env.t.Helper()
-	_, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline(name, "push")})
-	env.deliver(delivery, http.StatusAccepted)
+	env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline(name, "push")})
 }
 
 func (env *environment) refuseRecords() {

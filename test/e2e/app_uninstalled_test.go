@@ -28,8 +28,7 @@ func (env *environment) uninstall() (again func()) {
 // installation, its redelivery is processed.
 func TestUninstalledAppEndsEvents(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
 	left, before := env.push(map[string]string{".tekton/run.yaml": pipeline("left", "push", held)})
 	env.deliver(before, http.StatusAccepted)
 	env.awaitCheck(left, checkName("left"), "in_progress", soon)

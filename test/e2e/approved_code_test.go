@@ -59,8 +59,7 @@ func TestApprovedCodeHasLimitedRights(t *testing.T) {
 			t.Errorf("%d runs, that of the stranger's code has the ServiceAccount %q and the labels %v", len(env.runs()), account, run.Labels)
 		}
 
-		_, err := env.Kube.CoreV1().ServiceAccounts(env.ci).Create(env.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})
-		env.must(err)
+		env.must(errOf(env.Kube.CoreV1().ServiceAccounts(env.ci).Create(env.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})))
 		env.setParams(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
 		env.changeSettings(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)
 		env.deliver(env.comment(number, "member", "/test mine secretive"), http.StatusAccepted)

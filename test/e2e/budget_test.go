@@ -18,8 +18,7 @@ import (
 // recorded. When the events end, so does the refusal.
 func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
 	const own = 10 // a tenth
 	outage := env.git.inject(anything, forge.Fault{Do: forge.Answer(http.StatusServiceUnavailable, nil, "{}")})
 	env.git.commit("main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
@@ -77,8 +76,7 @@ func (env *environment) pushToSecondRepository() delivery {
 // again is another event, as every push is.
 func TestReplayUnderAnotherIDStartsNothing(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 2, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1})
 	sha, d := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 	env.deliver(d, http.StatusAccepted)
 	name := recordName(env.git, d)

@@ -88,8 +88,7 @@ func (env *environment) openAuditAtEnd() *os.File {
 	log, err := os.Open(shared.cluster.AuditLog())
 	env.must(err)
 	env.t.Cleanup(func() { _ = log.Close() })
-	_, err = log.Seek(0, io.SeekEnd)
-	env.must(err)
+	env.must(errOf(log.Seek(0, io.SeekEnd)))
 	return log
 }
 

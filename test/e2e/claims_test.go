@@ -23,8 +23,7 @@ import (
 func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	t.Parallel()
 	// Three controllers share the Repositories among them.
-	env := newEnvironment(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
 	heirs := []string{env.addNamespace("heir"), env.addNamespace("heir")}
 	env.must(env.createRepositoryWithURL(heirs[0], "app", env.repo.HTMLURL))
 	env.awaitURLConflict(heirs[0], "app", env.ci+"/app", "belongs to Repository", "Delete one of the two")

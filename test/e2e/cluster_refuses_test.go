@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -24,8 +23,7 @@ func TestMissingRightWaitsForAdministrator(t *testing.T) {
 	env.startController(true, "-operator-retry="+slowRetry.String())
 	env.awaitClaimed()
 	mend := env.revokeRight("tekton.dev", "pipelineruns", "create")
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("unready", "push")})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("unready", "push")})
 	words := []string{
 		fmt.Sprintf(`User "system:serviceaccount:%s:plumbline-controller" cannot create resource "pipelineruns" in API group "tekton.dev" in the namespace %q`, env.Namespace, env.ci),
 		"grant this right", "config/", "Role",
@@ -37,9 +35,7 @@ func TestMissingRightWaitsForAdministrator(t *testing.T) {
 	}
 	env.requireSlowRetries("create pipelineruns")
 	env.requireNoFailure(sha)
-	if runs := env.runs(); len(runs) != 0 {
-		t.Errorf("%d PipelineRuns, want none", len(runs))
-	}
+	env.requireRunCount(0)
 	mend()
 	env.awaitCheck(sha, checkName("unready"), "success", afterFault)
 	env.awaitSettled(sha, afterFault)
@@ -80,13 +76,11 @@ func (env *environment) revokeRight(group, resource, verb string) (mend func()) 
 			role.Rules[i].Verbs = slices.DeleteFunc(rule.Verbs, func(v string) bool { return v == verb })
 		}
 	}
-	_, err = roles.Update(env.ctx, role, metav1.UpdateOptions{})
-	env.must(err)
+	env.must(errOf(roles.Update(env.ctx, role, metav1.UpdateOptions{})))
 	env.awaitRight(group, resource, verb, false)
 	return func() {
 		whole.ResourceVersion = ""
-		_, err := roles.Update(env.ctx, whole, metav1.UpdateOptions{})
-		env.must(err)
+		env.must(errOf(roles.Update(env.ctx, whole, metav1.UpdateOptions{})))
 		env.awaitRight(group, resource, verb, true)
 	}
 }

@@ -75,8 +75,6 @@ func TestNonCommandsStartNothing(t *testing.T) {
 		if after := env.git.log(); len(after.requests) != len(before.requests) {
 			t.Errorf("a comment on what is closed costs %+v", after.requests[len(before.requests):])
 		}
-		if runs := env.runs(); len(runs) != 0 {
-			t.Errorf("%d PipelineRuns, want none", len(runs))
-		}
+		env.requireRunCount(0)
 	})
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -27,13 +26,12 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 }
 
 func onlySuccessIsSuccess(t *testing.T, env *environment) {
-	sha, delivery := env.push(map[string]string{
+	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml": onTekton(pipeline("succeeds", "push")),
 		".tekton/b.yaml": onTekton(pipeline("fails", "push", fails)),
 		".tekton/c.yaml": strings.Replace(onTekton(pipeline("times-out", "push", held)), "spec:\n", "spec:\n  timeouts: {pipeline: 2s}\n", 1),
 		".tekton/d.yaml": onTekton(pipeline("is-cancelled", "push", held)),
 	})
-	env.deliver(delivery, http.StatusAccepted)
 	event := env.awaitRunsCreated(sha)
 	env.setSpecStatus(runName(event, "is-cancelled"), pipelinev1.PipelineRunSpecStatusCancelled)
 	for _, want := range []struct{ pipeline, conclusion, words string }{
@@ -79,8 +77,7 @@ func cancellingIsInProgress(t *testing.T, env *environment) {
 	for name := range asks {
 		files[".tekton/"+name+".yaml"] = onTekton(pipeline(name, "push", held)) + finally
 	}
-	sha, delivery := env.push(files)
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(files)
 	event := env.awaitRunsCreated(sha)
 	for name := range asks {
 		env.awaitCheck(sha, checkName(name), "in_progress", soon)
@@ -128,8 +125,7 @@ func TestDeletedRunCancelsCheck(t *testing.T) {
 }
 
 func deletedRunIsCancelled(t *testing.T, env *environment) {
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("deleted", "push", held)})
 	run := runName(env.awaitRunsCreated(sha), "deleted")
 	env.awaitCheck(sha, checkName("deleted"), "in_progress", soon)
 	down := env.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
@@ -144,9 +140,7 @@ func deletedRunIsCancelled(t *testing.T, env *environment) {
 	env.awaitSettled(sha, soon)
 	env.requireNoFailure(sha)
 	env.requireOneCheck(sha, checkName("deleted"))
-	if runs := env.runs(); len(runs) != 0 {
-		t.Errorf("%d PipelineRuns, want none: a deleted one is not made again", len(runs))
-	}
+	env.requireRunCount(0)
 }
 
 // runName is the name of a pipeline's run.

@@ -24,8 +24,7 @@ func asPending(definition string) string {
 // request is closed.
 func TestPendingRunKeepsSlot(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.git.grant("dev", "write")
 	env.setLimit(env.ci, "app", 1)
 	s := env.newRunWatcher()
@@ -51,8 +50,7 @@ func TestPendingRunKeepsSlot(t *testing.T) {
 	if run := env.getRun(name); !run.IsPending() || len(env.runs()) != 1 {
 		t.Errorf("%s is told %q, and there are %d runs", name, run.Spec.Status, len(env.runs()))
 	}
-	_, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Patch(env.ctx, name, types.MergePatchType, []byte(`{"spec":{"status":null}}`), metav1.PatchOptions{})
-	env.must(err)
+	env.must(errOf(env.Tekton.TektonV1().PipelineRuns(env.ci).Patch(env.ctx, name, types.MergePatchType, []byte(`{"spec":{"status":null}}`), metav1.PatchOptions{})))
 	env.awaitCheck(first, checkName("first"), "success", soon)
 	held := env.getRun(runName(env.awaitRunsCreated(second), "second"))
 	env.awaitQueue(1, 0)

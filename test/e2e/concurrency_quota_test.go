@@ -146,8 +146,7 @@ func (env *environment) runInOtherRepository(namespace string) {
 // F10: what waits for a slot of a Repository that is deleted is cancelled with the reason.
 func TestDeletedRepositoryCancelsQueuedRuns(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	for _, bad := range []string{"0", "-1"} {
 		patch := []byte(`{"spec":{"concurrency_limit":` + bad + `}}`)
 		if _, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
@@ -155,8 +154,7 @@ func TestDeletedRepositoryCancelsQueuedRuns(t *testing.T) {
 		}
 	}
 	env.setLimit(env.ci, "app", 1)
-	sha, d := env.push(map[string]string{".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held)})
-	env.deliver(d, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held)})
 	env.awaitQueue(1, 1)
 	env.awaitCheck(sha, checkName("b"), "queued", soon)
 	env.awaitCheck(sha, checkName("a"), "in_progress", soon)

@@ -26,8 +26,7 @@ func (env *environment) setLimit(namespace, name string, limit int) {
 	if limit == 0 {
 		patch = `{"spec":{"concurrency_limit":null}}`
 	}
-	_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(env.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	env.must(err)
+	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(env.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }
 
 // awaitQueue waits until the Repository shows how many run and how many wait.

@@ -18,8 +18,7 @@ import (
 // controller has GitHub send again (A14), both end as what they are. The test stops a part that all
 // environments share: it does not run beside others.
 func TestControlPlaneOutage(t *testing.T) {
-	env := newEnvironment(t, setup{receivers: 2, controllers: 2})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 2})
 	sha, delivery := env.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("outlived", "push", held))})
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("outlived"), "in_progress", soon)
@@ -66,9 +65,7 @@ func TestControlPlaneOutage(t *testing.T) {
 	for _, commit := range []string{sha, late} {
 		env.requireNoFailure(commit)
 	}
-	if runs := env.runs(); len(runs) != 2 {
-		t.Errorf("%d PipelineRuns of two pushes", len(runs))
-	}
+	env.requireRunCount(2)
 	env.requireInvariants()
 }
 

@@ -20,8 +20,7 @@ func TestCreatedRunWithLostAnswerIsAdopted(t *testing.T) {
 
 func adoptsCreatedRun(t *testing.T, env *environment) {
 	lost := env.controller().Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.ApplyThenDrop()})
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("landed", "push")})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("landed", "push")})
 	env.awaitCheck(sha, checkName("landed"), "success", afterFault)
 	env.awaitSettled(sha, afterFault)
 	env.requireNoFailure(sha)
@@ -33,7 +32,5 @@ func adoptsCreatedRun(t *testing.T, env *environment) {
 	if n := len(creates); n != 2 || creates[1].Status != http.StatusConflict || creates[0].Name != creates[1].Name {
 		t.Errorf("creates %+v, want two of one name, the second answered 409 AlreadyExists", creates)
 	}
-	if runs := env.runs(); len(runs) != 1 {
-		t.Errorf("%d PipelineRuns, want 1", len(runs))
-	}
+	env.requireRunCount(1)
 }

@@ -109,6 +109,5 @@ func TestConfigurationReloads(t *testing.T) {
 func (env *environment) setConfig(key, value string) {
 	env.t.Helper()
 	patch := fmt.Sprintf(`{"data":{%q:%q}}`, key, value)
-	_, err := env.Kube.CoreV1().ConfigMaps(env.Namespace).Patch(env.ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	env.must(err)
+	env.must(errOf(env.Kube.CoreV1().ConfigMaps(env.Namespace).Patch(env.ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }

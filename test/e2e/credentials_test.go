@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"maps"
-	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,8 +73,7 @@ func (s *secretEnv) createSecret(extra map[string]string) {
 	s.t.Helper()
 	data := maps.Clone(s.data)
 	maps.Copy(data, extra)
-	_, err := s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data}, metav1.CreateOptions{})
-	s.must(err)
+	s.must(errOf(s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data}, metav1.CreateOptions{})))
 }
 
 // startDefaultController starts the controller, which waits for operators as long as shipped: only what it sees
@@ -88,8 +86,7 @@ func (s *secretEnv) startDefaultController() *installation.Process {
 // pushFile pushes .tekton/run.yaml and delivers that.
 func (s *secretEnv) pushFile(file string) string {
 	s.t.Helper()
-	sha, delivery := s.push(map[string]string{".tekton/run.yaml": file})
-	s.deliver(delivery, http.StatusAccepted)
+	sha := s.pushAccepted(map[string]string{".tekton/run.yaml": file})
 	return sha
 }
 

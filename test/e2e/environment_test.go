@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -220,6 +221,14 @@ func (env *environment) push(files map[string]string) (string, delivery) {
 	return sha, env.newDelivery()
 }
 
+// pushAccepted commits .tekton files to main, delivers the push, and returns the commit.
+func (env *environment) pushAccepted(files map[string]string) string {
+	env.t.Helper()
+	sha, delivery := env.push(files)
+	env.deliver(delivery, http.StatusAccepted)
+	return sha
+}
+
 // deliver posts to the first receiver and requires the status.
 func (env *environment) deliver(d delivery, want int) {
 	env.t.Helper()
@@ -281,3 +290,14 @@ func (env *environment) showLogs() {
 		env.t.Logf("the end of %s:\n%s", p.Log(), strings.Join(lines[max(0, len(lines)-25):], "\n"))
 	}
 }
+
+// newClaimedEnvironment is newEnvironment for tests that wait at once until deliveries are accepted.
+func newClaimedEnvironment(t *testing.T, s setup) *environment {
+	t.Helper()
+	env := newEnvironment(t, s)
+	env.awaitClaimed()
+	return env
+}
+
+// errOf returns the error of a call whose result is not needed.
+func errOf[T any](_ T, err error) error { return err }

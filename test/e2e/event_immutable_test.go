@@ -20,8 +20,7 @@ import (
 // does not have the payload leaves it where it is.
 func TestEventContentIsImmutable(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.must(env.controller().Kill())
 	_, d := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 	env.deliver(d, http.StatusAccepted)

@@ -18,8 +18,7 @@ import (
 // words of TestOutcome of pkg/status. What it prints is the Table that the API server makes.
 func TestEventListShowsDispositions(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 
 	succeeded, d := env.push(map[string]string{".tekton/run.yaml": pipeline("good", "push")})
 	env.deliver(d, 202)

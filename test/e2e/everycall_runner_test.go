@@ -96,8 +96,7 @@ func newTrialRunner(t *testing.T, on kind) *trialRunner {
 	env.startController(true, "-operator-retry="+operatorRetry.String())
 	env.awaitClaimed()
 	l := &trialRunner{environment: env}
-	_, err := l.attempt(trial{}) // whose token is kept for those that come
-	env.must(err)
+	env.must(errOf(l.attempt(trial{}))) // whose token is kept for those that come
 	e, err := l.attempt(trial{})
 	env.must(err)
 	l.free, err = l.finalState(e)

@@ -216,8 +216,7 @@ func (l *trialRunner) forgeCalls() []string {
 	l.t.Helper()
 	l.must(l.restart(l.ctx))
 	from := len(l.git.log().requests)
-	_, err := l.attempt(trial{})
-	l.must(err)
+	l.must(errOf(l.attempt(trial{})))
 	var routes []string
 	for _, request := range l.git.log().requests[from:] {
 		routes = append(routes, request.Route)

@@ -37,8 +37,7 @@ func (env *environment) prepareEviction(events ...v1alpha1.GitEvent) {
 	long := metav1.NewTime(time.Now().Add(-time.Hour))
 	for i := range events {
 		events[i].Status.SettledAt = &long
-		_, err := client.UpdateStatus(env.ctx, &events[i], metav1.UpdateOptions{})
-		env.must(err)
+		env.must(errOf(client.UpdateStatus(env.ctx, &events[i], metav1.UpdateOptions{})))
 	}
 	for n := range leastCap {
 		other := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("zz-%d", n)}, Spec: *events[0].Spec.DeepCopy()}
@@ -46,8 +45,7 @@ func (env *environment) prepareEviction(events ...v1alpha1.GitEvent) {
 		created, err := client.Create(env.ctx, other, metav1.CreateOptions{})
 		env.must(err)
 		created.Status.Phase, created.Status.SettledAt = v1alpha1.PhaseSettled, &long
-		_, err = client.UpdateStatus(env.ctx, created, metav1.UpdateOptions{})
-		env.must(err)
+		env.must(errOf(client.UpdateStatus(env.ctx, created, metav1.UpdateOptions{})))
 	}
 }
 
@@ -110,8 +108,7 @@ func (env *environment) requireSmallStub(event v1alpha1.GitEvent) {
 func TestRedeliveryOfEvictedEventIsRecognized(t *testing.T) {
 	t.Parallel()
 	retry := "-operator-retry=" + operatorRetry.String()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{retry}, config: smallCap()})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{retry}, config: smallCap()})
 	sha, first := env.push(map[string]string{".tekton/run.yaml": pipeline("ran", "push"), ".tekton/beside.yaml": pipeline("beside", "push")})
 	first = env.backdate(first)
 	env.deliver(first, http.StatusAccepted)

@@ -30,8 +30,7 @@ func TestHungHostDelaysNoOtherHost(t *testing.T) {
 	t.Parallel()
 	const withRun, pushes = 50, 5
 	backlog := amount(150, 500)
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	hung := env.onOtherGitLab(t, env.ci, "lab")
 	release := make(chan struct{})
 	answers := sync.OnceFunc(func() { close(release) })
@@ -48,8 +47,7 @@ func TestHungHostDelaysNoOtherHost(t *testing.T) {
 	})
 	calls := env.countEventCalls()
 	for i := range pushes {
-		sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("normal", "push"), "i": strconv.Itoa(i)})
-		env.deliver(delivery, http.StatusAccepted)
+		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("normal", "push"), "i": strconv.Itoa(i)})
 		env.awaitCheck(sha, checkName("normal"), "success", soon)
 		if open := hung.countUnsettled(); open != backlog {
 			t.Fatalf("%d events of the hung host wait, want all %d", open, backlog)
@@ -154,8 +152,7 @@ func (env *environment) countEventCalls() func() int {
 	log, err := os.Open(shared.cluster.AuditLog())
 	env.must(err)
 	env.t.Cleanup(func() { _ = log.Close() })
-	_, err = log.Seek(0, io.SeekEnd)
-	env.must(err)
+	env.must(errOf(log.Seek(0, io.SeekEnd)))
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	n := 0

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +28,7 @@ import (
 func TestCampaignAgainstInstallation(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	p := env.newLiveCampaigns()
 
 	asked := p.start("no\n")
@@ -40,8 +38,7 @@ func TestCampaignAgainstInstallation(t *testing.T) {
 	pushes := filepath.Join(t.TempDir(), "pushes")
 	c := p.start("", "--yes", "--faults=policy,secrets", "--minutes=0.8", "--refuse-for=40s", "--pause=1s", "--push-command=echo one >> "+pushes, "--every=20s")
 	p.awaitRefusals(c)
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("canary", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("canary", "push", held)})
 	event := env.awaitRunsCreated(sha)
 	p.awaitEnforced(event.Status.Runs[0].Name)
 	env.releaseRuns(event)
@@ -158,8 +155,7 @@ func (p *liveCampaigns) awaitEnforced(run string) {
 		}
 		return nil
 	})
-	_, err := p.Tekton.TektonV1().PipelineRuns(p.ci).Patch(p.ctx, run, types.MergePatchType, patch, dry)
-	p.must(err)
+	p.must(errOf(p.Tekton.TektonV1().PipelineRuns(p.ci).Patch(p.ctx, run, types.MergePatchType, patch, dry)))
 }
 
 // requirePolicies requires that so many policies and bindings of a campaign are there.

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"net/http"
 	"path/filepath"
 	"testing"
 
@@ -21,8 +20,7 @@ func TestControllerTerminatedDuringPostIsTakenOver(t *testing.T) {
 	env, first := newControllerPair(t)
 	answer := make(chan struct{})
 	posts := env.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(answer)})
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("rolled", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("rolled", "push", held)})
 	env.awaitHits(posts, 1)
 	env.must(first.Terminate())
 	env.awaitCheck(sha, checkName("rolled"), "in_progress", takeover)
@@ -39,16 +37,14 @@ func TestControllerTerminatedDuringPostIsTakenOver(t *testing.T) {
 func TestControllersOfTwoVersionsShareTheWork(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, standby: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, standby: true})
 	dir := t.TempDir()
 	env.must(installation.Compile(env.ctx, dir, "-ldflags=-X=main.version=next", "./cmd/controller"))
 	next, err := env.ControllerAt(env.ctx, filepath.Join(dir, "controller"), false, "-late-reports="+lateReports.String())
 	env.must(err)
 	versions := []*installation.Process{env.controller(), next}
 	for i, version := range []string{"devel", "next"} {
-		sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("shared", "push", held), "version": version})
-		env.deliver(delivery, http.StatusAccepted)
+		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("shared", "push", held), "version": version})
 		env.awaitCheck(sha, checkName("shared"), "in_progress", takeover)
 		event := env.awaitRunsCreated(sha)
 		if got := env.getRun(event.Status.Runs[0].Name).Labels[pipelinesascode.VersionLabel]; got != version {
@@ -62,8 +58,6 @@ func TestControllersOfTwoVersionsShareTheWork(t *testing.T) {
 		env.awaitSettled(sha, afterFault)
 		env.requireOneCheck(sha, checkName("shared"))
 	}
-	if runs := env.runs(); len(runs) != len(versions) {
-		t.Errorf("%d PipelineRuns of %d events", len(runs), len(versions))
-	}
+	env.requireRunCount(len(versions))
 	env.requireInvariants()
 }

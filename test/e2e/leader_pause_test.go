@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,8 +24,7 @@ func TestPausedLeaderSendsNothingStale(t *testing.T) {
 	t.Parallel()
 	env, leader := newControllerPair(t)
 	stopped := env.pauseAtForge(leader, forge.RouteCheckCreate)
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("paused", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("paused", "push", held)})
 	waitFor(env, stopped, "the leader stops")
 	over := time.After(pausedFor)
 	env.awaitCheck(sha, checkName("paused"), "in_progress", takeover)
@@ -58,8 +56,7 @@ func twoReconcile(t *testing.T, on kind) {
 	stopped, release := pauseAt(leader, "create pipelineruns")
 	post := make(chan struct{})
 	posts := env.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(post)})
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("both", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("both", "push", held)})
 	waitFor(env, stopped, "the first controller stops")
 	env.must(posts.Wait(env.ctx, 1)) // the second is about to post the check
 	env.resume(leader, release)
@@ -87,8 +84,7 @@ func newControllerPair(t *testing.T) (*environment, *installation.Process) {
 
 func newControllerPairOn(t *testing.T, on kind) (*environment, *installation.Process) {
 	t.Helper()
-	env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1, standby: true, proxied: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, standby: true, proxied: true})
 	leader := env.controllers[0]
 	env.awaitLeases()
 	env.startController(true)
@@ -156,9 +152,7 @@ func (env *environment) requireOneRunAndCheck(sha, name string) {
 	env.t.Helper()
 	env.awaitCheck(sha, checkName(name), "success", afterFault)
 	env.awaitSettled(sha, afterFault)
-	if runs := env.runs(); len(runs) != 1 {
-		env.t.Errorf("%d PipelineRuns, want 1", len(runs))
-	}
+	env.requireRunCount(1)
 	checks := env.git.checks(sha)
 	for i, check := range checks {
 		if replaced := i < len(checks)-1; check.Replaced != replaced || !replaced && check.Conclusion != "success" {

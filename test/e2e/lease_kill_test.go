@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,8 +27,7 @@ func TestLeaseIsHeldDuringRunCreation(t *testing.T) {
 	env, first := newControllerPair(t)
 	answer := make(chan struct{})
 	create := first.Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Hold(answer)})
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": withLargePlan(pipeline("kept", "push", held))})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": withLargePlan(pipeline("kept", "push", held))})
 	env.awaitHits(create, 1)
 	before := env.leaseHolders()
 	env.must(first.Terminate())
@@ -103,9 +101,7 @@ func finishesAcknowledged(t *testing.T, env *environment) {
 		}
 	}
 	env.awaitAllSettled(afterFault)
-	if runs := env.runs(); len(runs) != load {
-		t.Errorf("%d PipelineRuns, want %d", len(runs), load)
-	}
+	env.requireRunCount(load)
 }
 
 // deliverUntilAcknowledged delivers to one receiver and then the other until one acknowledges, as a Service in front

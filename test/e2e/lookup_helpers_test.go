@@ -162,3 +162,11 @@ metadata:
               script: exit 0
 `, name, event, extra, managed)
 }
+
+// requireRunCount requires that the environment has so many PipelineRuns.
+func (env *environment) requireRunCount(want int) {
+	env.t.Helper()
+	if runs := env.runs(); len(runs) != want {
+		env.t.Errorf("PipelineRuns %v, want %d", namesOf(runs), want)
+	}
+}

@@ -102,8 +102,7 @@ func (env *environment) createAttempts(namespace string) []string {
 // recreateNamespace makes the Repository's namespace and the Repository again.
 func (env *environment) recreateNamespace() {
 	env.t.Helper()
-	_, err := env.Kube.CoreV1().Namespaces().Create(env.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.ci}}, metav1.CreateOptions{})
-	env.must(err)
+	env.must(errOf(env.Kube.CoreV1().Namespaces().Create(env.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.ci}}, metav1.CreateOptions{})))
 	env.createRepository(env.ci, "app")
 	env.eventually(soon, "pods can be created in it", func() error {
 		_, err := env.Kube.CoreV1().ServiceAccounts(env.ci).Get(env.ctx, "default", metav1.GetOptions{})

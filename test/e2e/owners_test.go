@@ -33,9 +33,7 @@ func TestOwnersAllowRuns(t *testing.T) {
 		env.requirePendingReason(env.opened(env.git.open("eve", "feature", "eve")), "is not in OWNERS")
 		env.git.commit("main", forge.Change{Files: map[string]string{"OWNERS": "approvers: [hans\n"}})
 		env.requireOwnersIgnored("OWNERS is not YAML")
-		if runs := env.runs(); len(runs) != 3 {
-			t.Errorf("%d PipelineRuns, want three", len(runs))
-		}
+		env.requireRunCount(3)
 	})
 }
 

@@ -74,17 +74,15 @@ func TestParamsAndVariables(t *testing.T) {
 // PipelineRun that is refused for it, too. What is stored meanwhile holds a marker.
 func TestFailedRunsLeakNoSecret(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.createTeamSecret("passwords", "one", secretWord)
 	env.setParams(`[{"name":"password","secret_ref":{"name":"passwords","key":"one"}}]`)
 	secretParam := "  params:\n    - {name: password, value: '{{ password }}'}\n"
-	sha, delivery := env.push(map[string]string{
+	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml": strings.Replace(onTekton(pipeline("held", "push", held)), "  params:\n", secretParam, 1),
 		".tekton/b.yaml": strings.Replace(onTekton(pipeline("refused", "push")), "  params:\n", "  timeouts: {pipeline: '{{ password }}'}\n  params:\n", 1),
 		".tekton/c.yaml": strings.Replace(onTekton(pipeline("denied", "push")), "    - name: revision\n", "    - name: '{{ password }}'\n      value: x\n    - name: '{{ password }}'\n", 1),
 	})
-	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("held"), "in_progress", soon)
 	event := &env.events()[0]
 	for _, name := range []string{"refused", "denied"} {
@@ -111,8 +109,7 @@ func TestFailedRunsLeakNoSecret(t *testing.T) {
 // createTeamSecret creates a Secret beside the Repository.
 func (env *environment) createTeamSecret(name, key, value string) {
 	env.t.Helper()
-	_, err := env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value}}, metav1.CreateOptions{})
-	env.must(err)
+	env.must(errOf(env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value}}, metav1.CreateOptions{})))
 }
 
 // requireTextNotLeaked requires that a text is in no write to the Git service, no GitEvent, no Kubernetes

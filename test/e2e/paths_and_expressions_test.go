@@ -16,8 +16,7 @@ import (
 // The paths and expressions of pipelines that differ in their annotations.
 func TestPathsAndExpressionsOnPush(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	const p = pipelinesascode.GroupName + "/"
 	env.push(map[string]string{
 		".tekton/docs.yaml":     pipeline("docs", "push", p+"on-path-change: '[docs/**]'"),
@@ -26,8 +25,7 @@ func TestPathsAndExpressionsOnPush(t *testing.T) {
 		".tekton/cel-pull.yaml": pipeline("cel-pull", "x", p+`on-cel-expression: 'event == "pull_request"'`),
 		".tekton/broken.yaml":   pipeline("broken", "x", p+`on-cel-expression: 'event == "push" && taget_branch == "main"'`),
 	})
-	sha, delivery := env.push(map[string]string{"docs/a.md": "words"})
-	env.deliver(delivery, 202)
+	sha := env.pushAccepted(map[string]string{"docs/a.md": "words"})
 	for _, name := range []string{"docs", "cel-push"} {
 		env.awaitCheck(sha, checkName(name), "success", soon)
 	}
@@ -46,8 +44,7 @@ func TestPathsAndExpressionsOnPush(t *testing.T) {
 // then left to it. B3: the files that changed are waited for too.
 func TestPushAndPullRequestOfOneCommitRunOnce(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	const p = pipelinesascode.GroupName + "/"
 	env.push(map[string]string{".tekton/both.yaml": pipeline("both", "x", p+`on-cel-expression: '"src/**".pathChanged()'`)})
 	sha := env.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -52,9 +51,7 @@ func TestRunsAreKeptUntilReported(t *testing.T) {
 			}
 			return nil
 		})
-		if runs := env.runs(); len(runs) != 3 {
-			t.Errorf("%d PipelineRuns while their ends are not reported, want all three", len(runs))
-		}
+		env.requireRunCount(3)
 		down.Remove()
 		env.awaitAllSettled(afterFault)
 		left := namesOf(env.runs())
@@ -75,14 +72,6 @@ func TestRunsAreKeptUntilReported(t *testing.T) {
 	})
 }
 
-// pushAccepted pushes files, and returns the commit once its delivery is accepted.
-func (env *environment) pushAccepted(files map[string]string) string {
-	env.t.Helper()
-	sha, delivery := env.push(files)
-	env.deliver(delivery, http.StatusAccepted)
-	return sha
-}
-
 // record is the GitEvent of a commit.
 func (env *environment) record(sha string) *v1alpha1.GitEvent {
 	env.t.Helper()
@@ -100,8 +89,7 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 // itself; after the outage what is not kept is gone. The deletes name the object.
 func TestRefusedDeleteIsRetried(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
 	files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}
 	env.awaitSettled(env.pushAccepted(files), soon)
 	env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("9"))}), soon)

@@ -89,8 +89,6 @@ func refusesUnpersisted(t *testing.T, env *environment) {
 	for _, delivery := range refused {
 		env.requireOneRun(delivery)
 	}
-	if runs := env.runs(); len(runs) != len(refused) {
-		t.Errorf("%d PipelineRuns of %d deliveries", len(runs), len(refused))
-	}
+	env.requireRunCount(len(refused))
 	env.requireNoFailure(sha)
 }

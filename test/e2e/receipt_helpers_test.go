@@ -102,9 +102,7 @@ func (env *environment) requireNoSideEffects(what string) {
 	if calls := env.git.log().requests; len(calls) != 0 {
 		env.t.Errorf("%s: the forge got %d calls, the first is %s %s", what, len(calls), calls[0].Method, calls[0].Path)
 	}
-	if runs := env.runs(); len(runs) != 0 {
-		env.t.Errorf("%s: %d PipelineRuns, want none", what, len(runs))
-	}
+	env.requireRunCount(0)
 	if secrets := env.countSecrets(); secrets != 0 {
 		env.t.Errorf("%s: %d secrets in the tenant's namespace, want none", what, secrets)
 	}
@@ -173,9 +171,7 @@ func (env *environment) requireOneOfEach(sha string) {
 	if events := env.events(); len(events) != 1 {
 		env.t.Errorf("%d GitEvents, want 1", len(events))
 	}
-	if runs := env.runs(); len(runs) != 1 {
-		env.t.Errorf("%d PipelineRuns, want 1", len(runs))
-	}
+	env.requireRunCount(1)
 	if checks := env.git.checks(sha); len(checks) != 1 || checks[0].Conclusion != "success" {
 		env.t.Errorf("the commit has the checks %+v, want one that is a success", checks)
 	}

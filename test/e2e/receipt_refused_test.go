@@ -128,14 +128,12 @@ func waitsForWebhookSecret(t *testing.T, env *environment) {
 	refuses("the Secret does not exist")
 	secret.Data = maps.Clone(whole)
 	delete(secret.Data, key)
-	_, err = secrets.Create(env.ctx, secret, metav1.CreateOptions{})
-	env.must(err)
+	env.must(errOf(secrets.Create(env.ctx, secret, metav1.CreateOptions{})))
 	refuses("the Secret has no " + key)
 	reads := func(c cluster.Call) bool { return c.Is("get", "secrets") && c.Name == name }
 	rule := env.controllers[0].Proxy.Add(cluster.Rule{Match: reads, Do: cluster.Fault(cluster.Unavailable())})
 	secret.Data = whole
-	_, err = secrets.Update(env.ctx, secret, metav1.UpdateOptions{})
-	env.must(err)
+	env.must(errOf(secrets.Update(env.ctx, secret, metav1.UpdateOptions{})))
 	refuses("the controller cannot read the Secret")
 	env.awaitHits(rule, 1)
 	rule.Remove()

@@ -163,9 +163,7 @@ func reprocessesPendingEvent(t *testing.T, env *environment) {
 	if events := env.events(); len(events) != 2 {
 		t.Errorf("%d GitEvents, want the one that was pending and one with a run", len(events))
 	}
-	if runs := env.runs(); len(runs) != 1 {
-		t.Errorf("%d PipelineRuns, want 1", len(runs))
-	}
+	env.requireRunCount(1)
 	list, err := env.Plumbline.PlumblineV1alpha1().EventPayloads(env.Namespace).List(env.ctx, metav1.ListOptions{})
 	env.must(err)
 	if len(list.Items) != 0 {

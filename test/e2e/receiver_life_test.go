@@ -18,8 +18,7 @@ import (
 // never 2xx, says so in a metric, and records again when the connection is back.
 func TestCutOffReceiverStaysReady(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
 	receiver := env.receivers[0]
 	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("cut-off", "push")})
 	receiver.Proxy.Cut()
@@ -50,8 +49,7 @@ func TestCutOffReceiverStaysReady(t *testing.T) {
 // and is gone.
 func TestReceiverShutdownOrder(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{controllers: 1})
 	receiver := env.startReceiver(true, "-drain-wait="+slowDrain.String())
 	land := make(chan struct{})
 	first := receiver.Proxy.Add(cluster.Rule{Match: creates("gitevents"), Count: 1, Do: cluster.Hold(land)})

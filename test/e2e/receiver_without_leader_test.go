@@ -16,8 +16,7 @@ import (
 // waits for the leases does nothing. When they run out it does the work.
 func TestReceiversWorkWithoutLeader(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{controllers: 1, standby: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{controllers: 1, standby: true})
 	env.awaitLeases() // every lease is there to be taken
 	env.must(env.controllers[0].Kill())
 	env.giveLeasesToDeadProcess()
@@ -61,8 +60,7 @@ func (env *environment) giveLeasesToDeadProcess() {
 	for i := range list.Items {
 		dead, hour, now := "dead_0", int32(3600), metav1.NowMicro()
 		list.Items[i].Spec.HolderIdentity, list.Items[i].Spec.LeaseDurationSeconds, list.Items[i].Spec.RenewTime = &dead, &hour, &now
-		_, err := leases.Update(env.ctx, &list.Items[i], metav1.UpdateOptions{})
-		env.must(err)
+		env.must(errOf(leases.Update(env.ctx, &list.Items[i], metav1.UpdateOptions{})))
 	}
 }
 

@@ -96,8 +96,7 @@ func TestReferenceOutagesWait(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		hub := newSite(t, answersStatus(http.StatusInternalServerError))
-		env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
-		env.awaitClaimed()
+		env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
 		followsReferences(t, env, hub)
 	})
 }
@@ -122,7 +121,7 @@ func (h *site) tryOutages(env *environment, sha string) {
 
 func followsReferences(t *testing.T, env *environment, h *site) {
 	notOurs := env.git.create("shared", map[string]string{"secret.yaml": task("secret", "hidden")}, "secret.yaml")
-	sha, delivery := env.push(map[string]string{
+	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml":    referring("on-the-hub", "push", "lint", "lint"),
 		".tekton/b.yaml":    referring("in-the-repository", "push", "own", "tasks/own.yaml"),
 		".tekton/c.yaml":    referring("not-there", "push", "missing", "missing"),
@@ -133,7 +132,6 @@ func followsReferences(t *testing.T, env *environment, h *site) {
 		".tekton/local.yml": task("unused", "nothing"),
 		"tasks/own.yaml":    task("own", "from the repository"),
 	})
-	env.deliver(delivery, http.StatusAccepted)
 	for _, name := range []string{"on-the-hub", "not-there"} {
 		check := env.awaitCheck(sha, checkName(name), "queued", soon)
 		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !check.Tells("("+h.URL) {

@@ -35,8 +35,7 @@ func noCheckCanBeCreated(t *testing.T, env *environment) {
 			if test.ends != "" {
 				notes = append(notes, test.ends)
 			}
-			sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline(test.name, "push", notes...)})
-			env.deliver(delivery, http.StatusAccepted)
+			sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline(test.name, "push", notes...)})
 			run := env.awaitRunsCreated(sha).Status.Runs[0]
 			ended := env.awaitRunEnd(run)
 			if want := map[string]string{"success": "True", "failure": "False"}[test.conclusion]; ended.Status != want {
@@ -84,8 +83,7 @@ func delayedWriteReopensNothing(t *testing.T, env *environment) {
 			}
 			release := make(chan struct{})
 			late := env.git.inject(at, forge.Fault{Count: 1, Do: forge.Hold(release)})
-			sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
-			env.deliver(delivery, http.StatusAccepted)
+			sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
 			env.awaitHits(late, 1)
 			run := env.awaitPlanned(sha).Status.Runs[0]
 			env.awaitRunEnd(run)
@@ -116,8 +114,7 @@ func storedCheckIsAdopted(t *testing.T, env *environment) {
 		t.Run(name, func(t *testing.T) {
 			env := env.forSubtest(t)
 			lost := env.git.inject(createCheck, forge.Fault{Count: 1, Do: do})
-			sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline(name, "push", held)})
-			env.deliver(delivery, http.StatusAccepted)
+			sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline(name, "push", held)})
 			event := env.awaitRunsCreated(sha)
 			env.awaitHits(lost, 1)
 			env.awaitCheck(sha, checkName(name), "in_progress", soon)

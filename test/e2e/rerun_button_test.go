@@ -53,8 +53,7 @@ func (env *environment) fromOtherApp(d forge.Delivery) delivery {
 // App, or at all of its checks, is ignored.
 func TestRerunButtonRunsPipeline(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.git.grant("member", "write")
 	env.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
 	files := map[string]string{".tekton/good.yaml": pipeline("good", "pull_request"), ".tekton/bad.yaml": pipeline("bad", "pull_request", fails), ".tekton/pushed.yaml": pipeline("pushed", "push")}

@@ -61,8 +61,7 @@ func newRightsProbe(t *testing.T, held ...installation.Right) *rightsProbe {
 	}
 	audit, err := os.Open(shared.cluster.AuditLog())
 	l.must(err)
-	_, err = audit.Seek(0, io.SeekEnd)
-	l.must(err)
+	l.must(errOf(audit.Seek(0, io.SeekEnd)))
 	l.background(func(ctx context.Context) { l.grantRefused(ctx, audit) })
 	return l
 }

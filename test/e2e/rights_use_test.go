@@ -88,8 +88,7 @@ func unreached() map[installation.Right]string {
 // Secret, owns its URL.
 func (l *rightsProbe) awaitStart() {
 	l.t.Helper()
-	_, err := l.Kube.CoreV1().Secrets(l.ci).Create(l.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "words"}, StringData: map[string]string{"one": "word"}}, metav1.CreateOptions{})
-	l.must(err)
+	l.must(errOf(l.Kube.CoreV1().Secrets(l.ci).Create(l.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "words"}, StringData: map[string]string{"one": "word"}}, metav1.CreateOptions{})))
 	l.change("app", `{"spec":{"params":[{"name":"word","secret_ref":{"name":"words","key":"one"}}]}}`)
 	l.eventually(afterFault, "the receiver is ready", func() error {
 		if status := l.getStatus(l.receivers[0], "/ready"); status != http.StatusOK {
@@ -102,8 +101,7 @@ func (l *rightsProbe) awaitStart() {
 
 func (l *rightsProbe) change(repository, patch string) {
 	l.t.Helper()
-	_, err := l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci).Patch(l.ctx, repository, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	l.must(err)
+	l.must(errOf(l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci).Patch(l.ctx, repository, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }
 
 // awaitURL waits until the Repository owns its URL. It is changed meanwhile: the controller looks
@@ -168,8 +166,7 @@ func (l *rightsProbe) useRemainingRights() {
 	l.must(lab.setUp())
 	l.t.Cleanup(func() { _ = lab.Close() })
 	repositories := l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci)
-	_, err := repositories.Create(l.ctx, &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "lab"}, Spec: lab.connect(l.environment)}, metav1.CreateOptions{})
-	l.must(err)
+	l.must(errOf(repositories.Create(l.ctx, &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "lab"}, Spec: lab.connect(l.environment)}, metav1.CreateOptions{})))
 	l.awaitURL("lab", lab.page())
 	lab.commit("main", forge.Change{Files: map[string]string{"a.go": "package a"}})
 	push := lab.pushed("refs/heads/main")

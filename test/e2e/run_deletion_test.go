@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -23,10 +22,8 @@ import (
 // deletion has been answered, and its check is cancelled (E3) and the event settled before the
 // webhook is back. The test stops a part that all environments share: it does not run beside others.
 func TestDeletedRunIsGoneAtOnce(t *testing.T) {
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": onTekton(pipeline("deleted", "push", held))})
-	env.deliver(delivery, http.StatusAccepted)
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": onTekton(pipeline("deleted", "push", held))})
 	env.awaitCheck(sha, checkName("deleted"), "in_progress", soon)
 	run := env.getRun(runName(env.awaitRunsCreated(sha), "deleted"))
 	if len(run.Finalizers) != 0 || len(run.OwnerReferences) != 0 {
@@ -55,12 +52,10 @@ func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 // either is G1's.
 func TestNamespaceDeletionNeedsNoController(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
-	sha, delivery := env.push(map[string]string{
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
+	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml": onTekton(pipeline("open", "push", held)), ".tekton/b.yaml": onTekton(pipeline("over", "push")),
 	})
-	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("open"), "in_progress", soon)
 	env.awaitCheck(sha, checkName("over"), "success", soon)
 	ours := append(slices.Clone(env.receivers), env.controllers...)

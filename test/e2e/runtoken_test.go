@@ -29,13 +29,11 @@ import (
 // knows none of them.
 func TestRunTokenCannotWriteChecks(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, private: true})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, private: true})
 	before := env.git.tip("main")
-	sha, delivery := env.push(map[string]string{
+	sha := env.pushAccepted(map[string]string{
 		".tekton/one.yaml": pipeline("one", "push", held), ".tekton/two.yaml": pipeline("two", "push", held),
 	})
-	env.deliver(delivery, http.StatusAccepted)
 	event := env.awaitRunsCreated(sha)
 	env.awaitCheck(sha, checkName("one"), "in_progress", soon)
 	env.awaitCheck(sha, checkName("two"), "in_progress", soon)
@@ -80,10 +78,8 @@ func TestRunTokenCannotWriteChecks(t *testing.T) {
 func TestRestartedControllerRenewsExpiredToken(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1, private: true, forge: forge.Options{TokenLife: tokenLife}})
-	env.awaitClaimed()
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("late", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, private: true, forge: forge.Options{TokenLife: tokenLife}})
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("late", "push", held)})
 	event := env.awaitRunsCreated(sha)
 	env.awaitCheck(sha, checkName("late"), "in_progress", soon)
 	env.must(env.lsRemote(env.gitAuthSecret(event), env.repo.CloneURL))
@@ -149,8 +145,7 @@ func TestGlobalTokenStaysOutOfTenantNamespace(t *testing.T) {
 	env.startReceiver(false)
 	env.startController(false)
 	env.awaitClaimed()
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("tenant", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("tenant", "push", held)})
 	event := env.awaitRunsCreated(sha)
 	env.awaitCheck(sha, checkName("tenant"), "in_progress", soon)
 	if named := env.getRun(event.Status.Runs[0].Name).Annotations[pipelinesascode.GitAuthSecret]; named != "" {
@@ -168,8 +163,7 @@ func (env *environment) moveTokenToGlobal() string {
 	secrets, repositories := env.Kube.CoreV1().Secrets, env.Plumbline.PipelinesascodeV1alpha1().Repositories
 	own, err := secrets(env.ci).Get(env.ctx, gitlabSecret, metav1.GetOptions{})
 	env.must(err)
-	_, err = secrets(env.Namespace).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "all-projects"}, Data: own.Data}, metav1.CreateOptions{})
-	env.must(err)
+	env.must(errOf(secrets(env.Namespace).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "all-projects"}, Data: own.Data}, metav1.CreateOptions{})))
 	env.must(secrets(env.ci).Delete(env.ctx, gitlabSecret, metav1.DeleteOptions{}))
 	env.inherited = "all-projects"
 	all := &pacv1alpha1.Secret{Name: env.inherited}
@@ -179,8 +173,7 @@ func (env *environment) moveTokenToGlobal() string {
 	}, metav1.CreateOptions{})
 	env.must(err)
 	bare := []byte(`{"spec":{"git_provider":{"type":"gitlab","url":null,"secret":null,"webhook_secret":null}}}`)
-	_, err = repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType, bare, metav1.PatchOptions{})
-	env.must(err)
+	env.must(errOf(repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType, bare, metav1.PatchOptions{})))
 	return string(own.Data["provider.token"])
 }
 

@@ -119,11 +119,9 @@ func TestReceiverReadsOnlySecretCopies(t *testing.T) {
 		secret, err := secrets.Get(env.ctx, name, metav1.GetOptions{})
 		env.must(err)
 		before, after := string(secret.Data[key]), "the-next-webhook-secret"
-		sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
-		env.deliver(delivery, http.StatusAccepted)
+		sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
 		secret.Data[key] = []byte(after)
-		_, err = secrets.Update(env.ctx, secret, metav1.UpdateOptions{}) // in place: there is no previous value
-		env.must(err)
+		env.must(errOf(secrets.Update(env.ctx, secret, metav1.UpdateOptions{}))) // in place: there is no previous value
 		_, body := partsOf(env.newDelivery())
 		env.awaitCopiedSecret(after, "") // by what is sent without the GitLab, which disables a hook after four refusals
 		env.awaitCheck(sha, checkName("hello"), "success", soon)

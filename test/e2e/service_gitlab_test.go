@@ -81,8 +81,7 @@ func (env *environment) updateGitLabSecret(data map[string]string) {
 	env.t.Helper()
 	secrets := env.Kube.CoreV1().Secrets(env.ci)
 	_ = secrets.Delete(env.ctx, gitlabSecret, metav1.DeleteOptions{})
-	_, err := secrets.Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})
-	env.must(err)
+	env.must(errOf(secrets.Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})))
 }
 
 func (g *onGitLab) commit(branch string, change forge.Change) string {

@@ -27,8 +27,7 @@ func TestBusyServiceIsRetried(t *testing.T) {
 
 func retriesBusyService(_ *testing.T, env *environment) {
 	fault := env.git.inject(createCheck, forge.Fault{Count: 4, Do: env.git.says(busy)})
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("busy", "push")})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("busy", "push")})
 	env.awaitHits(fault, 4)
 	env.awaitCheck(sha, checkName("busy"), "success", afterFault)
 	env.awaitSettled(sha, afterFault)
@@ -41,8 +40,7 @@ func retriesBusyService(_ *testing.T, env *environment) {
 // again, and the end is the run's.
 func TestStatusTransitionRefusals(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})
 	t.Run("equal", func(t *testing.T) { equalStateIsDone(t, env.forSubtest(t)) })
 	t.Run("different", func(t *testing.T) { differentStateIsRetried(t, env.forSubtest(t)) })
 	env.requireInvariants()
@@ -52,8 +50,7 @@ func TestStatusTransitionRefusals(t *testing.T) {
 func equalStateIsDone(t *testing.T, env *environment) {
 	release := make(chan struct{})
 	late := env.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(release)})
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("equal", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("equal", "push", held)})
 	env.awaitHits(late, 1)
 	event := env.awaitPlanned(sha)
 	env.setStatus(sha, checkName("equal"), "running", "Started by another process ("+event.Status.Runs[0].Name+")")
@@ -81,8 +78,7 @@ func equalStateIsDone(t *testing.T, env *environment) {
 
 func differentStateIsRetried(t *testing.T, env *environment) {
 	refuses := env.git.inject(createCheck, forge.Fault{Do: gitlab.CannotTransition400("run", "running")})
-	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("different", "push", held)})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("different", "push", held)})
 	env.awaitHits(refuses, 4)
 	env.awaitEvent(sha, "the event says that the status was refused", func(event *v1alpha1.GitEvent) error {
 		condition := event.Status.GetCondition(v1alpha1.GitEventReported)

@@ -195,9 +195,7 @@ func TestUnevaluablePolicyDenies(t *testing.T) {
 			env.deliver(asked, http.StatusAccepted)
 			env.requireDeclined(asked, because)
 		}
-		if runs := env.runs(); len(runs) != 0 {
-			t.Errorf("%d PipelineRuns, want none", len(runs))
-		}
+		env.requireRunCount(0)
 		pushed := env.git.commit("main", forge.Change{Files: map[string]string{"c": "d"}})
 		env.deliver(env.git.pushed("refs/heads/main"), http.StatusAccepted)
 		env.awaitCheck(pushed, checkName("push"), "success", soon)
@@ -236,8 +234,7 @@ func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 			onlyInTestAllUnless(t, asked != askMember)
 			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) { // the others still wait at its end
-				env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})
-				env.awaitClaimed()
+				env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})
 				env.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [somebody]\n"}})
 				prepare(env)
 				owners := env.failOwners()

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -23,8 +22,7 @@ func TestTenantWithHungHostsDelaysNoOtherTenant(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	const hosts, backlog, quarter, pushes = 5, 16, 16, 3
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	tenant := env.addNamespace("tenant")
 	release := make(chan struct{})
 	t.Cleanup(sync.OnceFunc(func() { close(release) }))
@@ -40,8 +38,7 @@ func TestTenantWithHungHostsDelaysNoOtherTenant(t *testing.T) {
 		return nil
 	})
 	for i := range pushes {
-		sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("normal", "push"), "i": strconv.Itoa(i)})
-		env.deliver(delivery, http.StatusAccepted)
+		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("normal", "push"), "i": strconv.Itoa(i)})
 		env.awaitCheck(sha, checkName("normal"), "success", soon)
 		env.awaitSettled(sha, soon)
 	}
@@ -57,8 +54,7 @@ func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	const pulls = 80
-	env := newEnvironment(t, setup{receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 	env.git.fork("stranger")
 	began := time.Now()
@@ -71,8 +67,7 @@ func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 		clients.Go(func() error { return env.deliverUntilAcknowledged(opened, 0) })
 	}
 	env.must(clients.Wait())
-	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("normal", "push")})
-	env.deliver(delivery, http.StatusAccepted)
+	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("normal", "push")})
 	env.awaitCheck(sha, checkName("normal"), "success", soon)
 	env.eventually(afterFault, "more of them than a burst show it", func() error {
 		if n := env.countPendingReports(); n <= report.Burst {

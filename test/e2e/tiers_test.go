@@ -93,8 +93,7 @@ func inEnvironment(s setup, scenario func(t *testing.T, env *environment)) func(
 		t.Helper()
 		s := s
 		s.service = on
-		env := newEnvironment(t, s)
-		env.awaitClaimed()
+		env := newClaimedEnvironment(t, s)
 		scenario(t, env)
 		env.requireInvariants()
 	}

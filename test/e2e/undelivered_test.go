@@ -60,11 +60,9 @@ func TestUndeliveredEventsRunAfterOutage(t *testing.T) {
 			onlyInTestAllUnless(t, name == "API server away")
 			t.Parallel()
 			forEachOutage(t, func(t *testing.T, long time.Duration) {
-				env := newEnvironment(t, setup{receivers: 1, controllers: 2, proxied: true})
-				env.awaitClaimed()
+				env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 2, proxied: true})
 				env.forge.SetWebhookURL(env.App.ID, env.receivers[0].URL)
-				sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
-				env.deliver(delivery, 202)
+				sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
 				env.awaitCheck(sha, checkName("before"), "success", soon)
 
 				outage.begin(env)
@@ -125,13 +123,11 @@ func TestGitLabRedeliversUndelivered(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	forEachOutage(t, func(t *testing.T, long time.Duration) {
-		env := newEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
-		env.awaitClaimed()
+		env := newClaimedEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
 		g := env.git.(*onGitLab)
 		g.SetHookURL(g.hook, env.receivers[0].URL)
 		env.setConfig("webhook-url", env.receivers[0].URL)
-		sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
-		env.deliver(delivery, 202)
+		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
 		env.awaitCheck(sha, checkName("before"), "success", soon)
 		env.awaitCondition(pacv1alpha1.RepositoryWebhook, "Unknown PermissionMissing", "") // the token's role is Developer
 		env.updateGitLabSecret(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})

@@ -100,9 +100,7 @@ func TestUntrustedPushToWritersForkWaits(t *testing.T) {
 		opened := env.reopen(number, "writer")
 		env.deliver(opened, http.StatusAccepted)
 		env.awaitPending(opened) // to open it again is not to have read it
-		if runs := env.runs(); len(runs) != 1 {
-			t.Errorf("%d PipelineRuns, want the writer's", len(runs))
-		}
+		env.requireRunCount(1)
 		mine, pushed := env.pushText("writer", number, "writer", "mine")
 		env.deliver(pushed, http.StatusAccepted)
 		env.awaitCheck(mine, checkName("pr"), "success", soon)
@@ -111,9 +109,7 @@ func TestUntrustedPushToWritersForkWaits(t *testing.T) {
 		env.awaitPending(reopened)
 		env.requireNoFailure(theirs)
 		env.requireNoFailure(again)
-		if runs := env.runs(); len(runs) != 2 {
-			t.Errorf("%d PipelineRuns, want the writer's two", len(runs))
-		}
+		env.requireRunCount(2)
 	})
 }
 
@@ -152,9 +148,7 @@ func TestUntrustedLabelStartsNothing(t *testing.T) {
 		env.deliver(env.addLabel(number, "writer", "again"), http.StatusAccepted)
 		env.awaitCheck(head, checkName("label"), "success", soon)
 		env.awaitAllSettled(soon)
-		if runs := env.runs(); len(runs) != 1 {
-			t.Errorf("%d PipelineRuns, want the one of the writer's label", len(runs))
-		}
+		env.requireRunCount(1)
 	})
 }
 
@@ -181,8 +175,7 @@ func (env *environment) forgeBody(d delivery, key string, pairs ...string) deliv
 // anybody, and what is true runs.
 func TestForgedBodyStartsNothing(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})
-	env.awaitClaimed()
+	env := newClaimedEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})
 	g := env.git.(*onGitLab)
 	files := map[string]string{
 		".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/push.yaml": pipeline("push", "push"),

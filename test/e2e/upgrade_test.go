@@ -103,8 +103,7 @@ func (env *environment) restoreRecord() map[string]string {
 		now, err := client.Resource(gitevents).Namespace(o.GetNamespace()).Get(env.ctx, o.GetName(), metav1.GetOptions{})
 		env.must(err)
 		now.Object["status"] = o.Object["status"]
-		_, err = client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(env.ctx, now, metav1.UpdateOptions{})
-		env.must(err)
+		env.must(errOf(client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(env.ctx, now, metav1.UpdateOptions{})))
 	}
 	runs := map[string]string{}
 	for _, state := range upgradeStates() {
