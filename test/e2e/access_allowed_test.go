@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// What pull requests and tags run, in one environment.
+// Pull requests and pushed tags start the pipelines that are meant for them.
 func TestPullRequestsAndTagsRun(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -23,8 +23,8 @@ func TestPullRequestsAndTagsRun(t *testing.T) {
 	env.requireInvariants()
 }
 
-// Every action of a pull request that brings something to run starts one run of the pull request's
-// head of that moment.
+// actionsRun requires that every action of a pull request that can start a run starts one, of the
+// head at that moment.
 func actionsRun(t *testing.T, env *environment) {
 	env.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 	first := env.git.commit("topic", forge.Change{Files: map[string]string{"a": "1"}})
@@ -45,7 +45,7 @@ func actionsRun(t *testing.T, env *environment) {
 	second := env.git.commit("topic", forge.Change{Files: map[string]string{"a": "2"}})
 	act(second, "synchronize")
 	env.forge.ClosePull(repoName, number)
-	env.deliver(env.git.pulled(number, "closed"), 202) // it ends what is over already
+	env.deliver(env.git.pulled(number, "closed"), 202) // its runs are finished already
 	env.forge.ReopenPull(repoName, number)
 	act(second, "reopened")
 	env.forge.ReadyPull(repoName, number)
@@ -70,7 +70,8 @@ func (env *environment) runsBySHA() map[string]int {
 	return have
 }
 
-// A tag that is pushed runs what is for its ref, on the tag's commit, and not what is for branches.
+// tagsRun requires that a pushed tag runs the pipelines for its ref, on the tag's commit, and none
+// of those for branches.
 func tagsRun(t *testing.T, env *environment) {
 	sha := env.git.commit("main", forge.Change{Files: map[string]string{
 		".tekton/branch.yaml": pipeline("branch", "push"), ".tekton/tag.yaml": strings.Replace(pipeline("tag", "push"), "[main]", "[refs/tags/v*]", 1),

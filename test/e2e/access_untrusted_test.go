@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// openForkPull opens a pull request of a user from a fork of the user's own. The fork and the base both
+// openForkPull opens a pull request of a user from the user's own fork. The fork and the base both
 // have a pipeline "pr" for pull requests.
 func (env *environment) openForkPull(user string) (number int, sha string) {
 	env.t.Helper()
@@ -23,7 +23,7 @@ func (env *environment) openForkPull(user string) (number int, sha string) {
 	return env.git.open(user, "feature", user), sha
 }
 
-// opened is the delivery of a pull request that was just opened.
+// opened returns the delivery of a pull request that was just opened.
 func (env *environment) opened(number int) delivery {
 	return env.git.pulled(number, "opened")
 }
@@ -35,7 +35,7 @@ func about(user string) func(*http.Request) bool {
 	}
 }
 
-// recordOf is the record of a delivery; the zero value when there is none.
+// recordOf returns the GitEvent of a delivery, or the zero value when there is none.
 func (env *environment) recordOf(d delivery) v1alpha1.GitEvent {
 	env.t.Helper()
 	for _, event := range env.events() {
@@ -46,9 +46,9 @@ func (env *environment) recordOf(d delivery) v1alpha1.GitEvent {
 	return v1alpha1.GitEvent{}
 }
 
-// A fork's pull request by a stranger creates no PipelineRun and no secret while the service limits
-// the whole installation, which stops every call for minutes: the event waits and the commit hears
-// nothing.
+// An untrusted user's pull request from a fork creates no PipelineRun and no secret while the
+// service limits the whole installation, which stops every call for minutes. The event waits, and
+// nothing is reported to the commit.
 func TestUntrustedUserNeverRunsWhileRateLimited(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
@@ -61,7 +61,8 @@ func TestUntrustedUserNeverRunsWhileRateLimited(t *testing.T) {
 	env.requireNothingStarted()
 }
 
-// requireAccessWait requires an event that is recorded, has decided nothing and tells nothing.
+// requireAccessWait requires that the event is recorded, waits without a decision, and has
+// reported nothing.
 func (env *environment) requireAccessWait(user, sha string, d delivery) {
 	env.t.Helper()
 	env.eventually(soon, user+": the event waits", func() error {
@@ -79,7 +80,8 @@ func (env *environment) requireAccessWait(user, sha string, d delivery) {
 	}
 }
 
-// requireNothingStarted requires that no PipelineRun and no secret was ever made, nor asked for.
+// requireNothingStarted requires that no PipelineRun and no secret was created, nor a creation
+// attempted.
 func (env *environment) requireNothingStarted() {
 	env.t.Helper()
 	if runs, secrets := env.runs(), env.countSecrets(); len(runs) != 0 || secrets != 0 {
@@ -99,8 +101,8 @@ func (env *environment) requireNothingStarted() {
 	}
 }
 
-// B6: while the access look-up fails, nothing is decided: no run, no "Pending approval", no
-// failure. When it works again a writer's pull request runs and a stranger's waits for approval.
+// B6: while the access look-up fails, the event waits: no run, no "Pending approval", no failure.
+// Once it works, a writer's pull request runs and an untrusted user's waits for approval.
 func TestFailedAccessLookupWaits(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, accessLookupWaits)
@@ -117,7 +119,7 @@ func accessLookupWaits(t *testing.T, env *environment) {
 		env.deliver(deliveries[user], 202)
 	}
 	for user, fault := range faults {
-		env.awaitHits(fault, 6) // retried by the workqueue's backoff
+		env.awaitHits(fault, 6) // the workqueue retries with a backoff
 		env.requireAccessWait(user, shas[user], deliveries[user])
 	}
 	env.requireNothingStarted()

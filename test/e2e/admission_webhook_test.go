@@ -15,12 +15,12 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// The tests of this file stop a part that all environments share: they do not run beside others.
+// The tests of this file stop a part that all environments share, so they do not run in parallel.
 
-// D1, the original report: Tekton's admission webhook is killed after a PipelineRun is created and
-// before its first patch. The patch fails, is logged in the API server's words, counted, a
-// condition and retried; the check goes on to show what the run does and never says failure unless
-// the run fails; with the webhook back the run is patched.
+// D1: Tekton's admission webhook is killed after a PipelineRun is created and before its first
+// patch. The patch fails. It is logged in the API server's words, counted, shown in a condition
+// and retried. The check goes on to show the run's state and says failure only if the run fails.
+// With the webhook back the run is patched.
 func TestWebhookDiesBeforePatch(t *testing.T) {
 	first := map[kind]string{githubApp: "survives", gitLab: "breaks"}
 	for _, on := range bothKinds() {
@@ -40,7 +40,7 @@ func reportsWithoutWebhook(env *environment, name, conclusion string) {
 	ends := map[string]string{"failure": fails}[conclusion]
 	sha, event := env.killWebhookAtPatch(name, ends)
 	run := event.Status.Runs[0].Name
-	// In every place where it must show, in the words that the API server also gives us.
+	// The failure shows everywhere, in the words of the API server's answer to us.
 	env.requirePatchFailureShown(sha, brokenPatch{name: run, reason: fault.ReasonWebhookUnavailable, words: env.webhookRefusal(run)})
 	env.awaitCheck(sha, checkName(name), "in_progress", soon)
 	env.requireNoFailure(sha)
@@ -59,8 +59,8 @@ func reportsWithoutWebhook(env *environment, name, conclusion string) {
 	env.requireInvariants()
 }
 
-// killWebhookAtPatch pushes one held pipeline, kills the webhook while the proxy holds the first patch of
-// its run, and lets the patch go.
+// killWebhookAtPatch pushes one held pipeline, kills the webhook while the proxy holds the first
+// patch of its run, and lets the patch go.
 func (env *environment) killWebhookAtPatch(name, ends string) (sha string, event *v1alpha1.GitEvent) {
 	env.t.Helper()
 	dead := make(chan struct{})
@@ -79,8 +79,9 @@ func (env *environment) killWebhookAtPatch(name, ends string) (sha string, event
 	return sha, event
 }
 
-// webhookRefusal is what the API server says to a patch of the run while the webhook is dead. A connection
-// that was open when it was killed may break instead of being refused: that is asked away first.
+// webhookRefusal returns the API server's answer to a patch of the run while the webhook is dead.
+// A connection that was open when it was killed may break instead of being refused: one patch
+// before uses it up.
 func (env *environment) webhookRefusal(run string) string {
 	env.t.Helper()
 	var words string

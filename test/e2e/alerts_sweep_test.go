@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// stalledSweep is a controller whose sweep may not go on from its first pass.
+// stalledSweep is a controller whose sweep cannot finish its first pass.
 func stalledSweep() condition {
 	var refused *cluster.Armed
 	return condition{
@@ -34,7 +34,7 @@ func stalledSweep() condition {
 	}
 }
 
-// staysZero: there are series, and none of them has moved from 0.
+// staysZero requires that there are series, and that all of them are still 0.
 func staysZero(q query, _, after page) error {
 	for _, s := range q.Selectors {
 		if n := len(after.match(s)); n == 0 {

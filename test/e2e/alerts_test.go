@@ -20,19 +20,19 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// condition is something that goes wrong, and the alerts whose expressions it moves.
+// condition is a problem, and the alerts whose expressions it changes.
 type condition struct {
 	sentence string
 	setup    setup
 	alerts   map[string]movement
 	make     func(env *environment)
-	// prepare is what has to be done before the Repository is claimed; nil is nothing.
+	// prepare runs before the Repository is claimed; it may be nil.
 	prepare func(env *environment)
 }
 
-// Every alert of config/monitoring has a condition that is made to happen, which the metrics of its
-// expression show; and every metric that alerts and the dashboard read is on the page of a real
-// receiver, controller or API server.
+// Every alert of config/monitoring has a condition that the test causes, and the metrics of the
+// alert's expression show it. Every metric that an alert or the dashboard reads is on the page of
+// a real receiver, controller or API server.
 func TestAlertsDetectTheirConditions(t *testing.T) {
 	t.Parallel()
 	queries := monitoring(t)
@@ -79,8 +79,8 @@ func TestAlertsDetectTheirConditions(t *testing.T) {
 	}
 }
 
-// firstConditions are those of make test: one for each of what alerts read, which are receiver,
-// controller, API server and their absence.
+// firstConditions are those that make test causes: one for each source that alerts read (receiver,
+// controller, API server), and one for a missing source.
 func firstConditions() []string {
 	return []string{
 		"the API server refuses what a receiver writes", "signatures are wrong and the API server is slow",
@@ -144,7 +144,7 @@ func conditions() []condition {
 		}),
 		when("the Git service hangs", both, map[string]movement{"PlumblineEventsWaitForATurn": rises}, func(env *environment) {
 			env.inject(forge.Fault{Do: forge.Hold(env.ctx.Done())})
-			for range 8 { // a Git service that nobody knows yet gets four visits at once
+			for range 8 { // a Git service without known state gets four slots at once
 				env.deliverPush("waits-in-line")
 			}
 		}),
@@ -183,7 +183,7 @@ func conditions() []condition {
 	}
 }
 
-// ofRepository matches every call about a repository, so not the one that mints a token.
+// ofRepository matches every call about a repository. The call that mints a token is none.
 func ofRepository(r *http.Request) bool { return strings.Contains(r.URL.Path, "/repos/") }
 
 func (env *environment) inject(f forge.Fault) { env.forge.Inject(f) }
@@ -200,8 +200,8 @@ func (env *environment) refuseRecords() {
 	env.deliver(delivery, http.StatusServiceUnavailable)
 }
 
-// causeFailedAndSlowDelivery makes one delivery fail its verification and another take longer than the
-// alert allows.
+// causeFailedAndSlowDelivery sends a delivery that fails verification and one that takes longer
+// than the alert allows.
 func (env *environment) causeFailedAndSlowDelivery() {
 	_, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("slow", "push")})
 	_, body := partsOf(delivery)
@@ -209,12 +209,12 @@ func (env *environment) causeFailedAndSlowDelivery() {
 	if a := env.mustSend(env.receivers[0], forged); a.status != http.StatusUnauthorized {
 		env.t.Fatalf("a forged delivery is answered %v", a)
 	}
-	env.receivers[0].Proxy.Add(cluster.Rule{Match: creates("gitevents"), Do: cluster.Delay(5 * time.Second)}) // the alert's are 4 s
+	env.receivers[0].Proxy.Add(cluster.Rule{Match: creates("gitevents"), Do: cluster.Delay(5 * time.Second)}) // the alert's limit is 4 s
 	env.deliver(delivery, http.StatusAccepted)
 }
 
-// addUnreachableWebhooks puts two webhooks in front of the environment's PipelineRuns, at an address where nothing
-// listens: one has to be asked, the other only if it answers.
+// addUnreachableWebhooks registers two webhooks for the environment's PipelineRuns at an address
+// where nothing listens. The API server must ask the first; it ignores a failure of the second.
 func (env *environment) addUnreachableWebhooks() {
 	port, err := shared.cluster.FreePort()
 	env.must(err)
@@ -250,7 +250,7 @@ func (env *environment) addUnreachableWebhooks() {
 	env.deliverPush("uncreated")
 }
 
-// loseLease replaces the controller by one that may write no lease.
+// loseLease replaces the controller by one that may not write a lease.
 func (env *environment) loseLease() {
 	env.kill(env.controller())
 	p, err := env.Controller(env.ctx, true)

@@ -6,7 +6,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// givenUpDelivery: a delivery that met nobody is one that GitLab does not send again any more.
+// givenUpDelivery is a delivery that failed and that GitLab does not send again.
 func givenUpDelivery() condition {
 	return when("a missed delivery is given up", setup{service: gitLab, receivers: 1, controllers: 1, gitlab: gitlab.Options{KeepFailingHooks: true}},
 		map[string]movement{"PlumblineDeliveryGivenUp": anySumRises}, func(env *environment) {
@@ -21,7 +21,7 @@ func givenUpDelivery() condition {
 		})
 }
 
-// anySumRises: one of the sums is higher than before.
+// anySumRises requires that one of the sums is higher than before.
 func anySumRises(q query, before, after page) (err error) {
 	for i := range q.Selectors {
 		one := q

@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// E7: another run of a pipeline on the same commit is another check with its own link: on GitHub a
-// new check run beside the one that is completed and stays as it is; on GitLab, which shows one
-// status of a name, a new status in its place.
+// E7: another run of a pipeline on the same commit has another check with its own link. On GitHub
+// it is a new check run next to the completed one, which stays as it is. On GitLab, which shows
+// one status of a name, a new status takes its place.
 func TestAnotherRunHasAnotherCheck(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, showsAnotherRun)

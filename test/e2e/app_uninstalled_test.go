@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// uninstall takes the App away from the environment's repository; the function that it returns installs
-// it again.
+// uninstall removes the App from the environment's repository; the function that it returns
+// installs it again.
 func (env *environment) uninstall() (again func()) {
 	env.t.Helper()
 	g, isGitHub := env.git.(*onGitHub)
@@ -22,10 +22,10 @@ func (env *environment) uninstall() (again func()) {
 	return func() { g.installation = g.Install(g.app.ID, "acme", repoName) }
 }
 
-// G8: while the App is uninstalled a run ends, and an event waits. That nobody can be told of the
-// run's end is counted, and its event ends. The other event ends as refused, its Repository is told
-// once, and nothing is asked for it any more. Once the App is installed again, as another
-// installation, its redelivery is processed.
+// G8: while the App is uninstalled, a run ends and an event waits. The unreported result of the
+// run is counted, and its event is settled. The other event is settled as refused, its Repository
+// gets one Kubernetes Event, and no more calls are made for it. After a new installation of the
+// App its redelivery is processed.
 func TestUninstalledAppEndsEvents(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
@@ -54,7 +54,7 @@ func TestUninstalledAppEndsEvents(t *testing.T) {
 	env.requireRanOnce("uninstalled")
 }
 
-// endUnreported ends the run of an event while nobody can be told of it.
+// endUnreported ends the run of an event while its result cannot be reported.
 func (env *environment) endUnreported(sha string, delivery delivery) {
 	env.t.Helper()
 	event := env.awaitRunsCreated(sha)

@@ -11,7 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// requireRemembered pushes a file as the author, which must run by member's approval of another commit.
+// requireRemembered pushes a file as the author, which must run by member's approval of another
+// commit.
 func (env *environment) requireRemembered(number int, approved, text string) {
 	env.t.Helper()
 	sha, pushed := env.pushText("stranger", number, "stranger", text)
@@ -28,9 +29,8 @@ func (env *environment) requireRemembered(number int, approved, text string) {
 	env.awaitRepositoryEvent("ApprovalRemembered", says)
 }
 
-// S22: with remember-ok-to-test what the author of an approved pull request pushes runs, each time
-// compared with the commit that was approved, until definitions are changed. What others push
-// waits.
+// S22: with remember-ok-to-test, later pushes of the author of an approved pull request run until
+// definitions change. Each push is compared with the approved commit. Pushes of other users wait.
 func TestApprovalIsRememberedUntilDefinitionsChange(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestApprovalIsRememberedUntilDefinitionsChange(t *testing.T) {
 		number, first := env.openForkPull("stranger")
 		env.deliver(env.opened(number), http.StatusAccepted)
 		env.awaitCheck(first, application, "queued", soon)
-		env.waitForNextSecond() // records of one second have no order
+		env.waitForNextSecond() // records of the same second have no order
 		env.deliver(env.comment(number, "member", "/ok-to-test "+first), http.StatusAccepted)
 		env.awaitCheck(first, checkName("pr"), "success", soon)
 

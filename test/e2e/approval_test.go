@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// requireDeclined waits until a comment is settled, and requires that it started nothing, with a sentence
-// that has the words.
+// requireDeclined waits until a comment's event is settled. It requires that nothing was started,
+// and a message that contains the words.
 func (env *environment) requireDeclined(d delivery, words ...string) {
 	env.t.Helper()
 	env.requireDisposition(d, v1alpha1.DispositionIgnored, "NotApproved")
@@ -23,9 +23,9 @@ func (env *environment) requireDeclined(d delivery, words ...string) {
 	}
 }
 
-// S21, S24: a stranger's pull request runs once somebody else who may write has approved its
-// commit, by comments that name it or not. The check that asked for it ends, and what is pushed
-// later waits again.
+// S21, S24: an untrusted user's pull request runs once another user with write access has approved
+// its commit, in a comment that names the commit or not. The check that waited for approval ends.
+// Later pushes wait again.
 func TestApprovalRunsOneCommit(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -74,8 +74,9 @@ func TestApprovalRunsOneCommit(t *testing.T) {
 	})
 }
 
-// S21: a head that moves after the comment does not run, whichever delivery comes first; and
-// neither does the one that was commented on, which is not the head any more.
+// S21: when the head moves after the approving comment, the new head does not run, whichever
+// delivery comes first. The commit that was approved does not run either, because it is no longer
+// the head.
 func TestMovedHeadIsNotApproved(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -91,7 +92,7 @@ func TestMovedHeadIsNotApproved(t *testing.T) {
 				env.deliver(pushed, http.StatusAccepted)
 				env.awaitPending(pushed)
 				env.deliver(comment, http.StatusAccepted)
-			default: // it does not come in time
+			default: // it comes too late
 				env.deliver(comment, http.StatusAccepted)
 			}
 			env.requireDeclined(comment, second)

@@ -22,14 +22,14 @@ func withServiceAccount(definition string) string {
 	return strings.Replace(definition, "spec:\n  params:", "spec:\n  taskRunTemplate:\n    serviceAccountName: powerful\n  params:", 1)
 }
 
-// withKeyParam uses the param "key".
+// withKeyParam uses the param "key" in a definition.
 func withKeyParam(definition string) string {
 	return strings.Replace(definition, "  params:\n", "  params:\n    - name: key\n      value: \"{{ key }}\"\n", 1)
 }
 
-// S23: the run of a stranger's approved commit has the definitions of the default branch, Tekton's
-// default ServiceAccount, no secret param, a token that reads or none, and a label that says whose
-// code it is. What the Repository gives it, it has.
+// S23: the run of an untrusted user's approved commit has the definitions of the default branch,
+// Tekton's default ServiceAccount, no secret param, a read-only token or none, and a label that
+// says that the code is untrusted. The Repository's other params are set.
 func TestApprovedCodeHasLimitedRights(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -47,7 +47,7 @@ func TestApprovedCodeHasLimitedRights(t *testing.T) {
 		approval := env.comment(number, "member", "/ok-to-test")
 		env.deliver(approval, http.StatusAccepted)
 		env.awaitCheck(sha, checkName("pr"), "in_progress", soon)
-		env.awaitCheck(sha, checkName("secretive"), "failure", soon) // no check comes while they are counted
+		env.awaitCheck(sha, checkName("secretive"), "failure", soon) // no check is created during the count
 		env.requireReadOnlyToken(ptr(env.recordOf(approval)), sha)
 		env.releaseRuns(ptr(env.recordOf(approval)))
 		env.awaitCheck(sha, checkName("pr"), "success", soon)
@@ -80,15 +80,14 @@ func TestApprovedCodeHasLimitedRights(t *testing.T) {
 	})
 }
 
-// requireReadOnlyToken requires that what the pods of the run "pr" find reads the repository and cannot
-// say that the commit is good. On GitLab, where the token is the Repository's own, they find
-// nothing.
+// requireReadOnlyToken requires that the token in the pods of the run "pr" can read the repository
+// and cannot write a check. On GitLab the token is the Repository's own, so the pods have none.
 func (env *environment) requireReadOnlyToken(event *v1alpha1.GitEvent, sha string) {
 	env.t.Helper()
 	name := runName(event, "pr")
 	named := env.getRun(name).Annotations[pipelinesascode.GitAuthSecret]
 	if env.git.kind() == gitLab {
-		if n := env.countSecrets(); named != "" || n != 1 { // that of the Repository's param
+		if n := env.countSecrets(); named != "" || n != 1 { // the Secret of the Repository's param
 			env.t.Errorf("the run of a stranger's code has the secret %q, and there are %d, want one that is no run's", named, n)
 		}
 		return
@@ -99,15 +98,15 @@ func (env *environment) requireReadOnlyToken(event *v1alpha1.GitEvent, sha strin
 	if got := env.callWithRunToken(http.MethodGet, "repos/"+repoName, token, ""); got != http.StatusOK {
 		env.t.Errorf("reading the repository with the run's token: %d, want 200", got)
 	}
-	// The external id is the run's, which will succeed: what is refused here breaks no invariant
-	// about what was written.
+	// The external id is that of a run that will succeed, so this refused write breaks no
+	// invariant.
 	verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"external_id":%q,"status":"completed","conclusion":"success"}`, checkName("pr"), sha, name)
 	if got := env.callWithRunToken(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict); got != http.StatusForbidden || len(env.git.checks(sha)) != checks {
 		env.t.Errorf("a successful check by the run's token: %d and %d checks more, want 403 and none", got, len(env.git.checks(sha))-checks)
 	}
 }
 
-// setParams sets the params of the Repository, and waits until they are seen.
+// setParams sets the params of the Repository and waits until the controller has seen them.
 func (env *environment) setParams(params string) {
 	env.t.Helper()
 	env.patchSpec(`{"params":` + params + `}`)

@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record no
-// more than a budget each, whatever comes; the Repository says so; another one's deliveries are
-// recorded. When the events end, so does the refusal.
+// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record at
+// most a budget each; the Repository's status says so; deliveries for another Repository are
+// recorded. When the events are settled, deliveries are accepted again.
 func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
@@ -37,8 +37,8 @@ func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 			t.Fatalf("answered %d %s", status, answer)
 		}
 	}
-	// One that the other has created counts when the watch shows it; a receiver alone keeps to the
-	// budget.
+	// An event of the other receiver counts when the watch shows it. Each receiver alone keeps to
+	// the budget.
 	if events, payloads := env.countStored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
 		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
 	}
@@ -46,7 +46,7 @@ func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	if n := env.countDeliveries(env.receivers[0], "unavailable", quota.ReasonRepository) + env.countDeliveries(env.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
 		t.Errorf("%d refusals are counted of %d", n, len(refused))
 	}
-	env.deliver(recorded[0], http.StatusAccepted) // a copy needs no room
+	env.deliver(recorded[0], http.StatusAccepted) // a copy takes nothing from the budget
 	env.deliver(env.pushToSecondRepository(), http.StatusAccepted)
 
 	outage.Remove()
@@ -60,7 +60,7 @@ func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	env.requireInvariants()
 }
 
-// pushToSecondRepository is a push to another repository, which has a Repository beside the environment's.
+// pushToSecondRepository returns a push to another repository that has its own Repository.
 func (env *environment) pushToSecondRepository() delivery {
 	env.t.Helper()
 	lib, g := env.forge.CreateRepo("acme", "lib", forge.RepoOptions{}), env.git.(*onGitHub)
@@ -71,9 +71,9 @@ func (env *environment) pushToSecondRepository() delivery {
 	return env.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
 }
 
-// S35: whoever has seen a delivery sends its body and signature again under ids of their own, to
-// another receiver, while it runs and when it has ended: that starts nothing. The same push made
-// again is another event, as every push is.
+// S35: an attacker who has seen a delivery sends its body and signature again under other ids, to
+// another receiver, during the run and after its end. Nothing starts. The same push made again is
+// another event, as every push is.
 func TestReplayUnderAnotherIDStartsNothing(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1})

@@ -18,20 +18,19 @@ import (
 )
 
 // kubeBudget is how many calls to Kubernetes one push with one pipeline may cost the receiver and
-// the controller on a quiet installation, from its delivery to its settled event: 14, and two more
-// if the start of its run is reported apart from the end.
+// the controller of a quiet installation, from its delivery to its settled event: 14, and two more
+// if the start of its run is reported separately from the end.
 const kubeBudget = 16
 
-// pushesCounted is how many pushes are counted together: what comes late for one push is counted with the
-// next.
+// pushesCounted is how many pushes are counted together: a late call for one push is counted with
+// the next.
 const pushesCounted = 4
 
-// gitBudget is the same at a Git service, when its definitions have not changed.
-//
-// GitHub: pull requests of the commit 1, where .tekton is 1, the run's token 1 and its end 1, its
-// check 2. GitLab: project and branch, which confirm the delivery, 2, merge requests of the commit
-// 1, where .tekton is 1, and two reports, before each of which the statuses of the commit are read,
-// 4.
+// gitBudget is the budget of calls to a Git service when the definitions have not changed.
+// GitHub: pull requests of the commit 1, path of .tekton 1, the run's token 1 and its revocation
+// 1, its check 2.
+// GitLab: project and branch, which confirm the delivery, 2; merge requests of the commit 1; path
+// of .tekton 1; and two reports, before each of which the commit's statuses are read, 4.
 func gitBudget(k kind) int {
 	if k == gitLab {
 		return 8
@@ -39,13 +38,13 @@ func gitBudget(k kind) int {
 	return 6
 }
 
-// A push with one pipeline costs no more calls than twice its budget: whether two changes of a run
-// wake the controller once or twice is a matter of milliseconds, and calls are repeated on a slow
-// machine.
+// A push with one pipeline costs at most twice its budget of calls. The factor is needed because
+// two changes of a run may wake the controller once or twice, and because calls are repeated on a
+// slow machine.
 func TestPushStaysWithinCallBudget(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
-		env.pushAndSettle(t) // the first one binds the URL, reads the definitions, and mints a token of the App
+		env.pushAndSettle(t) // the first push binds the URL, reads the definitions, and mints a token of the App
 		log, from, names, git := env.openAuditAtEnd(), len(env.git.log().requests), map[string]bool{}, map[string]int{}
 		for range pushesCounted {
 			names[env.pushAndSettle(t)] = true
@@ -71,8 +70,8 @@ func TestPushStaysWithinCallBudget(t *testing.T) {
 	})
 }
 
-// pushAndSettle pushes a commit with one pipeline, waits until its event is settled, and returns that
-// event's name.
+// pushAndSettle pushes a commit with one pipeline, waits until its event is settled, and returns
+// the event's name.
 func (env *environment) pushAndSettle(t *testing.T) string {
 	t.Helper()
 	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
@@ -92,8 +91,8 @@ func (env *environment) openAuditAtEnd() *os.File {
 	return log
 }
 
-// countAuditCalls counts the calls of the environment's processes in an audit log that are made for the named
-// events, by process, verb and resource.
+// countAuditCalls counts the calls in an audit log that the environment's processes made for the
+// named events, by process, verb and resource.
 func (env *environment) countAuditCalls(log io.Reader, names map[string]bool) map[string]int {
 	env.t.Helper()
 	items := map[string]int{}
@@ -113,7 +112,7 @@ func (env *environment) countAuditCalls(log io.Reader, names map[string]bool) ma
 		}
 		ref := call.ObjectRef
 		if account == "receiver" && call.Verb == "get" && !namesEvent(names, ref.Name) {
-			continue // records of the version before, which are looked for as long as a rollout takes
+			continue // a rollout looks for records of the previous version
 		}
 		items[account+" "+strings.TrimSuffix(call.Verb+" "+ref.Resource+"/"+ref.Subresource, "/")]++
 	}
@@ -131,16 +130,16 @@ func namesEvent(names map[string]bool, name string) bool {
 	return false
 }
 
-// isForEvent reports whether a call is made for an event. Those that are not have a rate of their
-// own, however many events there are.
+// isForEvent reports whether a call is made for an event. Other calls have a constant rate,
+// whatever the number of events.
 func isForEvent(call auditEvent, userAgent string) bool {
 	ref := call.ObjectRef
 	switch {
 	case call.Verb == "watch", ref.Resource == "leases":
 		return false
-	case call.Verb == "list": // by informers and the sweep, but for the tasks of one run
+	case call.Verb == "list": // informers and the sweep list, except for the tasks of one run
 		return ref.Resource == "taskruns"
-	case ref.Resource == "configmaps": // a receiver asks for the copies in use, once in 20 s
+	case ref.Resource == "configmaps": // a receiver reads the copies in use every 20 s
 		return false
 	}
 	return !strings.HasSuffix(userAgent, "/webhook-secrets") && !strings.HasSuffix(userAgent, "/deliveries") && !strings.HasSuffix(userAgent, "/webhooks") && !strings.HasSuffix(userAgent, "/preflight")

@@ -28,15 +28,15 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// S32: no secret of a scenario is told anywhere. Every Secret of the cluster is watched from the
-// beginning, so that values which are replaced or deleted are known too; each environment adds what is
-// kept elsewhere when it ends (GitHub's tokens, those of the processes' accounts) and looks through
-// all that people may read. At the end of the suite every log is read once more.
+// S32: no secret of a test is reported anywhere. Every Secret of the cluster is watched from the
+// start, so that replaced and deleted values are known too. At its end each environment adds the
+// secrets that no Secret has (GitHub's tokens, those of the processes' accounts) and searches
+// everything that users may read. At the end of the suite every log is read once more.
 
-// notSecret are keys of Secrets whose values may be told.
+// notSecret are keys of Secrets whose values may be public.
 var notSecret = map[string]bool{".gitconfig": true, "github-application-id": true, corev1.ServiceAccountRootCAKey: true, corev1.TLSCertKey: true}
 
-// watchSecrets learns the values of all Secrets of the cluster until ctx ends.
+// watchSecrets collects the values of all Secrets of the cluster until ctx ends.
 func watchSecrets(ctx context.Context, c *cluster.Cluster, known *canary.Secrets) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -67,8 +67,8 @@ func learnSecret(known *canary.Secrets, secret *corev1.Secret) {
 	}
 }
 
-// readable is what people may read, by place. What is there only for a while is added before it
-// goes.
+// readable is what users may read, by place. Objects that are deleted during a test are added
+// before that.
 type readable struct {
 	mu    sync.Mutex
 	texts map[string]string
@@ -80,7 +80,8 @@ func (r *readable) add(place, text string) {
 	r.texts[fmt.Sprintf("%s (%d)", place, len(r.texts))] = text
 }
 
-// requireNoSecretLeaked requires (S32) that nothing that people may read in the environment tells a secret.
+// requireNoSecretLeaked requires (S32) that nothing that users may read in the environment
+// contains a secret.
 func (env *environment) requireNoSecretLeaked() {
 	env.t.Helper()
 	if env.t.Failed() {
@@ -109,8 +110,9 @@ func (env *environment) requireNoSecretLeaked() {
 
 const aPipelineRun = "PipelineRuns"
 
-// isParamSecret tells the Secrets that the environment's Repositories name as params: PaC's contract is
-// that an author places their values into a PipelineRun. They may be told there and nowhere else.
+// isParamSecret returns a function that reports whether a value comes from a Secret that the
+// Repositories name as a param. In Pipelines as Code an author may put such a value into a
+// PipelineRun. It may appear there and nowhere else.
 func (env *environment) isParamSecret() func(origin string) bool {
 	env.t.Helper()
 	list, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).List(env.ctx, metav1.ListOptions{})
@@ -129,7 +131,8 @@ func (env *environment) isParamSecret() func(origin string) bool {
 	return func(origin string) bool { return slices.Contains(named, origin) }
 }
 
-// learnSecrets adds what is in no Secret, and what the watch may not have told of yet.
+// learnSecrets adds secrets that are stored in no Secret, and those that the watch may not have
+// reported yet.
 func (env *environment) learnSecrets() {
 	env.t.Helper()
 	before := shared.secrets.Len()
@@ -155,7 +158,8 @@ func (env *environment) learnSecrets() {
 	}
 }
 
-// accountTokens are those that an installation's processes call the API server with, by kubeconfig.
+// accountTokens returns the tokens with which an installation's processes call the API server, by
+// kubeconfig.
 func accountTokens(c *cluster.Cluster, namespace string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(c.Dir(), namespace+"-*.kubeconfig"))
 	if err != nil {
@@ -214,15 +218,15 @@ func (env *environment) readObjects() {
 		}
 		for _, ref := range blobs {
 			data, err := blob.Read(env.ctx, ours.EventPayloads(env.Namespace), ref)
-			if err == nil { // else it is gone: the event is settled, or the scenario took it away
+			if err == nil { // otherwise it was deleted: its event is settled, or the test deleted it
 				env.readable.add("EventPayload "+ref.Name, string(data))
 			}
 		}
 	}
 }
 
-// readMetrics adds the page of a process that is about to end, if it answers: a scenario may have
-// paused or killed it.
+// readMetrics adds the metrics of a process before it ends, if it answers: a test may have paused
+// or killed it.
 func (env *environment) readMetrics(process *installation.Process) {
 	if !process.Running() {
 		return
@@ -234,7 +238,8 @@ func (env *environment) readMetrics(process *installation.Process) {
 	}
 }
 
-// readLogs gives the logs of the processes of an installation, or of all with an empty namespace.
+// readLogs passes on the logs of an installation's processes, or of all processes when the
+// namespace is empty.
 func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)) error {
 	var failed error
 	for _, component := range []string{"receiver", "controller"} {
@@ -249,8 +254,8 @@ func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)
 	return failed
 }
 
-// auditLogs reads the logs of all scenarios once more, with all that is known of secrets at the
-// end: what processes said as they ended, and of other environments.
+// auditLogs reads the logs of all tests once more at the end of the suite, when all secrets are
+// known. The logs contain what processes printed at their end.
 func auditLogs(c *cluster.Cluster) error {
 	var told error
 	logs := 0

@@ -17,7 +17,7 @@ const (
 	cancelsOlder = pipelinesascode.CancelInProgress + `: "true"`
 )
 
-// runningCommits are the commits whose runs of a pipeline have neither ended nor been told to.
+// runningCommits returns the commits whose runs of a pipeline are neither finished nor cancelled.
 func (env *environment) runningCommits(pipeline string) (commits []string) {
 	for _, run := range env.runs() {
 		if !run.IsDone() && run.Spec.Status == "" && run.Annotations[pipelinesascode.OriginalPRName] == pipeline {
@@ -28,9 +28,9 @@ func (env *environment) runningCommits(pipeline string) (commits []string) {
 }
 
 // B13: of two pushes the run of the newer commit stays, whether its delivery comes first, second,
-// at the same moment at another replica, or twice; the older one ends or is not created. Also with
-// a limit of one run, which the older one has. Another pipeline, whose author has written what is
-// neither true nor false, goes on.
+// at the same time at another replica, or twice. The older run is cancelled or not created. The
+// same holds with a limit of one run whose slot the older one has. A pipeline whose annotation is
+// neither true nor false goes on.
 func TestNewestRunStays(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 2, controllers: 2}, func(t *testing.T, env *environment) {
@@ -80,7 +80,7 @@ func (env *environment) deliverAll(deliveries ...delivery) {
 	}
 }
 
-// deliverTogether delivers two at the same moment to two replicas.
+// deliverTogether delivers two at the same time to two replicas.
 func (env *environment) deliverTogether(first, second delivery) {
 	env.t.Helper()
 	var both errgroup.Group

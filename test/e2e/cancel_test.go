@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// S26: /cancel ends the runs that it names, or all, of its own pull request and that happened
-// before it was written. A stranger's ends nothing. The author's ends its own, also when the author
-// may not write (any more).
+// S26: /cancel ends the runs that it names, or all runs, of its own pull request that were created
+// before the comment. A comment of an untrusted user cancels nothing. The author may cancel runs
+// of the pull request, also without write access.
 func TestCommentCancelsRuns(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {

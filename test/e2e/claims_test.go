@@ -17,12 +17,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A Repository is deleted, and others name its URL: for a day it is kept for it, nobody is served,
-// and they are told so. Made again it has its URL as before. After the day exactly one of the
-// others has it, and gets its events.
+// When a Repository is deleted, its URL stays reserved for a day. Other Repositories with that URL
+// are not served, and their conditions say so. If it is created again within the day, it has its
+// URL as before. After the day exactly one of the others gets the URL and its events.
 func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	t.Parallel()
-	// Three controllers share the Repositories among them.
+	// Three controllers share the Repositories.
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
 	heirs := []string{env.addNamespace("heir"), env.addNamespace("heir")}
 	env.must(env.createRepositoryWithURL(heirs[0], "app", env.repo.HTMLURL))
@@ -47,7 +47,7 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("kept"), "success", afterFault)
 
-	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{})) // it is renamed, and back
+	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{})) // it gets another name, and then the first one again
 	env.must(env.createRepositoryWithURL(env.ci, "renamed", env.repo.HTMLURL))
 	env.awaitURL(env.ci, "renamed")
 	env.must(repositories.Delete(env.ctx, "renamed", metav1.DeleteOptions{}))
@@ -72,7 +72,7 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	env.requireInvariants()
 }
 
-// createRepositoryWithURL makes a Repository that names a URL.
+// createRepositoryWithURL creates a Repository with a URL.
 func (env *environment) createRepositoryWithURL(namespace, name, url string) error {
 	_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(env.ctx, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url},
@@ -80,7 +80,7 @@ func (env *environment) createRepositoryWithURL(namespace, name, url string) err
 	return err
 }
 
-// urlCondition reads a Repository's condition URL.
+// urlCondition reads the condition URL of a Repository.
 func (env *environment) urlCondition(namespace, name string) (owned bool, message string, err error) {
 	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Get(env.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -107,7 +107,7 @@ func (env *environment) awaitURL(namespace, name string) {
 	})
 }
 
-// awaitURLConflict waits until a Repository is told whose its URL is, and what to do.
+// awaitURLConflict waits until a Repository's condition says who owns the URL, and what to do.
 func (env *environment) awaitURLConflict(namespace, name string, words ...string) {
 	env.t.Helper()
 	env.eventually(afterFault, namespace+"/"+name+" is told", func() error {
@@ -119,8 +119,8 @@ func (env *environment) awaitURLConflict(namespace, name string, words ...string
 	})
 }
 
-// awaitOneOwner waits until one of the Repositories of a name owns the URL by its condition and by its
-// claim, and the others are told that it does.
+// awaitOneOwner waits until one of the Repositories with a name owns the URL by its condition and
+// by its claim, and the conditions of the others name it.
 func (env *environment) awaitOneOwner(name, url string, namespaces ...string) (owner string) {
 	env.t.Helper()
 	env.eventually(afterFault, "one of "+strings.Join(namespaces, ", ")+" owns "+url, func() error {
@@ -143,7 +143,7 @@ func (env *environment) awaitOneOwner(name, url string, namespaces ...string) (o
 	return owner
 }
 
-// claim is the one of a URL, nil when there is none.
+// claim returns the claim of a URL, nil when there is none.
 func (env *environment) claim(url string) *v1alpha1.RepositoryClaim {
 	env.t.Helper()
 	canonical, err := v1alpha1.CanonicalURL(url)
@@ -156,7 +156,7 @@ func (env *environment) claim(url string) *v1alpha1.RepositoryClaim {
 	return found
 }
 
-// ageReleasedClaim makes time pass since the claim of the environment's URL was given up.
+// ageReleasedClaim moves the release of the claim on the environment's URL into the past.
 func (env *environment) ageReleasedClaim(d time.Duration) {
 	env.t.Helper()
 	at := time.Now().Add(-d).UTC().Format(time.RFC3339)

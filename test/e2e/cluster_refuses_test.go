@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// C6: while a right of the controller's is missing, the check is queued and says so, the
-// Repository's condition names what is missing in the API server's words and what to do about it,
-// and the creation is tried again slowly. Once it is mended, the run starts by itself.
+// C6: while the controller lacks a right, the check is queued and says so. The Repository's
+// condition has the API server's message and says what to do. The creation is retried slowly, and
+// the run starts once the right is granted.
 func TestMissingRightWaitsForAdministrator(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{receivers: 1})
@@ -45,8 +45,8 @@ func TestMissingRightWaitsForAdministrator(t *testing.T) {
 	env.requireInvariants()
 }
 
-// requireSlowRetries waits for three attempts and requires that they keep their distance. Waits end at
-// whole seconds.
+// requireSlowRetries waits for three attempts and requires that they keep their distance. Waits
+// end at whole seconds.
 func (env *environment) requireSlowRetries(call string) {
 	env.t.Helper()
 	var attempts []cluster.Call
@@ -64,7 +64,8 @@ func (env *environment) requireSlowRetries(call string) {
 	}
 }
 
-// revokeRight takes a right from the environment's controllers, and returns what gives it back.
+// revokeRight takes a right from the environment's controllers, and returns a function that
+// restores it.
 func (env *environment) revokeRight(group, resource, verb string) (mend func()) {
 	env.t.Helper()
 	roles := env.Kube.RbacV1().ClusterRoles()
@@ -85,8 +86,8 @@ func (env *environment) revokeRight(group, resource, verb string) (mend func()) 
 	}
 }
 
-// awaitRight waits until the API server says whether the controller may do something in the Repository's
-// namespace.
+// awaitRight waits until the API server says whether the controller has a right in the
+// Repository's namespace.
 func (env *environment) awaitRight(group, resource, verb string, want bool) {
 	env.t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// deleteComment is the delivery of a comment that its author has deleted. GitLab tells of none; an event
-// of that name must do nothing there either.
+// deleteComment returns the delivery of a comment that its author has deleted. GitLab sends none;
+// an event of that name must have no effect there either.
 func (env *environment) deleteComment(number int, user, body string) delivery {
 	env.t.Helper()
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
@@ -23,7 +23,7 @@ func (env *environment) deleteComment(number int, user, body string) delivery {
 	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: "deleted"})
 }
 
-// botAccounts is the account that Plumbline writes with, and a bot of somebody else's.
+// botAccounts returns the account that Plumbline writes with, and the bot of another user.
 func (env *environment) botAccounts() (own, bot string) {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		return g.token.User.Username, "group_7_bot_1"
@@ -31,9 +31,9 @@ func (env *environment) botAccounts() (own, bot string) {
 	return "plumbline[bot]", "renovate[bot]"
 }
 
-// S16: comments that are edited or deleted, of bots, of our own account or that begin as ours do,
-// and those on what is closed, start nothing, are told nowhere and cost no call; those on what has
-// been closed since only a few.
+// S16: these comments start nothing, are not answered and cost no call: edited and deleted ones,
+// those of bots and of our own account, those that begin like ours, and those on closed pull
+// requests. Comments on a pull request that was closed since cost only a few calls.
 func TestNonCommandsStartNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -58,7 +58,7 @@ func TestNonCommandsStartNothing(t *testing.T) {
 		}
 		late := map[string]delivery{"member": env.comment(number, "member", "/test"), "eve": env.comment(number, "eve", "/test")}
 		env.closePull(number, false)
-		for user, most := range map[string]int{"member": 3, "eve": 2} { // the right to write, and what the pull request is now
+		for user, most := range map[string]int{"member": 3, "eve": 2} { // the write permission, and the state of the pull request
 			before := env.git.log()
 			env.deliver(late[user], http.StatusAccepted)
 			env.awaitAllSettled(soon)

@@ -13,7 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// ownComments are our comments on a pull request, each with how often it was edited, oldest first.
+// ownComments returns our comments on a pull request, each with how often it was edited, oldest
+// first.
 func (env *environment) ownComments(number int) (all []string) {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		for _, n := range g.Notes(projectName, int64(number)) {
@@ -31,7 +32,7 @@ func (env *environment) ownComments(number int) (all []string) {
 	return all
 }
 
-// requireReply requires one comment of ours, edited so often, that says the words.
+// requireReply requires one comment of ours that was edited so often and contains the words.
 func (env *environment) requireReply(number, edits int, words ...string) {
 	env.t.Helper()
 	all := env.ownComments(number)
@@ -40,7 +41,7 @@ func (env *environment) requireReply(number, edits int, words ...string) {
 	}
 }
 
-// ownComment is the delivery of our own comment.
+// ownComment returns the delivery of our own comment.
 func (env *environment) ownComment(number int) delivery {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		return g.NoteDelivery(g.Notes(projectName, int64(number))[len(g.Notes(projectName, int64(number)))-1].ID)
@@ -49,8 +50,8 @@ func (env *environment) ownComment(number int) delivery {
 	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: all[len(all)-1].ID})
 }
 
-// The rows of the answers, in one environment for each service: one comment, edited in place, and none
-// for whoever may not ask.
+// Commands are answered in one comment that is edited in place. A user without the right to give
+// commands gets no answer. All rows run in one environment for each service.
 func TestCommandsAreAnswered(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -65,7 +66,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 		}
 		env.runCommand(number, "member", "/test biuld")
 		env.requireReply(number, 0, "no pipeline called biuld. There are: build")
-		env.deliver(env.ownComment(number), http.StatusOK) // our own comment is none of a person's
+		env.deliver(env.ownComment(number), http.StatusOK) // our own comment is not a user's
 		env.runCommand(number, "member", "/test\n/cancel")
 		env.requireReply(number, 1, "two different commands", "`/test biuld`: nothing was started")
 		env.runCommand(number, "member", "/test")

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// comment is the delivery of a comment that a user has just written on a pull request.
+// comment returns the delivery of a comment that a user has just written on a pull request.
 func (env *environment) comment(number int, user, body string) delivery {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		g.AddUser(user)
@@ -22,7 +22,7 @@ func (env *environment) comment(number int, user, body string) delivery {
 	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body)})
 }
 
-// editComment is the delivery of a comment that its author has edited.
+// editComment returns the delivery of a comment that its author has edited.
 func (env *environment) editComment(number int, user, body string) delivery {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		d := g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
@@ -32,7 +32,7 @@ func (env *environment) editComment(number int, user, body string) delivery {
 	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: "edited"})
 }
 
-// runCommand delivers a comment, waits until its event is over, and returns that.
+// runCommand delivers a comment, waits until its event is settled, and returns the event.
 func (env *environment) runCommand(number int, user, body string) v1alpha1.GitEvent {
 	env.t.Helper()
 	d := env.comment(number, user, body)
@@ -40,8 +40,8 @@ func (env *environment) runCommand(number int, user, body string) v1alpha1.GitEv
 	return env.awaitSettledDelivery(d)
 }
 
-// describeRuns are the runs of an event by pipeline, each with the event type and the param "version" that
-// its PipelineRun has.
+// describeRuns lists the runs of an event by pipeline, each with the event type and the param
+// "version" of its PipelineRun.
 func (env *environment) describeRuns(event v1alpha1.GitEvent) string {
 	env.t.Helper()
 	var all []string
@@ -58,7 +58,7 @@ func (env *environment) describeRuns(event v1alpha1.GitEvent) string {
 	return strings.Join(all, "; ")
 }
 
-// withVersionParam shows the param "version".
+// withVersionParam uses the param "version" in a definition.
 func withVersionParam(text string) string {
 	return strings.Replace(text, "  params:\n", "  params:\n    - name: version\n      value: \"{{ version }}\"\n", 1)
 }
@@ -66,7 +66,7 @@ func withVersionParam(text string) string {
 // commandRow is a comment, the runs that it starts, and the reason and words of the plan.
 type commandRow struct{ comment, want, reason, says string }
 
-// commandRows are in an order: what /retest starts depends on what ran before.
+// commandRows must run in this order: what /retest starts depends on what ran before.
 func commandRows() []commandRow {
 	return []commandRow{
 		{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
@@ -94,7 +94,8 @@ func commandRows() []commandRow {
 	}
 }
 
-// The rows of the commands that start pipelines, in one environment for each service.
+// Commands in comments start the pipelines that they name. All rows run in one environment for
+// each service.
 func TestCommandsStartPipelines(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -112,7 +113,7 @@ func TestCommandsStartPipelines(t *testing.T) {
 		env.awaitAllSettled(soon)
 		env.requireRunCount(0)
 		for _, row := range commandRows() {
-			event := env.runCommand(number, "other", row.comment) // the author could not approve
+			event := env.runCommand(number, "other", row.comment) // the author may not approve
 			if got := env.describeRuns(event); got != row.want || event.Status.Plan.Reason != row.reason || !strings.Contains(event.Status.Plan.Message, row.says) || event.Status.Plan.HeadSHA != sha {
 				t.Errorf("%q: runs %q, plan %+v, want %q because of %s", row.comment, got, event.Status.Plan, row.want, row.reason)
 			}
@@ -140,9 +141,9 @@ func TestCommandsStartPipelines(t *testing.T) {
 	})
 }
 
-// requireUntrustedCommandIgnored requires that a stranger's command costs two calls, none of them for .tekton,
-// and leaves nothing (S17): one for the right to write, and one for whether there is an OWNERS
-// file.
+// requireUntrustedCommandIgnored requires that an untrusted user's command costs two calls and
+// starts nothing (S17). The calls read the write permission and whether there is an OWNERS file;
+// none reads .tekton.
 func (env *environment) requireUntrustedCommandIgnored(number int, name string) {
 	env.t.Helper()
 	before := len(env.git.log().requests)

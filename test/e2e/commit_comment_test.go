@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// commentOnCommit is the delivery of a comment that a user has just written on a commit.
+// commentOnCommit returns the delivery of a comment that a user has just written on a commit.
 func (env *environment) commentOnCommit(sha, user, body string) delivery {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		g.AddUser(user)
@@ -20,7 +20,8 @@ func (env *environment) commentOnCommit(sha, user, body string) delivery {
 	return env.forge.CommitCommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.CommitComment(repoName, sha, user, body)})
 }
 
-// runCommitCommand delivers a comment on a commit, waits until its event is over, and returns that.
+// runCommitCommand delivers a comment on a commit, waits until its event is settled, and returns
+// the event.
 func (env *environment) runCommitCommand(sha, user, body string) v1alpha1.GitEvent {
 	env.t.Helper()
 	d := env.commentOnCommit(sha, user, body)
@@ -28,7 +29,7 @@ func (env *environment) runCommitCommand(sha, user, body string) v1alpha1.GitEve
 	return env.awaitSettledDelivery(d)
 }
 
-// The rows of commands on commits that were pushed, in one environment for each service.
+// Commands in comments on pushed commits. All rows run in one environment for each service.
 func TestCommandsOnCommit(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -76,8 +77,8 @@ func TestCommandsOnCommit(t *testing.T) {
 	})
 }
 
-// requireCancelOnOneBranch starts the pipeline long on main, which a command for another branch at the
-// same commit leaves alone.
+// requireCancelOnOneBranch starts the pipeline long on main, which a command for another branch at
+// the same commit does not cancel.
 func (env *environment) requireCancelOnOneBranch(sha string) {
 	env.t.Helper()
 	env.deliver(env.commentOnCommit(sha, "member", "/test long"), http.StatusAccepted)

@@ -18,8 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// E1: success comes only from Succeeded=True: a run that fails, one that times out and one that is
-// cancelled never say success, each ends as Tekton ended it, and beside them one succeeds.
+// E1: a check succeeds only if its run has Succeeded=True. The checks of a run that fails, one
+// that times out and one that is cancelled never say success, and each ends as Tekton ended its
+// run. One more run succeeds.
 func TestOnlySuccessIsSuccess(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, onlySuccessIsSuccess)
@@ -41,8 +42,8 @@ func onlySuccessIsSuccess(t *testing.T, env *environment) {
 		{"is-cancelled", "cancelled", "was cancelled"},
 	} {
 		check := env.awaitCheck(sha, checkName(want.pipeline), want.conclusion, soon)
-		// Tekton may end the PipelineRun before its TaskRun: then there are the words of the
-		// PipelineRun alone.
+		// Tekton may end the PipelineRun before its TaskRun. Then there is only the PipelineRun's
+		// message.
 		ended := want.pipeline == "times-out" && check.Tells("failed to finish within")
 		if !check.Tells(want.words) && !ended {
 			t.Errorf("check %q lacks the words %q: %s", want.pipeline, want.words, check.Text)
@@ -59,8 +60,8 @@ func onlySuccessIsSuccess(t *testing.T, env *environment) {
 	env.awaitSettled(sha, soon)
 }
 
-// E2: a run whose spec.status asks to be cancelled or stopped is in progress, also for a process
-// that sees it for the first time, until Tekton has ended it; then it is cancelled. Its finally
+// E2: a run whose spec.status asks to be cancelled or stopped is in progress until Tekton has
+// ended it, also for a process that sees it for the first time; then it is cancelled. Its finally
 // task, or for Cancelled its status, is held.
 func TestCancellingRunIsInProgress(t *testing.T) {
 	t.Parallel()
@@ -117,8 +118,8 @@ func cancellingIsInProgress(t *testing.T, env *environment) {
 	env.awaitSettled(sha, soon)
 }
 
-// E3: a PipelineRun is deleted before its end while the forge is down and the controller is killed:
-// once both are back the check is cancelled and says why.
+// E3: a PipelineRun is deleted before its end while the forge is down and the controller is
+// killed. Once both are back, the check is cancelled with the reason.
 func TestDeletedRunCancelsCheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, deletedRunIsCancelled)
@@ -143,7 +144,7 @@ func deletedRunIsCancelled(t *testing.T, env *environment) {
 	env.requireRunCount(0)
 }
 
-// runName is the name of a pipeline's run.
+// runName returns the name of a pipeline's run.
 func runName(event *v1alpha1.GitEvent, pipeline string) string {
 	for _, run := range event.Status.Runs {
 		if run.Pipeline == pipeline {
@@ -161,7 +162,7 @@ func (env *environment) setSpecStatus(run string, status pipelinev1.PipelineRunS
 	env.must(err)
 }
 
-// isStopping is nil once Tekton's status of a run shows that it was asked to stop.
+// isStopping returns nil once Tekton's status of a run shows that it was asked to stop.
 func (env *environment) isStopping(run string) error {
 	for _, condition := range env.getRun(run).Status.Conditions {
 		if condition.Type == "Succeeded" && condition.Reason != "Running" && condition.Reason != "Started" {

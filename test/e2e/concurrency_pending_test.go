@@ -13,15 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// asPending makes the PipelineRun of a definition pending, as Kueue would.
+// asPending creates the PipelineRun of a definition as pending, as Kueue would.
 func asPending(definition string) string {
 	return strings.Replace(definition, "\nspec:\n", "\nspec:\n  status: PipelineRunPending\n", 1)
 }
 
-// F13, as docs/adr/0041 has it: a run that something else keeps pending has its slot, its check is
-// queued, and nobody but who keeps it lets it go. When it is let go it runs; another one, that is
-// still kept, is ended by a command. F11: what waits for the slot is cancelled when its pull
-// request is closed.
+// F13, see docs/adr/0041: a run that another controller created as pending keeps its slot, and its
+// check is queued. Only that controller may start it. A command cancels another run that is still
+// pending. F11: a run that waits for the slot is cancelled when its pull request is closed.
 func TestPendingRunKeepsSlot(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})

@@ -20,9 +20,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// Issue 15, item 1: a quota that refuses the create is a wait, in which the run keeps its slot; the
-// check never says failure. A global limit is that of all that have none, and so are its changes
-// (F9).
+// A quota that refuses the creation makes the run wait with its slot; the check never says
+// failure. A limit of the global Repository applies to every Repository without one, and so do its
+// changes (F9).
 func TestQuotaRefusalKeepsSlot(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, quotaKeepsSlot)
@@ -76,9 +76,9 @@ func (env *environment) setQuota(most string) {
 	})
 }
 
-// checkGlobalLimitChanges has four runs wait for the one slot that the global Repository allows. F3: a
-// run that is over has none, although its end cannot be reported. F9: a higher limit starts one
-// more, and without one all start.
+// checkGlobalLimitChanges has four runs wait for the one slot that the global Repository allows.
+// F3: a finished run has no slot, even if its result cannot be reported. F9: a higher limit starts
+// one more run, and without a limit all start.
 func (env *environment) checkGlobalLimitChanges() {
 	env.t.Helper()
 	files := map[string]string{}
@@ -119,7 +119,7 @@ func (env *environment) checkGlobalLimitChanges() {
 	env.requireNoFailure(sha)
 }
 
-// queueColumns are what `kubectl get repositories` prints of the slots.
+// queueColumns returns the slots that `kubectl get repositories` prints.
 func (env *environment) queueColumns() (running, queued string) {
 	env.t.Helper()
 	data, err := env.Plumbline.PipelinesascodeV1alpha1().RESTClient().Get().Namespace(env.ci).Resource("repositories").Name("app").
@@ -134,7 +134,7 @@ func (env *environment) queueColumns() (running, queued string) {
 	return cells["Running"], cells["Queued"]
 }
 
-// runInOtherRepository has another Repository of a namespace run something to its end.
+// runInOtherRepository runs a pipeline of another Repository in a namespace to its end.
 func (env *environment) runInOtherRepository(namespace string) {
 	env.t.Helper()
 	other := env.onOtherGitLab(env.t, namespace, "another")
@@ -142,8 +142,8 @@ func (env *environment) runInOtherRepository(namespace string) {
 	other.awaitCheck(sha, checkName("other"), "success", afterFault)
 }
 
-// The schema refuses limits that are none. F4: another Repository of the namespace does not wait.
-// F10: what waits for a slot of a Repository that is deleted is cancelled with the reason.
+// The schema refuses invalid limits. F4: another Repository of the namespace does not wait. F10: a
+// run that waits for a slot of a deleted Repository is cancelled, and its check gives the reason.
 func TestDeletedRepositoryCancelsQueuedRuns(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})

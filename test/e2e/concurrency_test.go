@@ -29,7 +29,8 @@ func (env *environment) setLimit(namespace, name string, limit int) {
 	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(env.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }
 
-// awaitQueue waits until the Repository shows how many run and how many wait.
+// awaitQueue waits until the Repository's status shows how many runs have a slot and how many
+// wait.
 func (env *environment) awaitQueue(running, queued int) {
 	env.t.Helper()
 	want := fmt.Sprint(running, " running, ", queued, " queued")
@@ -42,7 +43,7 @@ func (env *environment) awaitQueue(running, queued int) {
 	})
 }
 
-// eventAt is the event of a commit.
+// eventAt returns the event of a commit.
 func (env *environment) eventAt(sha string) v1alpha1.GitEvent {
 	env.t.Helper()
 	for _, event := range env.events() {
@@ -54,12 +55,12 @@ func (env *environment) eventAt(sha string) v1alpha1.GitEvent {
 	return v1alpha1.GitEvent{}
 }
 
-// runWatcher sees the PipelineRuns of a environment at every resource version.
+// runWatcher sees the environment's PipelineRuns at every resource version.
 type runWatcher struct {
 	mu      sync.Mutex
 	running map[string]bool
-	most    int      // that ran at once since the last look
-	order   []string // "<pipeline> <commit>" as they were created
+	most    int      // at the same time since the last snapshot
+	order   []string // "<pipeline> <commit>" in the order of creation
 }
 
 func (env *environment) newRunWatcher() *runWatcher {
@@ -93,8 +94,8 @@ func (s *runWatcher) observe(change watch.EventType, run *pipelinev1.PipelineRun
 	s.most = max(s.most, len(s.running))
 }
 
-// snapshot returns the most that ran at once since the last look, those that run, and in which order
-// runs were created.
+// snapshot returns the most runs at the same time since the last snapshot, the current ones, and
+// the order of creation.
 func (s *runWatcher) snapshot() (most int, running, order []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *runWatcher) snapshot() (most int, running, order []string) {
 	return most, running, slices.Clone(s.order)
 }
 
-// releaseOne waits until something runs that has not ended yet, and lets it go on.
+// releaseOne waits for an unfinished run and releases it.
 func (env *environment) releaseOne(s *runWatcher, before map[string]bool) {
 	env.t.Helper()
 	var name string
@@ -122,9 +123,9 @@ func (env *environment) releaseOne(s *runWatcher, before map[string]bool) {
 	env.must(env.Cluster.Release(env.ctx, env.ci, name))
 }
 
-// Issue 15, item 1: never more run than the limit, at any resource version, whoever is killed and
-// however the limit changes; first come, first served, those of one event by name; each runs once,
-// and nobody waits for ever.
+// The number of runs never exceeds the limit, at any resource version, while processes are killed
+// and the limit changes. Runs start in the order of their events, those of one event by name. Each
+// runs once, and each starts in the end.
 func TestRunsWaitForSlot(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2}, runsWaitForSlot)
@@ -177,7 +178,7 @@ func runsWaitForSlot(t *testing.T, env *environment) {
 	if most > 2 {
 		t.Errorf("%d ran at once, at most 2 may", most)
 	}
-	for i, run := range want { // two that get their slots at once may be created in either order
+	for i, run := range want { // two runs that get their slots at the same time may be created in either order
 		if near := order[max(0, min(i-1, len(order))):min(i+2, len(order))]; slices.Contains(near, run) && len(order) == len(want) {
 			continue
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// H7, short: the API server is killed while a run is under way, for longer than the leases.
-// Receivers stay ready and answer 503 with Retry-After, no process ends, and no check says
-// anything. When it is back, the run that went on and the push that was refused, which the
-// controller has GitHub send again (A14), both end as what they are. The test stops a part that all
-// environments share: it does not run beside others.
+// H7 in short: the API server is killed during a run for longer than the leases. Receivers stay
+// ready and answer 503 with Retry-After, no process ends, and no check changes. When it is back,
+// the run and the refused push, which GitHub redelivers at the controller's request (A14), both
+// end correctly. The test stops a part that all environments share, so it does not run in
+// parallel.
 func TestControlPlaneOutage(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 2})
 	sha, delivery := env.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("outlived", "push", held))})
@@ -35,7 +35,7 @@ func TestControlPlaneOutage(t *testing.T) {
 	late, refused := env.push(map[string]string{".tekton/push.yaml": pipeline("late", "push")})
 
 	env.must(shared.cluster.Part(cluster.APIServer).Kill())
-	env.t.Cleanup(env.startAPIServer) // also when the test ends here
+	env.t.Cleanup(env.startAPIServer) // also when the test ends early
 	written := len(env.git.log().writes)
 	if status, body, err := env.git.deliver(env.ctx, env.receivers[0].URL, refused); err != nil || status != http.StatusServiceUnavailable {
 		t.Errorf("GitHub's delivery was answered %d %s, %v", status, body, err)
@@ -69,9 +69,9 @@ func TestControlPlaneOutage(t *testing.T) {
 	env.requireInvariants()
 }
 
-// startAPIServer starts it, and everything of the cluster that is not ours anew: client-go's
-// informers try again after up to a minute (30 s and as much jitter), and it is not Tekton's that
-// are looked at.
+// startAPIServer starts the API server and restarts the other parts of the cluster: client-go's
+// informers retry after up to a minute (30 s and as much jitter), and the test is not about
+// Tekton's.
 func (env *environment) startAPIServer() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*afterFault)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 
 func isCreate(c cluster.Call) bool { return c.Is("create", "pipelineruns") }
 
-// C3: the create of a PipelineRun lands although nobody answers it: the retry meets the object,
-// knows it as its own and adopts it: one run, one check.
+// C3: the creation of a PipelineRun succeeds and its answer is lost. The retry finds the object,
+// recognizes it as its own and adopts it: one run, one check.
 func TestCreatedRunWithLostAnswerIsAdopted(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, adoptsCreatedRun)

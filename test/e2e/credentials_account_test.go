@@ -19,10 +19,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// I3: the API server does not accept the processes' tokens any more, and a while later there are
-// others in their files, as the kubelet puts them there. What is delivered meanwhile is refused
-// with "come again"; a run that ends meanwhile is reported when the tokens are there. The
-// Repository is told once at most, and nothing is restarted.
+// I3: the API server stops accepting the processes' tokens, and later new ones are in their files,
+// as the kubelet puts them there. Deliveries in between are refused with a retry; a run that ends
+// in between is reported when the new tokens are there. The Repository gets at most one Kubernetes
+// Event, and no process restarts.
 func TestServiceAccountTokensRotate(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestServiceAccountTokensRotate(t *testing.T) {
 
 	env.must(env.Kube.CoreV1().Secrets(env.Namespace).Delete(env.ctx, "before", metav1.DeleteOptions{})) // and with it the tokens
 	later, second := env.push(map[string]string{".tekton/run.yaml": pipeline("later", "push")})
-	env.eventually(soon, "deliveries are refused", func() error { // even a copy of one that is recorded: its record is read
+	env.eventually(soon, "deliveries are refused", func() error { // also a copy of a recorded one, because its record has to be read
 		if status, answer := env.post(receiver, delivery); status != http.StatusServiceUnavailable {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
@@ -70,7 +70,7 @@ func TestServiceAccountTokensRotate(t *testing.T) {
 	})
 	env.awaitCheck(later, checkName("later"), "success", soon)
 	for _, event := range env.awaitAllSettled(soon) {
-		if told := env.reportedReasons(event.Name); told[fault.ReasonUnauthorized] > 1 { // one if a call is refused and the next one is not
+		if told := env.reportedReasons(event.Name); told[fault.ReasonUnauthorized] > 1 { // one, if a call is refused and the next one is not
 			t.Errorf("Kubernetes Events tell of it: %v", told)
 		}
 	}
@@ -99,7 +99,8 @@ func (env *environment) tokenFile(p *installation.Process) string {
 	return filepath.Join(env.Cluster.Dir(), p.Name()+".token")
 }
 
-// grantTokens writes tokens that are good as long as a Secret of that name exists, which it makes.
+// grantTokens writes tokens that are valid as long as a Secret of that name exists. It creates the
+// Secret.
 func (env *environment) grantTokens(name string) {
 	env.t.Helper()
 	bound, err := env.Kube.CoreV1().Secrets(env.Namespace).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

@@ -15,8 +15,8 @@ import (
 )
 
 // B8: events whose Secret is missing wait, and the Repository's condition says what to do. While
-// they wait the Secret is asked for once a look, however many they are. Within 30 s of its creation
-// all of them go on.
+// they wait the Secret is read once a poll, however many events there are. All of them continue
+// within 30 s of its creation.
 func TestMissingCredentialsWait(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -42,9 +42,9 @@ func TestMissingCredentialsWait(t *testing.T) {
 	})
 }
 
-// E15: the service refuses the credentials while a run is under way. The Repository's condition
-// says so in the words of a remedy. Within 30 s of the rotation every open check is brought up to
-// date, and later pushes run.
+// E15: the service refuses the credentials during a run. The Repository's condition says so and
+// names a remedy. Within 30 s of the rotation every pending check is updated, and later pushes
+// run.
 func TestRefusedCredentialsRecover(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -77,8 +77,8 @@ func TestRefusedCredentialsRecover(t *testing.T) {
 	})
 }
 
-// requireOneLookup requires that the Secret is asked for again and again, and not more often than one
-// event needs.
+// requireOneLookup requires that the Secret is read repeatedly, and not more often than one event
+// needs.
 func (s *secretEnv) requireOneLookup(p *installation.Process) {
 	s.t.Helper()
 	asked := func() (n int) {
@@ -101,7 +101,7 @@ func (s *secretEnv) requireOneLookup(p *installation.Process) {
 	}
 }
 
-// awaitWaiting waits until so many events wait with a reason, and all of them say the same.
+// awaitWaiting waits until so many events wait with a reason, and all have the same message.
 func (s *secretEnv) awaitWaiting(want int, reason string) {
 	s.t.Helper()
 	s.eventually(soon, fmt.Sprintf("%d events wait with %s", want, reason), func() error {
@@ -120,7 +120,7 @@ func (s *secretEnv) awaitWaiting(want int, reason string) {
 	})
 }
 
-// requireNotLeaked requires that nobody was told a value.
+// requireNotLeaked requires that no value was reported anywhere.
 func (s *secretEnv) requireNotLeaked(data map[string]string) {
 	s.t.Helper()
 	for key, value := range data {

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// While the webhook's secret is rotated the old value and the new one are valid, and the receiver
-// tells when the old one was used; afterwards it is refused. Nothing is restarted. The receiver
-// sees a copy change a moment after the API server has it, so the first delivery of each stage is
-// repeated until it is answered as wanted.
+// During a rotation of the webhook's secret the old value and the new one are valid, and the
+// receiver reports when the old one was used. Afterwards the old one is refused. No process
+// restarts. The receiver sees a changed copy a moment after the API server, so the first delivery
+// of each stage is repeated until it gets the wanted answer.
 func TestWebhookSecretRotation(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -26,7 +26,7 @@ func TestWebhookSecretRotation(t *testing.T) {
 			t.Helper()
 			_, push := s.push(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
 			_, body := partsOf(push)
-			request, err := s.git.signed(push, body, secret).Request(s.ctx, s.receivers[0].URL) // past the service, which would disable its hook
+			request, err := s.git.signed(push, body, secret).Request(s.ctx, s.receivers[0].URL) // not through the service, which would disable its hook
 			s.must(err)
 			got, err := exchange(request)
 			s.must(err)
@@ -34,7 +34,7 @@ func TestWebhookSecretRotation(t *testing.T) {
 		}
 		for _, stage := range []struct {
 			current, previous string
-			first             string // what only this stage answers like this
+			first             string // the request that only this stage answers like this
 			olds, news        int
 			used              int // how often the previous value is used once the stage is reached
 		}{
@@ -74,13 +74,13 @@ func TestWebhookSecretRotation(t *testing.T) {
 	})
 }
 
-// previousUsed is how often the first receiver has accepted the previous webhook secret.
+// previousUsed returns how often the first receiver has accepted the previous webhook secret.
 func (s *secretEnv) previousUsed() int {
 	s.t.Helper()
 	return s.metric(s.receivers[0], "plumbline_receiver_previous_webhook_secret_total{")
 }
 
-// The ConfigMap changes, and nothing is restarted.
+// A change of the ConfigMap takes effect without a restart.
 func TestConfigurationReloads(t *testing.T) {
 	t.Parallel()
 	s := newSecretEnv(t, githubApp)

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// secretEnv is a environment seen from the Secret that holds the credentials of its Git service and of its
-// webhook. It has one receiver, and a controller once begins has started it.
+// secretEnv is an environment for tests of the Secret with the credentials of the Git service and
+// of its webhook. It has one receiver, and one controller after startDefaultController.
 type secretEnv struct {
 	*environment
 	namespace, name string
@@ -39,8 +39,8 @@ func newSecretEnv(t *testing.T, on kind) *secretEnv {
 	return s
 }
 
-// refuseCredentials makes the service refuse the credentials for good, and returns what to put into the Secret
-// in their place.
+// refuseCredentials makes the service refuse the credentials permanently, and returns the values
+// that the Secret needs instead.
 func (s *secretEnv) refuseCredentials() map[string]string {
 	if g, ok := s.git.(*onGitLab); ok {
 		g.RevokeToken(g.token.Value)
@@ -51,15 +51,15 @@ func (s *secretEnv) refuseCredentials() map[string]string {
 	return fresh
 }
 
-// replaceKey gives the App another private key and takes the one before away.
+// replaceKey gives the App another private key and removes the one before.
 func (s *secretEnv) replaceKey() map[string]string {
 	fresh := forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM
 	s.forge.ReplaceKey(s.App.ID, fresh)
 	return map[string]string{"github-private-key": fresh}
 }
 
-// updateSecret makes the Secret hold what the service wants, and what is given instead or besides; nil
-// takes it away.
+// updateSecret writes the values that the service wants into the Secret, and the extra ones over
+// them; nil removes a value.
 func (s *secretEnv) updateSecret(extra map[string]string) {
 	s.t.Helper()
 	s.must(s.Kube.CoreV1().Secrets(s.namespace).Delete(s.ctx, s.name, metav1.DeleteOptions{}))
@@ -68,7 +68,7 @@ func (s *secretEnv) updateSecret(extra map[string]string) {
 	}
 }
 
-// createSecret is holds for a Secret that is not there.
+// createSecret is updateSecret for a missing Secret.
 func (s *secretEnv) createSecret(extra map[string]string) {
 	s.t.Helper()
 	data := maps.Clone(s.data)
@@ -76,21 +76,21 @@ func (s *secretEnv) createSecret(extra map[string]string) {
 	s.must(errOf(s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data}, metav1.CreateOptions{})))
 }
 
-// startDefaultController starts the controller, which waits for operators as long as shipped: only what it sees
-// changing makes it faster.
+// startDefaultController starts the controller with the default wait for operators: only a change
+// that it sees makes it faster.
 func (s *secretEnv) startDefaultController() *installation.Process {
 	s.t.Helper()
 	return s.startController(true, "-credential-look="+credentialLook.String())
 }
 
-// pushFile pushes .tekton/run.yaml and delivers that.
+// pushFile pushes .tekton/run.yaml and delivers the push.
 func (s *secretEnv) pushFile(file string) string {
 	s.t.Helper()
 	sha := s.pushAccepted(map[string]string{".tekton/run.yaml": file})
 	return sha
 }
 
-// requireSuccess requires that a pipeline's check says so within B8's time.
+// requireSuccess requires that a pipeline's check succeeds within B8's time.
 func (s *secretEnv) requireSuccess(sha, pipeline string) {
 	s.t.Helper()
 	s.awaitCheck(sha, checkName(pipeline), "success", ruleLimit())

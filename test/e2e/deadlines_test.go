@@ -10,13 +10,13 @@ import (
 // Every deadline of the scenarios, in one place. They are upper bounds that tests poll up to, never
 // waits.
 const (
-	// soon is enough for anything that needs no retry, on a busy machine.
+	// soon is enough for anything that needs no retry, also on a busy machine.
 	soon = 60 * time.Second
 	// afterFault is the bound for recovery: max(2·D, 30 s) after a fault of D, plus soon.
 	afterFault = 90 * time.Second
-	// outage is how long a scripted outage lasts where the scenario does not say.
+	// outage is how long a scripted outage lasts unless the scenario says otherwise.
 	outage = 3 * time.Second
-	// pollEvery is how often the API server is asked for a state that a test waits for.
+	// pollEvery is how often tests read the state that they wait for.
 	pollEvery = 50 * time.Millisecond
 	// apiWait is the -api-wait of all receivers, for a machine that others use; 3 seconds as
 	// shipped.
@@ -24,20 +24,20 @@ const (
 	// trialLimit is for one event of C9 and D2 from its delivery to its end, fault and restart
 	// included.
 	trialLimit = 90 * time.Second
-	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes as shipped.
+	// operatorRetry is the -operator-retry of D2's controllers; 5 minutes by default.
 	operatorRetry = time.Second
-	// slowRetry is the -operator-retry of a test that sees that it is slow.
+	// slowRetry is the -operator-retry of a test that checks that retries are slow.
 	slowRetry = 4 * time.Second
-	// workedOff is enough for 500 events of one host, which are worked off three at a time.
+	// workedOff is enough for 500 events of one host, which are processed three at a time.
 	workedOff = 4 * time.Minute
-	// aMoment is what is left of the day that a claim is kept: enough to see that it is.
+	// aMoment is what is left of a claim's day: enough to see that the claim still exists.
 	aMoment = 3 * time.Second
 	// credentialLook is the -credential-look of the controllers whose Secrets change; 20 seconds as
 	// shipped.
 	credentialLook = time.Second
-	// lateReports is the -late-reports of all controllers; 45 seconds as shipped.
+	// lateReports is the -late-reports of all controllers; 45 seconds by default.
 	lateReports = 3 * time.Second
-	// closeWindow is the -close-window of all controllers; five minutes as shipped. Two fifths of
+	// closeWindow is the -close-window of all controllers; five minutes by default. Two fifths of
 	// it are more than a second, which is what the times of events are told in.
 	closeWindow = 5 * time.Second
 	// takeover is enough for a second controller to take the lease (6 s in tests) of one that is
@@ -72,9 +72,9 @@ const (
 	controlPlaneOutage = 9 * time.Second
 )
 
-// ruleLimit returns the time within which a Secret's change takes effect (B8, S31) and a refused
-// PipelineRun has a failed check (C4): 30 s. The deadline of make test is longer, because its tests
-// run while the machine does other work.
+// ruleLimit returns the time within which a changed Secret takes effect (B8, S31) and a refused
+// PipelineRun has a failed check (C4): 30 s. The deadline of make test is longer, because its
+// tests run while the machine does other work.
 func ruleLimit() time.Duration {
 	if testing.Short() {
 		return soon

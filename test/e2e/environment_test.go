@@ -26,13 +26,14 @@ import (
 // application is the default application-name: the first part of every check's name.
 const application = "Pipelines as Code CI"
 
-// environment is one installation with one repository: its own namespaces, Git service and processes.
+// environment is one installation with one repository: its own namespaces, Git service and
+// processes.
 type environment struct {
 	*installation.Installation
 	t     *testing.T
 	ctx   context.Context
 	git   service
-	forge *forge.GitHub // git of a environment on GitHub, for what there is only there
+	forge *forge.GitHub // the Git service on GitHub, for what only GitHub has
 	repo  forge.Repo    // there
 	ci    string        // the Repository's namespace
 	// inherited is the Secret of the global Repository that has the webhook's secret, "" if the
@@ -43,15 +44,15 @@ type environment struct {
 	readable               *readable
 
 	pooled   *pooled // nil if the installation is not plain
-	returned bool    // it goes back to the pool
+	returned bool    // the installation goes back to the pool
 }
 
-// setup says how many processes a environment starts with, and which of them go through a proxy of their
-// own.
+// setup says how many processes an environment starts with, and which of them have their own
+// proxy.
 type setup struct {
 	service                kind
 	receivers, controllers int
-	standby                bool // the test starts a second controller next to the first: as with two of them, leases are short
+	standby                bool // the test starts a second controller later: as with two of them, leases are short
 	proxied                bool
 	config                 [][3]string
 	forge                  forge.Options
@@ -60,14 +61,14 @@ type setup struct {
 	flags                  []string // of the controllers
 	system                 string   // what the name of Plumbline's namespace begins with; "plumbline" when empty
 	limited                bool     // each process runs below the memory limit of its container in config/
-	recorded               bool     // the namespaces have the names that are in recorded objects
+	recorded               bool     // the namespaces have the names of the recorded objects
 }
 
-// newEnvironment is a environment with what s asks for, from the pool if that has one. Everything ends with the
-// test.
+// newEnvironment returns an environment with what s asks for, from the pool if there is one.
+// Everything ends with the test.
 func newEnvironment(t *testing.T, s setup) *environment {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // its parallel subtests may wait for the other scenarios'
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // parallel subtests may wait for those of other tests
 	t.Cleanup(cancel)
 	env := &environment{t: t, ctx: ctx, readable: &readable{texts: map[string]string{}}}
 	t.Cleanup(env.returnToPool)
@@ -105,7 +106,7 @@ func (env *environment) install(s setup, hub *onGitHub) {
 	}
 }
 
-// namespace creates one whose name begins so.
+// namespace creates a namespace with the prefix.
 func (s setup) namespace(t *testing.T, prefix string) string {
 	t.Helper()
 	if s.recorded {
@@ -121,10 +122,11 @@ func (env *environment) addNamespace(prefix string) string {
 	return shared.cluster.Namespace(env.t, env.ci+"-"+prefix)
 }
 
-// startGitService starts the environment's Git service. An installation that serves a GitLab has no GitHub App.
+// startGitService starts the environment's Git service. An installation that serves a GitLab has
+// no GitHub App.
 func (env *environment) startGitService(s setup) *onGitHub {
 	env.t.Helper()
-	s.gitlab.DeliveryTimeout, s.forge.DeliveryTimeout = soon, soon // no test is about how long a service waits for its answer
+	s.gitlab.DeliveryTimeout, s.forge.DeliveryTimeout = soon, soon // no test is about the service's own timeout
 	if s.service == gitLab {
 		g := &onGitLab{GitLab: gitlab.New(s.gitlab), forks: map[string]gitlab.Project{}, heads: map[int64]string{}}
 		env.must(g.setUp())
@@ -132,7 +134,7 @@ func (env *environment) startGitService(s setup) *onGitHub {
 		env.git = g
 		return &onGitHub{}
 	}
-	s.forge.RefuseEarlyConclusion = true // a client that contradicts itself is found
+	s.forge.RefuseEarlyConclusion = true // detects a client that contradicts itself
 	g := &onGitHub{GitHub: forge.New(s.forge)}
 	env.must(g.Start())
 	env.t.Cleanup(func() { _ = g.Close() })
@@ -144,7 +146,7 @@ func (env *environment) startGitService(s setup) *onGitHub {
 	return g
 }
 
-// processes are the receivers and the controllers.
+// processes returns the receivers and the controllers.
 func (env *environment) processes() []*installation.Process {
 	return slices.Concat(env.receivers, env.controllers)
 }
@@ -181,7 +183,7 @@ func (env *environment) startProcess(p *installation.Process) {
 	env.t.Cleanup(func() { env.stopProcess(p) })
 }
 
-// stopProcess ends a process, unless it goes back to the pool.
+// stopProcess ends a process, unless it is returned to the pool.
 func (env *environment) stopProcess(p *installation.Process) {
 	env.readMetrics(p)
 	if env.returned {
@@ -200,8 +202,8 @@ func (env *environment) must(err error) {
 	}
 }
 
-// awaitClaimed waits until the Repository owns its URL and its webhook's secret is copied: before that,
-// receivers answer 503.
+// awaitClaimed waits until the Repository owns its URL and its webhook's secret is copied: before
+// that, receivers answer 503.
 func (env *environment) awaitClaimed() {
 	env.t.Helper()
 	url, err := v1alpha1.CanonicalURL(env.git.page())
@@ -257,7 +259,7 @@ func (env *environment) eventually(limit time.Duration, what string, f func() er
 	}
 }
 
-// processLog is what a process has printed in the environment's time.
+// processLog returns what a process has printed since the environment was created.
 func (env *environment) processLog(p *installation.Process) string {
 	env.t.Helper()
 	data, err := os.ReadFile(p.Log())
@@ -268,7 +270,7 @@ func (env *environment) processLog(p *installation.Process) string {
 	return string(data)
 }
 
-// metricsText is a process's Prometheus page.
+// metricsText returns a process's metrics page.
 func (env *environment) metricsText(p *installation.Process) string {
 	env.t.Helper()
 	text, err := installation.Fetch(env.ctx, p.Metrics)
@@ -291,7 +293,8 @@ func (env *environment) showLogs() {
 	}
 }
 
-// newClaimedEnvironment is newEnvironment for tests that wait at once until deliveries are accepted.
+// newClaimedEnvironment is newEnvironment for tests that wait at once until deliveries are
+// accepted.
 func newClaimedEnvironment(t *testing.T, s setup) *environment {
 	t.Helper()
 	env := newEnvironment(t, s)

@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// ADR 23: the API server lets nobody change or add what an event holds of its delivery and its
-// plan, nor settle an event that holds its payload still; a write of the status by somebody who
-// does not have the payload leaves it where it is.
+// See docs/adr/0023: the API server lets no account change or add to an event's delivery and plan,
+// nor settle an event that still stores its payload. A write of the status without the payload
+// leaves the payload in place.
 func TestEventContentIsImmutable(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -32,7 +32,7 @@ func TestEventContentIsImmutable(t *testing.T) {
 	status := func(change func(*v1alpha1.GitEventStatus)) error {
 		event, err := events.Get(env.ctx, name, metav1.GetOptions{})
 		env.must(err)
-		event.Payload, event.Spec.SHA = nil, "" // as an informer has it
+		event.Payload, event.Spec.SHA = nil, "" // as an informer's copy has it
 		change(&event.Status)
 		_, err = events.UpdateStatus(env.ctx, event, metav1.UpdateOptions{})
 		return err

@@ -14,8 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// `kubectl get gitevents` tells events apart: where they are from and what became of them, in the
-// words of TestOutcome of pkg/status. What it prints is the Table that the API server makes.
+// `kubectl get gitevents` shows the source and the disposition of each event, in the words that
+// TestOutcome of pkg/status checks. The test reads the Table of the API server, which is what
+// kubectl prints.
 func TestEventListShowsDispositions(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -53,11 +54,10 @@ func TestEventListShowsDispositions(t *testing.T) {
 	}
 }
 
-// row is what the list shows of an event without being asked for more, by the column's name.
+// row is what the list shows of an event by default, by the column's name.
 type row map[string]string
 
-// eventRows are the rows by commit. It requires the columns: those shown always, and those of `-o
-// wide`.
+// eventRows returns the rows by commit. It requires the default columns and those of `-o wide`.
 func (env *environment) eventRows() map[string]row {
 	env.t.Helper()
 	data, err := env.Plumbline.PlumblineV1alpha1().RESTClient().Get().Namespace(env.Namespace).Resource("gitevents").

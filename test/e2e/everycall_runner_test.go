@@ -18,26 +18,28 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// trialRunner is a environment that takes one trial after the other, each with a commit and a delivery of its
-// own. Lanes run beside each other, outside the test's goroutine: their methods return errors.
+// trialRunner runs one trial after the other in an environment, each with its own commit and
+// delivery. Several run in parallel outside of the test's goroutine, so their methods return
+// errors.
 type trialRunner struct {
 	*environment
-	free   finalState // what a fault-free event leaves
+	free   finalState // the state after an event without faults
 	calls  []string   // the last event's, to the API server
-	events int        // how many events there were
+	events int        // the number of events
 }
 
-// trial is one (k, fault) pair: what to arm before the delivery, and what must be left at the end.
+// trial is one pair of a call and a fault: what to arm before the delivery, and what must be left
+// at the end.
 type trial struct {
 	fault string
 	at    callPoint
 	arm   func(l *trialRunner, e event, at callPoint) *armedFault
-	// end compares what is left with what a fault-free event leaves.
+	// end compares what is left with the state after an event without faults.
 	end func(got, free finalState) error
 }
 
-// callPoint is the k-th call of a fault-free event. It is found again as the nth call of its name: how
-// often an informer wakes the controller meanwhile shifts k, but not that.
+// callPoint is the k-th call of an event without faults. It is found again as the nth call of its
+// name: the number of informer events in between shifts k, but not that.
 type callPoint struct {
 	k, nth int
 	name   string
@@ -47,11 +49,11 @@ func (t trial) String() string {
 	return fmt.Sprintf("%s, call %d (%s, number %d)", t.fault, t.at.k, t.at.name, t.at.nth)
 }
 
-// optional reports whether a fault-free event may do without the call: two changes of a run may wake
-// the controller once.
+// optional reports whether an event without faults may do without the call: two changes of a run
+// may wake the controller once.
 func (p callPoint) optional() bool { return p.name == "get gitevents" && p.nth > 1 }
 
-// points names the calls of a fault-free event.
+// points names the calls of an event without faults.
 func points(calls []string) []callPoint {
 	seen := map[string]int{}
 	out := make([]callPoint, 0, len(calls))
@@ -70,16 +72,16 @@ type event struct {
 
 // armedFault is a trial's fault in place.
 type armedFault struct {
-	// hits is how many calls it acted on.
+	// hits returns how many calls it acted on.
 	hits func() int
 	// killed is closed when the controller is dead and the call it died at is done; nil when
 	// nothing is killed.
 	killed <-chan struct{}
-	// disarm takes away what Proxy.Reset does not; it may be nil.
+	// disarm removes what Proxy.Reset does not; it may be nil.
 	disarm func()
 }
 
-// errNotReached is the outcome of a trial whose k-th call was never made.
+// errNotReached is returned by a trial whose k-th call was never made.
 var errNotReached = errors.New("the event ended without a k-th call")
 
 const (
@@ -88,15 +90,15 @@ const (
 	attempts = 4
 )
 
-// newTrialRunner starts a environment and runs events without a fault, so that their end and their calls are
-// known.
+// newTrialRunner starts an environment and runs events without faults to learn their end and their
+// calls.
 func newTrialRunner(t *testing.T, on kind) *trialRunner {
 	t.Helper()
 	env := newEnvironment(t, setup{service: on, receivers: 1})
 	env.startController(true, "-operator-retry="+operatorRetry.String())
 	env.awaitClaimed()
 	l := &trialRunner{environment: env}
-	env.must(errOf(l.attempt(trial{}))) // whose token is kept for those that come
+	env.must(errOf(l.attempt(trial{}))) // its token is cached for the next trials
 	e, err := l.attempt(trial{})
 	env.must(err)
 	l.free, err = l.finalState(e)
@@ -104,16 +106,16 @@ func newTrialRunner(t *testing.T, on kind) *trialRunner {
 	return l
 }
 
-// newEvent makes a commit and its delivery. Its definitions are read: the file is another one each
-// time.
+// newEvent makes a commit and its delivery. The definitions have to be read, because the file
+// differs each time.
 func (l *trialRunner) newEvent() (event, error) {
 	l.events++
 	sha, delivery := l.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("hello", "push")) + fmt.Sprintf("\n# event %d\n", l.events)})
 	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 
-// isMadeBy reports whether a controller made the call for the event: not for its leases, its informers,
-// its settings, its sweep, its Repositories, its preflight or its copies of webhook secrets.
+// isMadeBy reports whether a controller made the call for the event, and not for its leases,
+// informers, settings, sweep, Repositories, preflight or copies of webhook secrets.
 func (e event) isMadeBy(c cluster.Call) bool {
 	if strings.HasSuffix(c.UserAgent, "/preflight") || isBackgroundCall(c) {
 		return false
@@ -133,12 +135,12 @@ func nameOf(c cluster.Call) string {
 	return strings.TrimSuffix(c.Verb+" "+c.Resource+"/"+c.Subresource, "/")
 }
 
-// run takes a trial until its k-th call was made and the end is the right one.
+// run repeats a trial until its k-th call was made, and requires the right end.
 func (l *trialRunner) run(t trial) error {
 	for range attempts {
 		e, err := l.attempt(t)
 		if errors.Is(err, errNotReached) {
-			err = l.restart(l.ctx) // a fresh one calls for a token again
+			err = l.restart(l.ctx) // a new controller mints a token again
 			if err == nil {
 				continue
 			}
@@ -180,7 +182,8 @@ func (l *trialRunner) attempt(t trial) (event, error) {
 	return e, nil
 }
 
-// restart starts the controller, killed before if it still runs, without a wait for its leases.
+// restart starts the controller without a wait for its leases, and kills it first if it still
+// runs.
 func (l *trialRunner) restart(ctx context.Context) error {
 	if err := l.controllers[0].Kill(); err != nil {
 		return err
@@ -191,7 +194,7 @@ func (l *trialRunner) restart(ctx context.Context) error {
 	return l.controllers[0].Start(ctx)
 }
 
-// disarm ends the trial's fault and keeps the calls that its event made.
+// disarm ends the trial's fault and stores the calls that its event made.
 func (l *trialRunner) disarm(a *armedFault, e event) {
 	proxy := l.controllers[0].Proxy
 	l.calls = nil
@@ -207,8 +210,7 @@ func (l *trialRunner) disarm(a *armedFault, e event) {
 	}
 }
 
-// restartKilled starts a controller that was killed at a call which it made after the event was settled:
-// nobody waited for its end then.
+// restartKilled starts a controller that was killed at a call after the event was settled.
 func (l *trialRunner) restartKilled(a *armedFault) {
 	if a.killed == nil || a.hits() == 0 {
 		return
@@ -224,8 +226,8 @@ func (l *trialRunner) restartKilled(a *armedFault) {
 	}
 }
 
-// awaitSettledEvent polls until the event is settled, and starts the controller again when the trial has
-// killed it.
+// awaitSettledEvent polls until the event is settled, and restarts the controller when the trial
+// has killed it.
 func (l *trialRunner) awaitSettledEvent(ctx context.Context, a *armedFault, e event) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -251,8 +253,8 @@ func (l *trialRunner) awaitSettledEvent(ctx context.Context, a *armedFault, e ev
 	}
 }
 
-// runTrials takes all trials, or in make test a fixed third of them, through the lanes and reports
-// each that ended wrong.
+// runTrials runs all trials, or in make test a fixed third of them, and reports each with a wrong
+// end.
 func runTrials(t *testing.T, scenario string, all []*trialRunner, trials []trial) {
 	t.Helper()
 	if testing.Short() && !*everyClass {

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// finalState is what one event leaves in the cluster and at the forge, without names, ids, commits and
-// times.
+// finalState is what one event leaves in the cluster and at the forge, without names, ids, commits
+// and times.
 type finalState struct {
 	Event     finalEvent
 	Runs      []finalRun // of the event, in the cluster
@@ -39,7 +39,7 @@ type finalRun struct {
 	Labels, Annotations map[string]string
 }
 
-// sameEnd requires the end of a fault-free event.
+// sameEnd requires the end of an event without faults.
 func sameEnd(got, free finalState) error {
 	if diff := cmp.Diff(free, got); diff != "" {
 		return fmt.Errorf("the end differs from the fault-free one (-fault-free +this):\n%s", diff)
@@ -47,8 +47,8 @@ func sameEnd(got, free finalState) error {
 	return nil
 }
 
-// sameEndWithoutTable requires the end of a fault-free event, except that the report may lack its
-// table: a cluster that forbids to list TaskRuns costs the report that, and not its verdict.
+// sameEndWithoutTable requires the end of an event without faults, except that the report may lack
+// its table. Without the right to list TaskRuns the report has no table, but still the conclusion.
 func sameEndWithoutTable(got, free finalState) error {
 	ignore := cmpopts.IgnoreFields(check{}, "Text")
 	if diff := cmp.Diff(free, got, ignore); diff != "" {
@@ -58,7 +58,7 @@ func sameEndWithoutTable(got, free finalState) error {
 }
 
 // refusedEnd requires the end of an event whose PipelineRun was denied: one failed check with the
-// denial's words.
+// words of the denial.
 func refusedEnd(got, _ finalState) error {
 	switch {
 	case len(got.Runs) != 0 || got.Secrets != 0 || got.Payloads != 0 || got.Event.Phase != "Settled" || got.Event.Waits != 0:
@@ -72,8 +72,7 @@ func refusedEnd(got, _ finalState) error {
 
 var durations = regexp.MustCompile(`\d+ seconds?`)
 
-// finalState reads what the event left. Whatever the event's own names are is replaced by what they
-// stand for.
+// finalState reads what the event left. The event's own names are replaced by what they stand for.
 func (l *trialRunner) finalState(e event) (finalState, error) {
 	ctx := l.ctx
 	var f finalState
@@ -120,8 +119,8 @@ func (l *trialRunner) finalState(e event) (finalState, error) {
 		f.Event.Runs = append(f.Event.Runs, plain(words))
 	}
 	for _, run := range runs.Items {
-		// Tekton's own label, which it gives up when its update meets another one shortly before
-		// the run's end.
+		// Tekton's own label, which it drops when its update conflicts with another one shortly
+		// before the run's end.
 		delete(run.Labels, "tekton.dev/pipeline")
 		c := run.Status.GetCondition("Succeeded")
 		f.Runs = append(f.Runs, finalRun{Succeeded: fmt.Sprint(c.IsTrue(), " ", c.GetReason()),
@@ -135,7 +134,7 @@ func (l *trialRunner) finalState(e event) (finalState, error) {
 	return f, nil
 }
 
-// conclusions are the different ones that writes of the commit's checks asked for.
+// conclusions lists the different conclusions that writes of the commit's checks asked for.
 func (l *trialRunner) conclusions(e event) (all []string) {
 	for _, write := range l.checkWrites(e.sha, "") {
 		if write.Conclusion != "" && !slices.Contains(all, write.Conclusion) {

@@ -13,15 +13,15 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// everyClass has every call of D2 meet every class of answers: some 40 minutes more.
+// everyClass tries every class of answers at every call of D2, which takes about 40 minutes more.
 var everyClass = flag.Bool("every-class", false, "every call meets every class of answers")
 
-// denial is what the admission webhook of D2 says about whatever it is asked.
+// denial is the message of the admission webhook of D2.
 const denial = "this object is not to the liking of the test"
 
-// C9: killed at any of its calls for an event, to the API server or to the Git service, before the
-// call took effect or after, or told to end during a call of any kind (H3), and started again, a
-// controller leaves the same cluster and the same checks.
+// C9: a controller is killed at any call for an event, to the API server or to the Git service,
+// before or after the call took effect, or gets SIGTERM during a call (H3). After a restart it
+// leaves the same cluster and the same checks.
 func TestControllerKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -48,12 +48,12 @@ func TestControllerKilledAtEveryCall(t *testing.T) {
 	})
 }
 
-// D2: whatever answer any call for an event gets from the API server, once or for three seconds,
-// and also when the answer of one that took effect is lost: the end is that of an event without a
-// fault. Only a denial of the PipelineRun's creation is the author's, and then the check fails with
-// its words. The classes of answers take turns: every call meets one of them once and another one
-// for three seconds, and the creation the denial as well. With -every-class (make every-call) every
-// call meets every class.
+// D2: any call for an event gets any answer from the API server, once or for three seconds, and
+// also a lost answer after the call took effect. The end is that of an event without faults. Only
+// a denial of the PipelineRun's creation is the author's error: the check then fails with its
+// words. The classes of answers take turns: every call gets one class once and another one for
+// three seconds, and the creation also the denial. With -every-class (make every-call) every call
+// gets every class.
 func TestEveryCallFails(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -74,8 +74,7 @@ func TestEveryCallFails(t *testing.T) {
 	})
 }
 
-// takesTurn reports whether it is the turn of class i of so many at a point. The two services have
-// different turns.
+// takesTurn reports whether class i is tried at a point. The two services have different turns.
 func takesTurn(at callPoint, on kind, i, classes int) bool {
 	k := at.k
 	if on == githubApp {
@@ -88,14 +87,15 @@ func takesTurn(at callPoint, on kind, i, classes int) bool {
 type apiFault struct {
 	name string
 	do   cluster.Action
-	// invalid and operator tell what the answer means where it is final: at the creation of the
+	// invalid and operator say what the answer means where it is final: at the creation of the
 	// PipelineRun, and at the reading of what a report can do without.
 	invalid, operator bool
 	// applied: the call takes effect.
 	applied bool
 }
 
-// apiFaults are one of each class of pkg/fault that the API server can cause, and a lost answer.
+// apiFaults returns one fault of each class of pkg/fault that the API server can cause, and a lost
+// answer.
 func apiFaults() []apiFault {
 	return []apiFault{
 		{name: "Transient (the webhook refuses connections)", do: cluster.Fault(cluster.WebhookRefused())},
@@ -108,8 +108,9 @@ func apiFaults() []apiFault {
 	}
 }
 
-// trial is the fault at a point. While it lasts longer than that call, no refusal and no report
-// without its table can be written down either: then the end is the fault-free one after all.
+// trial returns the trial of the fault at a point. While the fault lasts longer than that call,
+// the controller can write neither a refusal nor a report without its table. Then the end is that
+// of an event without faults.
 func (f apiFault) trial(at callPoint, lasts string, rule cluster.Rule) trial {
 	end := sameEnd
 	switch {
@@ -121,13 +122,13 @@ func (f apiFault) trial(at callPoint, lasts string, rule cluster.Rule) trial {
 	return trial{fault: f.name + " " + lasts, at: at, arm: failAt(rule), end: end}
 }
 
-// newTrialRunners starts the lanes and returns the calls that an event makes when nothing fails: the
-// fewest that any lane saw.
+// newTrialRunners starts the runners and returns the calls of an event without faults: the fewest
+// that any runner saw.
 func newTrialRunners(t *testing.T, on kind) (all []*trialRunner, calls []string) {
 	t.Helper()
 	for range amount(2, 4) {
 		l := newTrialRunner(t, on)
-		if calls == nil || len(l.calls) < len(calls) { // what only a slow one makes is not made again
+		if calls == nil || len(l.calls) < len(calls) { // calls that only a slow runner makes are left out
 			calls = l.calls
 		}
 		all = append(all, l)
@@ -157,7 +158,8 @@ func failAt(rule cluster.Rule) func(*trialRunner, event, callPoint) *armedFault 
 	}
 }
 
-// endAt ends the controller when the call has arrived at the proxy, then does do with the call.
+// endAt ends the controller when the call has arrived at the proxy, then applies the action to the
+// call.
 func endAt(end func(*trialRunner, chan<- struct{}), do cluster.Action) func(*trialRunner, event, callPoint) *armedFault {
 	return func(l *trialRunner, e event, at callPoint) *armedFault {
 		var seen, chosen atomic.Int64
@@ -198,8 +200,8 @@ func (l *trialRunner) killController(gone chan<- struct{}) {
 	close(gone)
 }
 
-// terminateController sends SIGTERM and closes gone when the process has ended; one that does not end in
-// time is for the trial to find.
+// terminateController sends SIGTERM and closes gone when the process has ended. The trial detects
+// one that does not end in time.
 func (l *trialRunner) terminateController(gone chan<- struct{}) {
 	_ = l.controllers[0].Terminate()
 	go func() {
@@ -211,7 +213,8 @@ func (l *trialRunner) terminateController(gone chan<- struct{}) {
 	}()
 }
 
-// forgeCalls are the routes that a fresh controller, which has no token yet, calls for one event.
+// forgeCalls returns the routes that a new controller, which has no token yet, calls for one
+// event.
 func (l *trialRunner) forgeCalls() []string {
 	l.t.Helper()
 	l.must(l.restart(l.ctx))

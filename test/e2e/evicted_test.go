@@ -26,9 +26,9 @@ func smallCap() [][3]string {
 	return [][3]string{{"plumbline", "settled-cap", fmt.Sprint(leastCap)}}
 }
 
-// prepareEviction kills the controller and makes the settled events that there are the oldest above the
-// cap: the half hour in which their secrets might come late is over, and as many others follow them
-// as are kept. Who leads next evicts them.
+// prepareEviction kills the controller and makes the settled events the oldest above the cap. The
+// half hour in which their secrets might come late is over, and the cap is full of later events.
+// The next leader evicts them.
 func (env *environment) prepareEviction(events ...v1alpha1.GitEvent) {
 	env.t.Helper()
 	env.kill(env.controller())
@@ -49,15 +49,15 @@ func (env *environment) prepareEviction(events ...v1alpha1.GitEvent) {
 	}
 }
 
-// backdate is a push whose body says that it happened an hour ago: nobody looks for a tombstone of
-// one that has just happened, because none is evicted within half an hour.
+// backdate returns the push with a body that says that it happened an hour ago. The receiver looks
+// for no tombstone of a recent push, because no event is evicted within half an hour.
 func (env *environment) backdate(push delivery) delivery {
 	_, body := partsOf(push)
 	at := fmt.Appendf(nil, `"pushed_at":%d`, time.Now().Add(-time.Hour).Unix())
 	return env.git.signed(push, regexp.MustCompile(`"pushed_at":[0-9]+`).ReplaceAll(body, at), env.webhookSecret())
 }
 
-// putTombstonePage makes a page of tombstones.
+// putTombstonePage creates a page of tombstones.
 func (env *environment) putTombstonePage(name string, entries ...string) {
 	env.t.Helper()
 	_, err := env.Plumbline.PlumblineV1alpha1().TombstonePages(env.Namespace).Create(env.ctx,
@@ -85,8 +85,8 @@ func (env *environment) awaitTombstone(event string) tombstone.Entry {
 	return entry
 }
 
-// stubLimit is what a settled event with two runs may take, with what the API server notes of who
-// wrote which field.
+// stubLimit is the size limit of a settled event with two runs, including the API server's managed
+// fields.
 const stubLimit = 6 << 10
 
 // requireSmallStub measures an event as the API server returns it.
@@ -102,9 +102,9 @@ func (env *environment) requireSmallStub(event v1alpha1.GitEvent) {
 	}
 }
 
-// Two events are evicted within the time in which their deliveries may be sent again. What ran does
-// not run twice; what was refused for another reason than its content is processed, under the next
-// name.
+// Two events are evicted within the time in which their deliveries may be sent again. A redelivery
+// of the one that ran does not run again. A redelivery of the one that was refused for a reason
+// outside its content is processed under the next name.
 func TestRedeliveryOfEvictedEventIsRecognized(t *testing.T) {
 	t.Parallel()
 	retry := "-operator-retry=" + operatorRetry.String()

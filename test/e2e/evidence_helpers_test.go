@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// patchFailures is the counter of failed patches on the controller's Prometheus page.
+// patchFailures is the controller's counter of failed patches.
 const patchFailures = "plumbline_pipelinerun_patch_failures_total"
 
 // Annotation lines for pipeline: what the cluster plays, and pods that do not end until the test
@@ -33,17 +33,18 @@ const (
 	fails = cluster.ExitCodeAnnotation + `: "1"`
 )
 
-// forSubtest is the environment as a subtest of its owner sees it.
+// forSubtest returns the environment for a subtest.
 func (env *environment) forSubtest(t *testing.T) *environment {
 	sub := *env
 	sub.t = t
 	return &sub
 }
 
-// controller is the environment's only controller.
+// controller returns the only controller.
 func (env *environment) controller() *installation.Process { return env.controllers[0] }
 
-// loggedErrors are the errors a process logged at error level, one a line, in their order.
+// loggedErrors returns the errors that a process logged at error level, one a line, in their
+// order.
 func (env *environment) loggedErrors(p *installation.Process) []string {
 	env.t.Helper()
 	var found []string
@@ -60,8 +61,8 @@ func (env *environment) loggedErrors(p *installation.Process) []string {
 	return found
 }
 
-// metric adds up the samples on a process's Prometheus page whose lines contain all the words, less
-// what they were before the environment.
+// metric adds up the samples of a process's metrics whose lines contain all the words, less their
+// sum before the environment was used.
 func (env *environment) metric(p *installation.Process, words ...string) int {
 	env.t.Helper()
 	sum := func(page string) (sum int) {
@@ -82,7 +83,7 @@ func (env *environment) metric(p *installation.Process, words ...string) int {
 	return now
 }
 
-// reportedReasons are the Kubernetes Events on the Repository that speak of one GitEvent, by reason.
+// reportedReasons counts the Kubernetes Events on the Repository about one GitEvent, by reason.
 func (env *environment) reportedReasons(event string) map[string]int {
 	env.t.Helper()
 	list, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository"})
@@ -96,7 +97,7 @@ func (env *environment) reportedReasons(event string) map[string]int {
 	return reasons
 }
 
-// awaitReported waits until the Repository has so many Kubernetes Events with a reason that speak of one
+// awaitReported waits until the Repository has so many Kubernetes Events with a reason about one
 // GitEvent.
 func (env *environment) awaitReported(event, reason string, n int) {
 	env.t.Helper()
@@ -118,7 +119,8 @@ func (env *environment) requireReportedOnce(event string) {
 	}
 }
 
-// runCalls are those to PipelineRuns whose name begins so, through the controller's proxy.
+// runCalls returns the calls to PipelineRuns with a prefix of the name through the controller's
+// proxy.
 func (env *environment) runCalls(verb, prefix string) []cluster.Call {
 	var found []cluster.Call
 	for _, call := range env.controller().Proxy.Calls() {
@@ -129,7 +131,7 @@ func (env *environment) runCalls(verb, prefix string) []cluster.Call {
 	return found
 }
 
-// awaitEvent waits for the GitEvent of a commit and until it satisfies a condition.
+// awaitEvent waits until the GitEvent of a commit satisfies a condition.
 func (env *environment) awaitEvent(sha, what string, ok func(*v1alpha1.GitEvent) error) *v1alpha1.GitEvent {
 	env.t.Helper()
 	var event *v1alpha1.GitEvent
@@ -190,8 +192,8 @@ func (env *environment) getRun(name string) *pipelinev1.PipelineRun {
 	return found
 }
 
-// hasCheckID is nil when a run has what the Git service gave its check: on GitHub the check run's id,
-// on GitLab the id of the status' pipeline, which is no label.
+// hasCheckID returns nil when a run has the id of its check: on GitHub the check run's id, on
+// GitLab the id of the status's pipeline, which is no label.
 func (env *environment) hasCheckID(run string, check check) error {
 	found, key, id := env.getRun(run), pipelinesascode.CheckRunID, check.ID
 	pipeline, _, isStatus := strings.Cut(check.ID, "/")
@@ -204,7 +206,7 @@ func (env *environment) hasCheckID(run string, check check) error {
 	return nil
 }
 
-// requirePatched requires that a run carries that and that it is over.
+// requirePatched requires that a run has the id of its check and the state completed.
 func (env *environment) requirePatched(name string, check check) {
 	env.t.Helper()
 	if err := env.hasCheckID(name, check); err != nil {
@@ -216,7 +218,8 @@ func (env *environment) requirePatched(name string, check check) {
 	}
 }
 
-// acceptedWrites are the writes of a check that the forge took, in the order they took effect.
+// acceptedWrites returns the writes of a check that the forge accepted, in the order they took
+// effect.
 func (env *environment) acceptedWrites(sha, name string) []write {
 	var applied []write
 	for _, write := range env.checkWrites(sha, name) {
@@ -227,8 +230,8 @@ func (env *environment) acceptedWrites(sha, name string) []write {
 	return applied
 }
 
-// requireOneCheck requires that the commit has exactly one check run of that name and that nothing was
-// written to it once it was completed.
+// requireOneCheck requires that the commit has exactly one check run of that name, and that no
+// write followed its completion.
 func (env *environment) requireOneCheck(sha, name string) {
 	env.t.Helper()
 	n := 0
@@ -249,7 +252,7 @@ func (env *environment) requireOneCheck(sha, name string) {
 	}
 }
 
-// requirePostedOnce requires that one check was asked for, whatever was answered.
+// requirePostedOnce requires one request to create a check, whatever was answered.
 func (env *environment) requirePostedOnce(sha string) {
 	env.t.Helper()
 	n := 0
@@ -263,7 +266,7 @@ func (env *environment) requirePostedOnce(sha string) {
 	}
 }
 
-// succeeded is the Succeeded condition of a run.
+// succeeded returns the status of a run's Succeeded condition.
 func succeeded(run *pipelinev1.PipelineRun) corev1.ConditionStatus {
 	for _, condition := range run.Status.Conditions {
 		if condition.Type == "Succeeded" {
@@ -284,7 +287,7 @@ func (env *environment) awaitHits(fault interface{ Hits() int }, n int) {
 	})
 }
 
-// awaitRunEnd waits until a run is over and returns its Succeeded condition.
+// awaitRunEnd waits until a run is finished and returns its Succeeded condition.
 func (env *environment) awaitRunEnd(run v1alpha1.Run) cluster.Condition {
 	env.t.Helper()
 	ctx, cancel := context.WithTimeout(env.ctx, soon)

@@ -18,19 +18,19 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// patchAttempts is how many refused patches the headline wants to see at least.
+// patchAttempts is the least number of refused patches that the test waits for.
 const patchAttempts = 3
 
 // brokenPatch is one way in which every write on a PipelineRun fails.
 type brokenPatch struct {
-	name   string // begins the names of the pipelines it hits
-	reason string // of the condition; "" when the answer has no fixed one
-	words  string // the API server's, with RUN for the run's name; "" when they are the client's own
+	name   string // prefix of the names of its pipelines
+	reason string // of the condition; "" when the answer has no fixed reason
+	words  string // of the API server, with RUN for the run's name; "" when they are the client's own
 	do     cluster.Action
 }
 
-// patchRefusals are answers of docs/errors.md, that of D3 among them, and all of them in make test-all.
-// What each of them means is in pkg/fault and test/faults.
+// patchRefusals are answers of docs/errors.md, D3's among them; make test-all tries all. Their
+// meaning is tested in pkg/fault and test/faults.
 func patchRefusals() []brokenPatch {
 	status := func(name, reason string, status metav1.Status) brokenPatch {
 		return brokenPatch{name: name, reason: reason, words: status.Message, do: cluster.Fault(status)}
@@ -59,18 +59,18 @@ func patchRefusals() []brokenPatch {
 	)
 }
 
-// D1, D3, D4: while every write on a PipelineRun fails for its whole life, whatever the API server
-// answers, the checks of a run that succeeds and of one that fails end as the runs do; the failure
-// is logged, counted, a condition and retried, and nothing else. A conflict at each of them is a
-// storm of conflicts. In the end everything is applied once.
+// D1, D3, D4: every write on a PipelineRun fails for its whole life, whatever the API server
+// answers. The checks of a run that succeeds and of one that fails end as the runs do. The failed
+// patch is logged, counted, shown in a condition and retried, and has no other effect. A conflict
+// at every write stands for a storm of conflicts. In the end everything is applied once.
 func TestChecksAreCorrectWhenRunWritesFail(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, reportsWithoutWrites)
 }
 
 func reportsWithoutWrites(t *testing.T, env *environment) {
-	var pushing sync.Mutex                // a push and its delivery belong together
-	t.Run("answers", func(t *testing.T) { // parallel subtests end before their parent goes on
+	var pushing sync.Mutex                // guards a push and its delivery
+	t.Run("answers", func(t *testing.T) { // the parent waits for its parallel subtests
 		for _, b := range patchRefusals() {
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()
@@ -93,7 +93,7 @@ func reportsWithoutWrites(t *testing.T, env *environment) {
 	})
 }
 
-// pipelinePair is a pipeline that succeeds and one that fails, both held.
+// pipelinePair returns a pipeline that succeeds and one that fails, both held.
 func pipelinePair(name string) map[string]string {
 	return map[string]string{
 		".tekton/a.yaml": onTekton(pipeline(name+"-ok", "push", held)),
@@ -101,14 +101,15 @@ func pipelinePair(name string) map[string]string {
 	}
 }
 
-// requireReportedUnpatched follows the runs of a pair to their reported ends while no patch of them works.
+// requireReportedUnpatched follows the runs of a pair to their reported ends while none of their
+// patches works.
 func (env *environment) requireReportedUnpatched(sha string, b brokenPatch) {
 	env.t.Helper()
 	event := env.awaitRunsCreated(sha)
 	env.awaitCheck(sha, checkName(b.name+"-ok"), "in_progress", soon)
 	env.awaitCheck(sha, checkName(b.name+"-bad"), "in_progress", soon)
 	env.requirePatchFailureShown(sha, b)
-	env.requireNoFailure(sha) // the runs are held: so far every failure would be a false one
+	env.requireNoFailure(sha) // the runs are held, so every failure up to here would be false
 	env.releaseRuns(event)
 	env.awaitCheck(sha, checkName(b.name+"-ok"), "success", afterFault)
 	failed := env.awaitCheck(sha, checkName(b.name+"-bad"), "failure", afterFault)
@@ -128,7 +129,7 @@ func (env *environment) requireReportedUnpatched(sha string, b brokenPatch) {
 	}
 }
 
-// requirePatchFailureShown waits until the failing patch shows in every place where it must: patchAttempts,
+// requirePatchFailureShown waits until the failing patch shows everywhere: patchAttempts,
 // condition, metric, Kubernetes Event and log.
 func (env *environment) requirePatchFailureShown(sha string, b brokenPatch) {
 	env.t.Helper()
@@ -156,7 +157,7 @@ func (env *environment) requirePatchFailureShown(sha string, b brokenPatch) {
 	env.requireReportedOnce(event.Name)
 }
 
-// hasLoggedPatchFailure reports whether the controller's log has the error in the words of the issue.
+// hasLoggedPatchFailure reports whether the controller's log has the error with the words.
 func (env *environment) hasLoggedPatchFailure(run, words string) error {
 	want := fmt.Sprintf("failed to patch pipelinerun %s/%s: %s", env.ci, run, strings.ReplaceAll(words, "RUN", run))
 	lines := env.loggedErrors(env.controller())
@@ -166,8 +167,8 @@ func (env *environment) hasLoggedPatchFailure(run, words string) error {
 	return fmt.Errorf("no error in the log reads %q; errors: %q", want, lines[max(0, len(lines)-5):])
 }
 
-// requirePatchedAfterwards requires that both runs of a pair are patched once that works again, nothing was
-// reported anew, and no failure was logged more often than it was met.
+// requirePatchedAfterwards requires that both runs of a pair are patched once patches work, that
+// nothing is reported again, and that each failure was logged once.
 func (env *environment) requirePatchedAfterwards(sha, name string) {
 	env.t.Helper()
 	env.awaitSettled(sha, afterFault)

@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// B1, B7: while .tekton or the commit cannot be read (502, 429, a connection that breaks, no answer
-// at all) there is no failure and no check, and the event says that it waits for the Git service;
-// afterwards its pipeline runs once.
+// B1, B7: while .tekton or the commit cannot be read (502, 429, a broken connection, no answer),
+// there is no failure and no check, and the event says that it waits for the Git service.
+// Afterwards its pipeline runs once.
 func TestFailedFetchWaits(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, fetchFailureWaits)
@@ -28,7 +28,7 @@ func fetchFailureWaits(t *testing.T, env *environment) {
 		at     operation
 		reason string
 		do     forge.Action
-		again  int // attempts to wait for
+		again  int // further attempts to wait for
 	}{
 		{"directory-502", readDirectory, "GitServiceUnavailable", forge.ServerError502HTML(), 4},
 		{"file-502", readFile, "GitServiceUnavailable", forge.ServerError502HTML(), 4},
@@ -61,8 +61,8 @@ func fetchFailureWaits(t *testing.T, env *environment) {
 	}
 }
 
-// B2: a commit without .tekton in a repository that can be read ends its event as "no pipelines"
-// with one look and no other: nobody is told, and nothing is tried again.
+// B2: a commit without .tekton in a readable repository ends its event as "no pipelines" after one
+// read. Nothing is reported or retried.
 func TestCommitWithoutPipelinesEnds(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, endsWithoutPipelines)
@@ -76,7 +76,7 @@ func endsWithoutPipelines(t *testing.T, env *environment) {
 	if event.Status.Disposition != v1alpha1.DispositionIgnored || planOf(event).Reason != "NoPipelines" {
 		t.Errorf("it is %s %+v, want Ignored because of NoPipelines", event.Status.Disposition, planOf(event))
 	}
-	// The controller goes on, and starts anew, without looking again.
+	// The controller goes on, and restarts, without another read.
 	env.restart(env.controller())
 	next, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("next", "push")})
 	env.deliver(delivery, http.StatusAccepted)
@@ -94,9 +94,9 @@ func endsWithoutPipelines(t *testing.T, env *environment) {
 	env.awaitAllSettled(afterFault)
 }
 
-// B2: a repository that the Git service hides is no repository without pipelines: the event waits
-// for an operator, the Repository's condition says so, it is tried again slowly, and it runs once
-// the repository is shown again.
+// B2: a repository that the Git service hides is not treated as one without pipelines. The event
+// waits for an operator, the Repository's condition says so, the read is retried slowly, and the
+// event runs once the repository is visible again.
 func TestHiddenRepositoryWaits(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}}, hiddenRepositoryWaits)
@@ -113,7 +113,7 @@ func hiddenRepositoryWaits(t *testing.T, env *environment) {
 		t.Errorf("it waits for %+v, want an operator, and %v until the next attempt", wait, operatorRetry)
 	}
 	env.awaitCredentialsCondition("False", "RepositoryNotReadable")
-	env.awaitHits(repository, 3) // it is tried again
+	env.awaitHits(repository, 3) // it is retried
 	env.requireNothingReported(sha)
 	env.awaitReported(env.recordOf(delivery).Name, "RepositoryNotReadable", 1)
 	directory.Remove()
@@ -125,8 +125,8 @@ func hiddenRepositoryWaits(t *testing.T, env *environment) {
 	env.requireRanOnce("hidden")
 }
 
-// eventWithoutMessage is an event whose delivery does not tell its commit's message: on GitHub any pull
-// request, on GitLab a push of a new branch without new commits.
+// eventWithoutMessage returns an event whose delivery lacks its commit's message: on GitHub any
+// pull request, on GitLab a push of a new branch without new commits.
 func (env *environment) eventWithoutMessage(name string) (string, delivery) {
 	env.t.Helper()
 	if env.git.kind() == githubApp {
@@ -138,7 +138,8 @@ func (env *environment) eventWithoutMessage(name string) (string, delivery) {
 	return sha, env.git.pushed("refs/heads/topic-of-" + name)
 }
 
-// openMemberPull opens a pull request of a member with one file and returns its head and its delivery.
+// openMemberPull opens a pull request of a member with one file and returns its head and its
+// delivery.
 func (env *environment) openMemberPull(file string) (string, delivery) {
 	env.t.Helper()
 	branch := strings.ReplaceAll(env.t.Name(), "/", "-")
@@ -147,13 +148,13 @@ func (env *environment) openMemberPull(file string) (string, delivery) {
 	return sha, env.opened(env.git.open("", branch, "dev"))
 }
 
-// awaitWait waits until a step of a commit's event waits, and returns what for.
+// awaitWait waits until a step of a commit's event waits, and returns the wait.
 func (env *environment) awaitWait(sha, step string) v1alpha1.Wait {
 	env.t.Helper()
 	return env.awaitWaitReason(sha, step, "")
 }
 
-// awaitWaitReason is waits for one reason.
+// awaitWaitReason is awaitWait for one reason.
 func (env *environment) awaitWaitReason(sha, step, reason string) (found v1alpha1.Wait) {
 	env.t.Helper()
 	env.awaitEvent(sha, "the event waits with "+step, func(event *v1alpha1.GitEvent) error {
@@ -168,7 +169,8 @@ func (env *environment) awaitWaitReason(sha, step, reason string) (found v1alpha
 	return found
 }
 
-// requireNothingReported requires that a commit has heard nothing and that nothing was started for it.
+// requireNothingReported requires that nothing was reported to a commit and nothing was started
+// for it.
 func (env *environment) requireNothingReported(sha string) {
 	env.t.Helper()
 	if writes := env.checkWrites(sha, ""); len(writes) != 0 {
@@ -195,8 +197,8 @@ func (env *environment) requireRanOnce(pipeline string) {
 	}
 }
 
-// awaitCredentialsCondition waits for the Repository's condition about what its events wait for an operator to
-// do.
+// awaitCredentialsCondition waits for the Repository's condition that says what an operator must
+// do for its events.
 func (env *environment) awaitCredentialsCondition(status, reason string, says ...string) {
 	env.t.Helper()
 	env.awaitCondition(pacv1alpha1.RepositoryCredentials, status+" "+reason, says...)

@@ -10,10 +10,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// E10: where a fork takes no status of its commit (GitLab: it refuses with 403, or is hidden and
-// answers 404), one note tells of it, updated in place: also when the answer to its creation is
-// lost, and by a process that was started anew. On GitHub check runs are in the repository itself,
-// and nothing is commented.
+// E10: when a fork accepts no status of its commit (GitLab answers 403, or 404 for a hidden fork),
+// one comment reports the status and is edited in place. There is only one comment even when the
+// answer to its creation is lost, or the process is restarted. On GitHub check runs belong to the
+// repository itself, and nothing is commented.
 func TestForkIsReportedInOneComment(t *testing.T) {
 	t.Parallel()
 	for name, hidden := range map[string]bool{"refuses": false, "hidden": true} {

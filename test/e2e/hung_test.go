@@ -21,11 +21,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// B15: a Git host accepts connections and never answers, and 500 events of it wait (150 in make
-// test). What another host delivers meanwhile is run and reported as ever, and those that wait ask
-// the API server nothing. Once the first one answers again, each of its events is worked off, once.
-// Every fiftieth of them starts a run, because a run takes the test's own Tekton longer than an
-// event takes the controller.
+// B15: a Git host accepts connections and never answers, and 500 of its events wait (150 in make
+// test). Events of another host are run and reported as usual, and the waiting events make no
+// calls to the API server. Once the first host answers again, each of its events is processed
+// once. Only every fiftieth starts a run, because the test's Tekton needs longer for a run than
+// the controller for an event.
 func TestHungHostDelaysNoOtherHost(t *testing.T) {
 	t.Parallel()
 	const withRun, pushes = 50, 5
@@ -53,8 +53,7 @@ func TestHungHostDelaysNoOtherHost(t *testing.T) {
 			t.Fatalf("%d events of the hung host wait, want all %d", open, backlog)
 		}
 	}
-	// A few turns end meanwhile, because calls run out of their time: four at first, fewer the
-	// longer it hangs.
+	// A few events lose their slot meanwhile, because calls time out: four at first, fewer later.
 	asked := calls()
 	if t.Logf("%d calls were made for %d events that wait", asked, backlog); asked >= backlog {
 		t.Error("they are too many")
@@ -86,8 +85,7 @@ func TestHungHostDelaysNoOtherHost(t *testing.T) {
 	}
 }
 
-// onOtherGitLab is the same installation as it serves a repository of a namespace on a GitLab of its
-// own.
+// onOtherGitLab returns the same installation with a repository of a namespace on another GitLab.
 func (env *environment) onOtherGitLab(t *testing.T, namespace, name string) *environment {
 	t.Helper()
 	g := &onGitLab{GitLab: gitlab.New(gitlab.Options{}), forks: map[string]gitlab.Project{}, heads: map[int64]string{}}
@@ -101,7 +99,7 @@ func (env *environment) onOtherGitLab(t *testing.T, namespace, name string) *env
 }
 
 // pushMany delivers n pushes to as many branches, and returns the commits of those that start a
-// run: one of so many.
+// run: one of withRun.
 func (env *environment) pushMany(n, withRun int) []string {
 	env.t.Helper()
 	definition := strings.Replace(pipeline("waits", "push"), "[main]", "[topic-*]", 1)
@@ -130,7 +128,7 @@ func (env *environment) pushMany(n, withRun int) []string {
 	return shas
 }
 
-// countUnsettled counts the events of the environment's Git service that are not settled.
+// countUnsettled counts the unsettled events of the environment's Git service.
 func (env *environment) countUnsettled() int {
 	n := 0
 	for _, event := range env.events() {
@@ -141,8 +139,8 @@ func (env *environment) countUnsettled() int {
 	return n
 }
 
-// countEventCalls counts, whenever it is called, the controllers' calls since now about the events
-// of now.
+// countEventCalls returns a function that counts the controllers' calls from now on about the
+// events of now.
 func (env *environment) countEventCalls() func() int {
 	env.t.Helper()
 	names := map[string]bool{}

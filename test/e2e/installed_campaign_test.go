@@ -21,10 +21,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// livecampaign, with the rights of config/examples and no others, refuses patches of the canary's
-// runs and deletes the copies of its webhook secret, finds nothing that was not as promised, and
-// leaves nothing behind: neither at its end, nor when it is interrupted, nor, with --clean, when it
-// was killed.
+// The live campaign runs with the rights of config/examples alone, refuses patches of the canary's
+// runs and deletes the copies of its webhook secret. It finds no broken promise and leaves nothing
+// behind: neither at its end, nor when it is interrupted, nor, with --clean, when it was killed.
 func TestCampaignAgainstInstallation(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -74,7 +73,7 @@ type liveCampaigns struct {
 	path, kubeconfig, policy string
 }
 
-// campaignRun is one call of it.
+// campaignRun is one call of livecampaign.
 type campaignRun struct {
 	*exec.Cmd
 	mu   sync.Mutex
@@ -143,8 +142,8 @@ func (p *liveCampaigns) awaitRefusals(c *campaignRun) {
 	})
 }
 
-// awaitEnforced waits until the API server, which hears of the policy a moment later, refuses a patch by
-// the controller, and requires that it refuses nobody else's.
+// awaitEnforced waits until the API server refuses the controller's patch, and requires that it
+// refuses no other account's. The API server sees the policy a moment after its creation.
 func (p *liveCampaigns) awaitEnforced(run string) {
 	p.t.Helper()
 	controller, patch, dry := p.asController(), []byte(`{"metadata":{"annotations":{"probe":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
@@ -158,7 +157,7 @@ func (p *liveCampaigns) awaitEnforced(run string) {
 	p.must(errOf(p.Tekton.TektonV1().PipelineRuns(p.ci).Patch(p.ctx, run, types.MergePatchType, patch, dry)))
 }
 
-// requirePolicies requires that so many policies and bindings of a campaign are there.
+// requirePolicies requires that there are so many policies and bindings of a campaign.
 func (p *liveCampaigns) requirePolicies(want int, when string) {
 	p.t.Helper()
 	named := metav1.ListOptions{FieldSelector: "metadata.name=" + p.policy}

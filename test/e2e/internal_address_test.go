@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// S30, finding 15: a Git service that a tenant names is not called at an address inside unless the
-// administrator lists it. The GitHub that the installation itself names may be anywhere.
+// S30: a Git service that a tenant names is not called at an internal address unless the
+// administrator lists it. The GitHub of the installation itself may be at any address.
 func TestInternalGitServiceIsNotCalled(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {

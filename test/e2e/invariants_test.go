@@ -8,9 +8,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// requireInvariants requires I-1 to I-5, I-7 and I-8 of docs/codes.md of everything that happened in the
-// environment. Call it when faults are over: what has to become true is waited for, what must never have
-// happened is looked for once.
+// requireInvariants requires I-1 to I-5, I-7 and I-8 of docs/codes.md of everything that happened
+// in the environment. Call it when faults are over. It waits for what must become true, and checks
+// once what must never have happened.
 func (env *environment) requireInvariants() {
 	env.t.Helper()
 	env.eventually(afterFault, "I-1, I-5 and I-8 hold", func() error { return joinViolations(env.evidence().Eventually()) })
@@ -26,7 +26,7 @@ func joinViolations(violations []invariants.Violation) (all error) {
 	return all
 }
 
-// evidence is the cluster and the Git service at one moment.
+// evidence returns the state of the cluster and the Git service at one moment.
 func (env *environment) evidence() *invariants.Evidence {
 	env.t.Helper()
 	e, err := invariants.Read(env.ctx, serviceEvidence{env.git}, env.Installation)

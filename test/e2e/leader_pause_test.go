@@ -15,11 +15,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H6: the holder of the lease is paused for longer than its lease and the fence against late
-// reports take, another controller takes over, then the first goes on. It had posted the check and
-// not written that down: there is one run, and one current check that tells the truth, and after
-// the pause the first holder sends nothing. The other places where a process may stop are in
-// pkg/reconciler/gitevent.
+// H6: the lease's holder is paused for longer than its lease and the fence against late reports.
+// Another controller takes over, then the first continues. It had posted the check without
+// recording that. There is one run and one current, correct check, and after the pause the first
+// holder sends nothing. Tests of pkg/reconciler/gitevent pause at the other calls.
 func TestPausedLeaderSendsNothingStale(t *testing.T) {
 	t.Parallel()
 	env, leader := newControllerPair(t)
@@ -32,7 +31,7 @@ func TestPausedLeaderSendsNothingStale(t *testing.T) {
 	waitFor(env, over, "the pause")
 	sent := len(env.git.log().requests)
 	env.resume(leader, func() {})
-	env.must(leader.Terminate()) // it ends what it is doing
+	env.must(leader.Terminate()) // it finishes its work first
 	env.must(leader.Wait(env.ctx))
 	if late := env.git.log().requests[sent:]; len(late) > 0 {
 		t.Errorf("after the pause the first holder sent %+v", late)
@@ -42,10 +41,10 @@ func TestPausedLeaderSendsNothingStale(t *testing.T) {
 	env.requireOneCheck(sha, checkName("paused"))
 }
 
-// E9: two controllers reconcile one event at the same time: the first is paused in the middle, the
-// second takes over, and the first goes on while the second's post of the check is under way. There
-// is one run and one current check: as the second is held between its intent and its post, the
-// first may post too, and then the older one is closed (I-8).
+// E9: two controllers reconcile one event at the same time. The first is paused in the middle, the
+// second takes over, and the first continues while the second posts the check. There is one run
+// and one current check. The second is held between its intent and its post, so the first may post
+// too; then the older check is closed (I-8).
 func TestTwoControllersReconcileOneEvent(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, twoReconcile)
@@ -58,7 +57,7 @@ func twoReconcile(t *testing.T, on kind) {
 	posts := env.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(post)})
 	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("both", "push", held)})
 	waitFor(env, stopped, "the first controller stops")
-	env.must(posts.Wait(env.ctx, 1)) // the second is about to post the check
+	env.must(posts.Wait(env.ctx, 1)) // the second starts to post the check
 	env.resume(leader, release)
 	close(post)
 	env.awaitCheck(sha, checkName("both"), "in_progress", soon)
@@ -76,7 +75,7 @@ func (env *environment) hasCalled(p *installation.Process, name string) error {
 	return fmt.Errorf("%s has not made the call %s", p.Name(), name)
 }
 
-// newControllerPair is a environment with two controllers, the first of which leads.
+// newControllerPair returns an environment with two controllers, the first of which leads.
 func newControllerPair(t *testing.T) (*environment, *installation.Process) {
 	t.Helper()
 	return newControllerPairOn(t, githubApp)
@@ -91,7 +90,7 @@ func newControllerPairOn(t *testing.T, on kind) (*environment, *installation.Pro
 	return env, leader
 }
 
-// pauseAt pauses the leader when its first call of that name is on its way. The call is kept until
+// pauseAt pauses the leader during its first call of that name. The proxy holds the call until
 // release is called.
 func pauseAt(leader *installation.Process, name string) (stopped <-chan struct{}, release func()) {
 	var chosen atomic.Int64
@@ -106,22 +105,22 @@ func pauseAt(leader *installation.Process, name string) (stopped <-chan struct{}
 	return reached, func() { close(released) }
 }
 
-// pauseAtForge pauses the leader while the answer to its first call of a route is on its way: the
-// call took effect.
+// pauseAtForge pauses the leader after its first call of a route took effect and before its answer
+// arrives.
 func (env *environment) pauseAtForge(leader *installation.Process, route string) (stopped <-chan struct{}) {
 	reached, released := make(chan struct{}), make(chan struct{})
 	call := env.forge.Inject(forge.Fault{Route: route, Count: 1, Do: forge.ApplyThenHold(released)})
 	go func() {
 		if call.Wait(env.ctx, 1) == nil {
 			_ = leader.Pause()
-			close(released) // the answer is in the paused process's socket
+			close(released) // the answer waits in the paused process's socket
 			close(reached)
 		}
 	}()
 	return reached
 }
 
-// waitFor waits until the channel is closed or gives something.
+// waitFor waits until the channel is closed or gets a value.
 func waitFor[T any](env *environment, done <-chan T, what string) {
 	env.t.Helper()
 	ctx, cancel := context.WithTimeout(env.ctx, afterFault)
@@ -147,7 +146,8 @@ func (env *environment) resume(p *installation.Process, release func()) {
 	})
 }
 
-// requireOneRunAndCheck requires that everything settles with one run and one current check that is a success.
+// requireOneRunAndCheck requires that everything settles with one run and one current check that
+// succeeded.
 func (env *environment) requireOneRunAndCheck(sha, name string) {
 	env.t.Helper()
 	env.awaitCheck(sha, checkName(name), "success", afterFault)

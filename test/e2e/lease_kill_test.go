@@ -18,10 +18,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// SIGTERM while a PipelineRun is being created and another controller waits for the lease: the
-// first keeps it until that has its answer and is written down, and ends within its grace period.
-// If it gave it up before, the other one might create the run, see it end and be deleted, and the
-// first would create it again.
+// The controller gets SIGTERM while it creates a PipelineRun and another controller waits for the
+// lease. It holds the lease until the creation is answered and recorded, and ends within its grace
+// period. If it released the lease earlier, the other one might create the run and see it end and
+// be deleted, and then the first would create it again.
 func TestLeaseIsHeldDuringRunCreation(t *testing.T) {
 	t.Parallel()
 	env, first := newControllerPair(t)
@@ -49,7 +49,7 @@ func TestLeaseIsHeldDuringRunCreation(t *testing.T) {
 	env.requireOneCheck(sha, checkName("kept"))
 }
 
-// leaseHolders returns who holds the lease of each queue, of which there is one each.
+// leaseHolders returns the holder of the lease of each queue.
 func (env *environment) leaseHolders() map[string]string {
 	env.t.Helper()
 	list, err := env.Kube.CoordinationV1().Leases(env.Namespace).List(env.ctx, metav1.ListOptions{})
@@ -64,12 +64,12 @@ func (env *environment) leaseHolders() map[string]string {
 	return holders
 }
 
-// A3, H1, small: of two receivers and two controllers that work on 20 deliveries one each is
-// killed. What was not acknowledged is delivered to the other receiver; each delivery ends with one
-// run and a check that tells the truth.
+// A3, H1 in small: one of two receivers and one of two controllers are killed while they work on
+// 20 deliveries. Deliveries without acknowledgement are sent to the other receiver. Each delivery
+// ends with one run and a correct check.
 func TestProcessesKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	// A hook on GitLab that fails four times in a row pauses, a minute as shipped.
+	// A hook on GitLab that fails four times in a row pauses, for a minute by default.
 	forEachService(t, setup{receivers: 2, controllers: 1, standby: true, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second}}, finishesAcknowledged)
 }
 
@@ -104,8 +104,8 @@ func finishesAcknowledged(t *testing.T, env *environment) {
 	env.requireRunCount(load)
 }
 
-// deliverUntilAcknowledged delivers to one receiver and then the other until one acknowledges, as a Service in front
-// of both would have it and a person who asks for a redelivery.
+// deliverUntilAcknowledged delivers to one receiver and then the other until one acknowledges,
+// like a Service in front of both and a user who asks for a redelivery.
 func (env *environment) deliverUntilAcknowledged(d delivery, first int) error {
 	ctx, cancel := context.WithTimeout(env.ctx, afterFault)
 	defer cancel()
@@ -120,7 +120,7 @@ func (env *environment) deliverUntilAcknowledged(d delivery, first int) error {
 	return last
 }
 
-// requireExit requires that a process that was told to is gone within its grace period.
+// requireExit requires that a process that got SIGTERM ends within its grace period.
 func (env *environment) requireExit(p *installation.Process) {
 	env.t.Helper()
 	ctx, cancel := context.WithTimeout(env.ctx, drained)
@@ -128,8 +128,7 @@ func (env *environment) requireExit(p *installation.Process) {
 	env.must(p.Wait(ctx))
 }
 
-// hasReleasedLeases reports whether the process begins nothing new: it has let go of the leases under which
-// it does not work.
+// hasReleasedLeases reports whether the process starts nothing new: it has released its leases.
 func (env *environment) hasReleasedLeases(p *installation.Process) error {
 	if !strings.Contains(env.processLog(p), "has stopped leading") {
 		return fmt.Errorf("%s still leads", p.Name())

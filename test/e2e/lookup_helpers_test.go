@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// currentCheck is the newest check of a name: the one that people see.
+// currentCheck returns the newest check of a name, which is the one that the service shows.
 func (env *environment) currentCheck(sha, name string) (check, bool) {
 	return newestOf(env.git.checks(sha), name)
 }
@@ -47,7 +47,8 @@ func (env *environment) awaitCheck(sha, name, want string, limit time.Duration) 
 	return last
 }
 
-// checkWrites are those of the checks of a commit with that name, or with any, applied or not.
+// checkWrites returns the writes of the checks of a commit with that name, or with any, applied or
+// not.
 func (env *environment) checkWrites(sha, name string) (found []write) {
 	for _, write := range env.git.log().writes {
 		if write.SHA == sha && (name == "" || write.Name == name) {
@@ -57,7 +58,7 @@ func (env *environment) checkWrites(sha, name string) (found []write) {
 	return found
 }
 
-// countOperations is how many calls for an operation there were.
+// countOperations returns how many calls there were for an operation.
 func (env *environment) countOperations(at operation) int {
 	n := 0
 	for _, request := range env.git.log().requests {
@@ -86,8 +87,8 @@ func (env *environment) runs() []pipelinev1.PipelineRun {
 	return list.Items
 }
 
-// waitForNextSecond waits until what the API server stores has a later time than everything before: it
-// writes times in whole seconds.
+// waitForNextSecond waits until objects that the API server stores get a later time than all
+// before: it writes times in whole seconds.
 func (env *environment) waitForNextSecond() {
 	env.t.Helper()
 	before := time.Now().Unix()
@@ -126,12 +127,12 @@ func (env *environment) awaitAllSettled(limit time.Duration) []v1alpha1.GitEvent
 	return events
 }
 
-// checkName is the name of a pipeline's check.
+// checkName returns the name of a pipeline's check.
 func checkName(pipeline string) string { return application + " / " + pipeline }
 
-// pipeline is a PipelineRun file with one task that succeeds, for an event, with extra annotations
-// ("key: value" lines). In make test the runner ends its runs, unless onTekton gives them to
-// Tekton.
+// pipeline returns a PipelineRun file with one task that succeeds, for an event, with extra
+// annotations ("key: value" lines). In make test the runner ends its runs, unless onTekton gives
+// them to Tekton.
 func pipeline(name, event string, annotations ...string) string {
 	extra := ""
 	for _, annotation := range annotations {

@@ -22,9 +22,10 @@ import (
 
 const dashboard = "https://dashboard.example"
 
-// D7: everything known before creation is in the create request: the labels and annotations that
-// PaC's tools read, state started, log-url and the name of the git-auth secret, which exists before
-// the run; what is patched later is only the id that the service gave and state completed.
+// D7: the create request of a PipelineRun has everything that is known by then: the labels and
+// annotations that Pipelines as Code's tools read, state started, log-url and the name of the
+// git-auth secret, which exists before the run. Later patches add only the check's id and state
+// completed.
 func TestCreateRequestCarriesAllMetadata(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, createsWithEverythingKnown)
@@ -93,8 +94,8 @@ func (env *environment) watchRuns() <-chan watch.Event {
 	return watcher.ResultChan()
 }
 
-// requireSecretFirst requires that the run's secret was created before the run. The environment has only this
-// run, and the proxy cannot read the name in a Secret's protobuf.
+// requireSecretFirst requires that the run's secret was created before the run. The environment
+// has only this run, and the proxy cannot read the name in a Secret's protobuf.
 func (env *environment) requireSecretFirst(run string) {
 	env.t.Helper()
 	at := map[string]int{}
@@ -108,13 +109,13 @@ func (env *environment) requireSecretFirst(run string) {
 	}
 }
 
-// ownKeys are the labels or annotations that are not Tekton's or the test's.
+// ownKeys returns the labels or annotations that are not Tekton's or the test's.
 func ownKeys(all map[string]string) map[string]string {
 	kept := map[string]string{}
 	for key, value := range all {
 		prefix, _, _ := strings.Cut(key, "/")
 		switch {
-		case key == pipelinesascode.OnEvent, key == pipelinesascode.OnTargetBranch: // the author's
+		case key == pipelinesascode.OnEvent, key == pipelinesascode.OnTargetBranch: // written by the author
 		case prefix == pipelinesascode.GroupName, prefix == plumbline.GroupName, prefix == "results.tekton.dev",
 			key == pipelinesascode.ManagedByLabel, key == pipelinesascode.VersionLabel:
 			kept[key] = value
@@ -123,8 +124,8 @@ func ownKeys(all map[string]string) map[string]string {
 	return kept
 }
 
-// wantedMetadata is what PaC's tools read for a push to main of a GitHub Enterprise Server, as which the
-// forge counts, or of a GitLab.
+// wantedMetadata returns what Pipelines as Code's tools read for a push to main of a GitLab, or of
+// a GitHub Enterprise Server, which the forge stands for.
 func (env *environment) wantedMetadata(d delivery, e *v1alpha1.GitEvent) (labels, annotations map[string]string) {
 	env.t.Helper()
 	const p = "pipelinesascode.tekton.dev/"

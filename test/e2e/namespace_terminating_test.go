@@ -17,10 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// C7: a push comes in while the Repository's namespace is terminating, and a finalizer keeps it so:
-// one attempt is made to create something there, the event is settled as refused, and its check is
-// cancelled and says why. When the namespace is made anew, the same delivery is processed when it
-// is delivered again.
+// C7: a push arrives while the Repository's namespace is terminating, kept by a finalizer. The
+// controller tries once to create something there, settles the event as refused, and cancels its
+// check with the reason. When the namespace exists again, a redelivery is processed.
 func TestTerminatingNamespaceCancelsCheck(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{receivers: 1})
@@ -48,7 +47,7 @@ func TestTerminatingNamespaceCancelsCheck(t *testing.T) {
 	env.requireInvariants()
 }
 
-// requireRefused requires the end of an event that has no place to run in.
+// requireRefused requires the end of an event whose namespace is missing.
 func (env *environment) requireRefused(sha, pipeline, reason, words string) {
 	env.t.Helper()
 	check := env.awaitCheck(sha, checkName(pipeline), "cancelled", afterFault)
@@ -64,8 +63,8 @@ func (env *environment) requireRefused(sha, pipeline, reason, words string) {
 	env.requireOneCheck(sha, checkName(pipeline))
 }
 
-// deleteNamespaceHeld begins the deletion of the Repository's namespace, and keeps the Repository in it
-// until lift is called.
+// deleteNamespaceHeld starts the deletion of the Repository's namespace, and keeps the Repository
+// in it until lift is called.
 func (env *environment) deleteNamespaceHeld() (lift func()) {
 	env.t.Helper()
 	keep := func(finalizers string) error {
@@ -75,7 +74,7 @@ func (env *environment) deleteNamespaceHeld() (lift func()) {
 	}
 	env.must(keep(`["test.plumbline.dev/keep"]`))
 	lift = func() { env.must(keep("null")) }
-	env.t.Cleanup(func() { _ = keep("null") }) // also when the test ends before
+	env.t.Cleanup(func() { _ = keep("null") }) // also when the test ends early
 	env.must(env.Cluster.DeleteNamespace(env.ctx, env.ci))
 	env.eventually(soon, "nothing can be created in the namespace", func() error {
 		_, err := env.Kube.CoreV1().ConfigMaps(env.ci).Create(env.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}, metav1.CreateOptions{})
@@ -87,8 +86,8 @@ func (env *environment) deleteNamespaceHeld() (lift func()) {
 	return lift
 }
 
-// createAttempts are the controller's attempts to create something in a namespace, Kubernetes Events
-// aside.
+// createAttempts returns the controller's attempts to create something in a namespace, except
+// Kubernetes Events.
 func (env *environment) createAttempts(namespace string) []string {
 	var creates []string
 	for _, call := range env.controller().Proxy.Calls() {
@@ -99,7 +98,7 @@ func (env *environment) createAttempts(namespace string) []string {
 	return creates
 }
 
-// recreateNamespace makes the Repository's namespace and the Repository again.
+// recreateNamespace creates the Repository's namespace and the Repository again.
 func (env *environment) recreateNamespace() {
 	env.t.Helper()
 	env.must(errOf(env.Kube.CoreV1().Namespaces().Create(env.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.ci}}, metav1.CreateOptions{})))

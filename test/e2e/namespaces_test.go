@@ -16,10 +16,11 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// Two installations serve a namespace each; the rights of the first end at its own. Both get a
-// push, neither makes a call in the other's namespace, and a Repository there that names a URL of
-// its own is no rival. Then the namespace moves to the second installation, while a run of the
-// first still goes on: the first finishes it, starts nothing new, and its status is the second's.
+// Two installations serve one namespace each, and the rights of the first end at its own. Both get
+// a push. Neither makes a call in the other's namespace, and a Repository there with the same URL
+// causes no conflict. Then the namespace moves to the second installation during a run of the
+// first. The first finishes the run and starts nothing new; the Repository's status is the
+// second's.
 func TestNamespaceMovesToAnotherInstallation(t *testing.T) {
 	t.Parallel()
 	first, second := newEnvironment(t, setup{}), newEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -66,7 +67,7 @@ func TestNamespaceMovesToAnotherInstallation(t *testing.T) {
 	first.requireInvariants()
 }
 
-// hasURLReason checks the reason of the condition URL.
+// hasURLReason returns nil when the condition URL has the reason.
 func (env *environment) hasURLReason(reason string) error {
 	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
 	if err != nil {
@@ -78,8 +79,8 @@ func (env *environment) hasURLReason(reason string) error {
 	return nil
 }
 
-// requireNoCalls requires that no process of one of two environments has made a call in the namespaces of the
-// other.
+// requireNoCalls requires that no process of one of two environments has made a call in the
+// namespaces of the other.
 func requireNoCalls(log io.Reader, one, other *environment) {
 	one.t.Helper()
 	lines := bufio.NewScanner(log)

@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H4: while nodes are drained, the real API server lets one of two receivers and one of two
-// controllers go, and the other only when another one is ready. The pods are those of config/'s
-// Deployments, in a namespace with its Pod Security level.
+// H4: during a node drain the API server evicts one of two receivers and one of two controllers.
+// It evicts the other only when a replacement is ready. The pods are those of the Deployments in
+// config/, in a namespace with its Pod Security level.
 func TestNodeDrainLeavesOneReplica(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{})
@@ -64,7 +64,7 @@ func (env *environment) startPod(deployment string) string {
 	return pod.Name
 }
 
-// evictPod asks as kubectl drain does.
+// evictPod asks for an eviction, as kubectl drain does.
 func (env *environment) evictPod(pod string) error {
 	return env.Kube.CoreV1().Pods(env.Namespace).EvictV1(env.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: env.Namespace}})
 }

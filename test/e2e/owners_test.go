@@ -11,9 +11,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S25: OWNERS of the default branch let run who cannot write. Of a pull request's own branch they
-// count for nothing, aliases that loop are nobody's, and a broken file grants nobody anything,
-// which the Repository is told once for all of its strangers.
+// S25: OWNERS of the default branch allows users without write access to run pipelines. OWNERS of
+// the pull request's own branch has no effect, aliases in a loop grant nothing, and a broken file
+// grants nothing to any user. The Repository gets one Kubernetes Event about it, however many
+// untrusted users there are.
 func TestOwnersAllowRuns(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -37,8 +38,8 @@ func TestOwnersAllowRuns(t *testing.T) {
 	})
 }
 
-// requireOwnersIgnored requires that OWNERS grant hans nothing, that a writer goes on, and that the Repository
-// has one Event that says why, however many strangers there are.
+// requireOwnersIgnored requires that OWNERS grants hans nothing, that a writer's pull request
+// runs, and that the Repository has one Event with the reason.
 func (env *environment) requireOwnersIgnored(says string) {
 	env.t.Helper()
 	env.requirePending("hans", "is not in OWNERS")

@@ -13,14 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// panicLimit is the number of panics that park an event.
+// panicLimit is the number of panics after which an event is given up.
 const panicLimit = 5
 
-// B16: an event whose planning panics and one whose reporting panics: the process survives, another
-// event runs meanwhile; the first is parked after five attempts with a reason, a metric and one
-// Kubernetes Event, the other, which has a run, waits on. No check fails. With a controller that
-// does not panic the other one's check tells the truth, and the parked delivery that is delivered
-// again (A6) is processed under a new record.
+// B16: planning one event panics, and so does reporting another. The process survives and runs a
+// third event meanwhile. The first is given up after five attempts, with a reason, a metric and
+// one Kubernetes Event. The second has a run and stays unsettled. No check fails. A controller
+// without the panic then reports the second correctly, and a redelivery of the first is processed
+// under a new record (A6).
 func TestPanickingEventIsGivenUp(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{receivers: 1})
@@ -77,7 +77,7 @@ func TestPanickingEventIsGivenUp(t *testing.T) {
 	env.requireInvariants()
 }
 
-// startPanickingController builds and starts a controller that panics about some commits.
+// startPanickingController builds and starts a controller that panics at some commits.
 func (env *environment) startPanickingController(flags ...string) *installation.Process {
 	env.t.Helper()
 	dir := env.t.TempDir()
@@ -90,8 +90,8 @@ func (env *environment) startPanickingController(flags ...string) *installation.
 	return p
 }
 
-// requireGivenUp requires that a delivery's event was given up, as a person and a machine can see, and that
-// nothing is left of it.
+// requireGivenUp requires that a delivery's event was given up, that a user and a metric show it,
+// and that nothing is left of it.
 func (env *environment) requireGivenUp(p *installation.Process, d delivery) {
 	env.t.Helper()
 	event := env.recordOf(d)
@@ -112,7 +112,8 @@ func (env *environment) requireGivenUp(p *installation.Process, d delivery) {
 	}
 }
 
-// requireNotGivenUp requires that an event with a run waits on, whatever the number of panics.
+// requireNotGivenUp requires that an event with a run stays unsettled, whatever the number of
+// panics.
 func (env *environment) requireNotGivenUp(p *installation.Process, d delivery) {
 	env.t.Helper()
 	env.eventually(afterFault, "reporting was tried more often than planning", func() error {

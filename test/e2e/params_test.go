@@ -19,9 +19,9 @@ import (
 
 const secretWord = `pass"word of the team`
 
-// 3.12: a branch with a hostile name, the payload, a param with a filter and one from a Secret that
-// is made late. The value reaches the PipelineRun and nothing else: no check, no GitEvent, no
-// stored plan, no log.
+// A branch with a hostile name, the payload, a param with a filter and one from a Secret that is
+// created late. The Secret's value reaches the PipelineRun and nothing else: no check, no
+// GitEvent, no stored plan, no log.
 func TestParamsAndVariables(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{receivers: 1})
@@ -70,8 +70,9 @@ func TestParamsAndVariables(t *testing.T) {
 	env.requireTextNotLeaked("word of the team")
 }
 
-// A task that fails with the secret in its message: the check tells what failed without it; a
-// PipelineRun that is refused for it, too. What is stored meanwhile holds a marker.
+// A task fails with the secret in its message, and another PipelineRun is refused for its secret.
+// The checks say what failed without the secret. What is stored meanwhile has a marker instead of
+// it.
 func TestFailedRunsLeakNoSecret(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -106,14 +107,14 @@ func TestFailedRunsLeakNoSecret(t *testing.T) {
 	}
 }
 
-// createTeamSecret creates a Secret beside the Repository.
+// createTeamSecret creates a Secret next to the Repository.
 func (env *environment) createTeamSecret(name, key, value string) {
 	env.t.Helper()
 	env.must(errOf(env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value}}, metav1.CreateOptions{})))
 }
 
-// requireTextNotLeaked requires that a text is in no write to the Git service, no GitEvent, no Kubernetes
-// Event, and no log.
+// requireTextNotLeaked requires that a text is in no write to the Git service, no GitEvent, no
+// Kubernetes Event, and no log.
 func (env *environment) requireTextNotLeaked(text string) {
 	env.t.Helper()
 	kubernetes, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx, metav1.ListOptions{})

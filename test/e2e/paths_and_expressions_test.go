@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// The paths and expressions of pipelines that differ in their annotations.
+// Paths and expressions in annotations decide which pipelines a push starts.
 func TestPathsAndExpressionsOnPush(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -40,8 +40,8 @@ func TestPathsAndExpressionsOnPush(t *testing.T) {
 	}
 }
 
-// B14: a push of a commit that is in an open pull request waits while that cannot be told, and is
-// then left to it. B3: the files that changed are waited for too.
+// B14: a push of a commit of an open pull request waits while the pull requests cannot be read,
+// and then runs as the pull request only. B3: the event also waits for the changed files.
 func TestPushAndPullRequestOfOneCommitRunOnce(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -78,7 +78,7 @@ func (env *environment) requireOnlyStarted(names ...string) {
 	}
 }
 
-// planReasons are the decisions about a delivery, by pipeline.
+// planReasons returns the decisions about a delivery, by pipeline.
 func (env *environment) planReasons(d delivery) map[string]string {
 	env.t.Helper()
 	reasons := map[string]string{}

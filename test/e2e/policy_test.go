@@ -26,21 +26,21 @@ type policy struct {
 	message    string
 }
 
-// controllerCondition is the condition that a environment's controllers ask.
+// controllerCondition is the policy's condition for requests of the environment's controllers.
 func (env *environment) controllerCondition() string {
 	return fmt.Sprintf("request.userInfo.username == %q", "system:serviceaccount:"+env.Namespace+":plumbline-controller")
 }
 
-// policyDenial is what the API server says when the policy denies.
+// policyDenial is the API server's message when the policy denies.
 func (env *environment) policyDenial(p policy) string {
 	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", env.policyName(), env.policyName(), p.message)
 }
 
-// policyName is the environment's own: policies are cluster-wide.
+// policyName returns the environment's own name: policies are cluster-wide.
 func (env *environment) policyName() string { return env.Namespace + ".test.plumbline.dev" }
 
-// enforcePolicy creates the policy and waits until the probe is denied by it. It ends with the returned
-// function, which waits until the probe passes, or with the test.
+// enforcePolicy creates the policy and waits until it denies the probe. The policy is deleted at
+// the end of the test, or by lift, which waits until the probe passes.
 func (env *environment) enforcePolicy(p policy, probe func() error) (lift func()) {
 	env.t.Helper()
 	fail := admissionv1.Fail
@@ -88,7 +88,7 @@ func (env *environment) enforcePolicy(p policy, probe func() error) (lift func()
 	}
 }
 
-// asController is a client with the controller's own rights.
+// asController returns a client with the controller's own rights.
 func (env *environment) asController() tektonclient.Interface {
 	env.t.Helper()
 	token, err := env.Cluster.Token(env.ctx, env.Namespace, "plumbline-controller")
@@ -100,7 +100,7 @@ func (env *environment) asController() tektonclient.Interface {
 	return client
 }
 
-// sample is a PipelineRun that Tekton accepts and does not start.
+// sample returns a PipelineRun that Tekton accepts and does not start.
 func sample(name string) *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -113,8 +113,8 @@ func sample(name string) *pipelinev1.PipelineRun {
 	}
 }
 
-// probeCreate creates a PipelineRun of that name in a namespace of its own, with the controller's
-// rights, as a dry run.
+// probeCreate returns a function that creates a PipelineRun with the controller's rights in its
+// own namespace, as a dry run.
 func (env *environment) probeCreate(name string) func() error {
 	env.t.Helper()
 	client, namespace := env.asController(), shared.cluster.Namespace(env.t, "probe")

@@ -15,9 +15,9 @@ import (
 )
 
 // pool has the running installations that no test uses at the moment. A test that asks for one
-// receiver, one controller, and nothing else takes one for itself, with a Git service and a
-// namespace of its own. Nothing is installed, and the processes live through many tests. An
-// installation that a test has changed is not returned.
+// receiver, one controller, and nothing else takes one for itself, with its own Git service and
+// namespace. Nothing is installed, and the processes live through many tests. An installation that
+// a test has changed is not returned.
 type pool struct {
 	mu   sync.Mutex
 	idle map[kind][]*pooled
@@ -27,9 +27,10 @@ type pool struct {
 type pooled struct {
 	*installation.Installation
 	receiver, controller *installation.Process
-	ci                   string // the namespace of its first Repository: it serves those whose names begin so
-	state                string // what it was when the test began: its processes and its settings
-	// logs and pages are what the processes had logged and counted by then, none if they are new.
+	ci                   string // the namespace of its first Repository; it serves all namespaces with this prefix
+	state                string // at the start of the test: its processes and its settings
+	// logs and pages are what the processes had logged and counted before the test; empty if they
+	// are new.
 	logs  map[*installation.Process]int
 	pages map[*installation.Process]string
 }
@@ -57,8 +58,8 @@ func (p *pool) put(on kind, i *pooled) {
 	p.idle[on] = append(p.idle[on], i)
 }
 
-// takeFromPool gives the environment an installation of the pool and reports whether there was one. The
-// settings name the environment's GitHub before the environment has a Repository.
+// takeFromPool gives the environment an installation of the pool and reports whether there was one.
+// The settings name the environment's GitHub before the environment has a Repository.
 func (env *environment) takeFromPool(hub *onGitHub) bool {
 	env.t.Helper()
 	p := shared.pool.take(env.git.kind())
@@ -86,7 +87,7 @@ func (env *environment) takeFromPool(hub *onGitHub) bool {
 	return true
 }
 
-// lend returns the installation to the pool at the test's end, if it is as it was.
+// lend returns the installation to the pool at the test's end, unless the test changed it.
 func (env *environment) lend(p *pooled) {
 	env.t.Helper()
 	var err error
@@ -117,8 +118,8 @@ func (env *environment) returnToPool() {
 	shared.pool.put(env.git.kind(), env.pooled)
 }
 
-// poolState returns what identifies the environment's processes and the version of its settings. It returns
-// an error if an event is not settled.
+// poolState returns what identifies the environment's processes and the version of its settings. It
+// returns an error if an event is not settled.
 func (env *environment) poolState() (string, error) {
 	state := ""
 	for _, p := range env.processes() {

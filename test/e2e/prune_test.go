@@ -17,14 +17,14 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// keepRuns is the annotation of an author who wants to keep so many runs.
+// keepRuns returns the annotation with which an author keeps so many runs.
 func keepRuns(written string) string {
 	return fmt.Sprintf("%s: %q", pipelinesascode.MaxKeepRuns, written)
 }
 
-// G5: no run is deleted before the Git service has accepted how it ended, nor because of one whose
-// end it has not accepted. After the outage the one is left that was completed last, which was not
-// created last, and the events settle.
+// G5: no run is deleted before the Git service has accepted its result, nor because of a run whose
+// result is not accepted yet. After the outage the run that completed last stays, which is not the
+// one created last, and the events settle.
 func TestRunsAreKeptUntilReported(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -58,7 +58,7 @@ func TestRunsAreKeptUntilReported(t *testing.T) {
 		if !slices.Contains(left, last.Status.Runs[0].Name) {
 			t.Errorf("left are %v, want the one that was completed last, %s", left, last.Status.Runs[0].Name)
 		}
-		if len(left) != 1 { // the two have settled in one moment, and neither saw the other: the next event of the pipeline deletes it
+		if len(left) != 1 { // both settled at the same time and neither saw the other: the next event of the pipeline deletes one
 			env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}), soon)
 			if left = namesOf(env.runs()); len(left) != 1 {
 				t.Errorf("after the next event %v are left, want one", left)
@@ -85,8 +85,8 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	return names
 }
 
-// G3: a delete that is refused is tried again, says nothing to the author and ends nothing but
-// itself; after the outage what is not kept is gone. The deletes name the object.
+// G3: a refused delete is retried and has no effect on checks or other deletes. After the outage
+// the runs beyond the limit are gone. The deletes name the object's UID.
 func TestRefusedDeleteIsRetried(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
@@ -107,9 +107,9 @@ func TestRefusedDeleteIsRetried(t *testing.T) {
 	env.requireInvariants()
 }
 
-// G4: the git-auth secret lives as long as its run, so that a console can start an ended one again:
-// GitLab's token is in there still; one that was minted for the run is revoked and not in there any
-// more. It goes with the run.
+// G4: the git-auth secret lives as long as its run, so that a console can start a finished run
+// again. GitLab's token stays in it; a token that was minted for the run is revoked and removed.
+// The secret is deleted with its run.
 func TestSecretIsDeletedWithRun(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, env *environment) {

@@ -33,8 +33,8 @@ func (env *environment) closePull(number int, merge bool) delivery {
 	return env.git.pulled(number, "closed")
 }
 
-// openTopicPull pushes a branch with a pipeline for pull requests that does not end by itself, and opens a
-// pull request of it.
+// openTopicPull pushes a branch with a pipeline for pull requests that is held, and opens a pull
+// request from it.
 func (env *environment) openTopicPull(branch string) (number int, sha string) {
 	env.t.Helper()
 	if env.git.tip("main") == "" {
@@ -47,9 +47,9 @@ func (env *environment) openTopicPull(branch string) (number int, sha string) {
 	return env.git.open("", branch, "dev"), sha
 }
 
-// Issue 14, item 5: a pull request that is closed or merged ends its runs, those of its labels too,
-// and what is delivered later although it happened before starts nothing. Runs of pushes and of
-// other pull requests go on; opened again, the pull request runs.
+// Closing or merging a pull request cancels its runs, also those of its labels. An earlier action
+// that is delivered later starts nothing. Runs of pushes and of other pull requests go on. A
+// reopened pull request runs.
 func TestClosedPullRequestCancelsRuns(t *testing.T) {
 	t.Parallel()
 	for name, merge := range map[string]bool{"closed": false, "merged": true} {
@@ -73,7 +73,7 @@ func closingCancelsRuns(t *testing.T, env *environment, merge bool) {
 	for _, running := range [][2]string{{pushed, "pushed"}, {sha, "pr"}, {sha, "label"}, {its, "pr"}} {
 		env.awaitCheck(running[0], checkName(running[1]), "in_progress", soon)
 	}
-	late := env.addLabel(number, "dev", "late") // is delivered when all is over
+	late := env.addLabel(number, "dev", "late") // is delivered after the end
 	closed := env.closePull(number, merge)
 	env.deliver(closed, http.StatusAccepted)
 	env.deliver(closed, http.StatusAccepted)
@@ -110,7 +110,7 @@ func closingCancelsRuns(t *testing.T, env *environment, merge bool) {
 	env.requireNoFailure(sha)
 }
 
-// requireReopenRuns opens a closed pull request again and requires another run, which nothing ends.
+// requireReopenRuns reopens a closed pull request and requires another run that is not cancelled.
 func (env *environment) requireReopenRuns(number int, sha string) {
 	env.t.Helper()
 	if g, ok := env.git.(*onGitLab); ok {
@@ -122,7 +122,7 @@ func (env *environment) requireReopenRuns(number int, sha string) {
 	env.deliver(reopened, http.StatusAccepted)
 	env.eventually(soon, "the reopened pull request runs", func() error {
 		event := env.recordOf(reopened)
-		for _, run := range event.Status.Runs { // that of its label as well: it has it still
+		for _, run := range event.Status.Runs { // the run of its label as well: the label is still set
 			if run.UID == "" {
 				return fmt.Errorf("%s is not created", run.Name)
 			}
@@ -137,8 +137,8 @@ func (env *environment) requireReopenRuns(number int, sha string) {
 	env.awaitCheck(sha, checkName("pr"), "success", soon)
 }
 
-// D5: the patch that cancels the run of a pull request that was closed is held until the run has
-// ended by itself. Tekton refuses it then: the check says how the run ended.
+// D5: the patch that cancels the run of a closed pull request is held until the run has ended.
+// Tekton then refuses the patch, and the check shows how the run ended.
 func TestRunEndsBeforeItIsCancelled(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

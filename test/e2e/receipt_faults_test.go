@@ -35,8 +35,8 @@ func persistFaults() []persistFault {
 }
 
 // A2: while the record or its payload cannot be created, a delivery is answered 503 with
-// Retry-After, and nothing is called, created or recorded for it; once it can, the redelivery of
-// each is processed once.
+// Retry-After, and it causes no call and no object. Afterwards the redelivery of each is processed
+// once.
 func TestUnpersistedDeliveryIsRefused(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesUnpersisted)
@@ -76,7 +76,7 @@ func refusesUnpersisted(t *testing.T, env *environment) {
 	receiver.Proxy.Restore()
 	env.requireNoSideEffects("after every fault")
 
-	env.eventually(afterFault, "it records again", func() error { // it believes for a second that the API server does not answer
+	env.eventually(afterFault, "it records again", func() error { // for a second it assumes that the API server does not answer
 		if a := env.mustSend(receiver, first); a.status != http.StatusAccepted {
 			return fmt.Errorf("answered %v", a)
 		}

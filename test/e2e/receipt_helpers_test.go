@@ -34,7 +34,7 @@ type response struct {
 
 func (a response) String() string { return fmt.Sprintf("%d %s", a.status, strings.TrimSpace(a.body)) }
 
-// send posts a delivery and keeps the whole answer; the forge's delivery log does not hear of it.
+// send posts a delivery and returns the whole answer. It is not in the forge's delivery log.
 func (env *environment) send(p *installation.Process, d delivery) (response, error) {
 	ctx, cancel := context.WithTimeout(env.ctx, soon)
 	defer cancel()
@@ -46,7 +46,7 @@ func (env *environment) send(p *installation.Process, d delivery) (response, err
 }
 
 func exchange(request *http.Request) (response, error) {
-	// A connection of its own, as a service's deliveries have.
+	// Each delivery has its own connection, like a service's.
 	transport := &http.Transport{ExpectContinueTimeout: soon}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -60,7 +60,7 @@ func exchange(request *http.Request) (response, error) {
 	return response{answer.StatusCode, answer.Header, string(body), time.Since(start)}, err
 }
 
-// mustSend is send for one that must get an answer.
+// mustSend is send for a delivery that must get an answer.
 func (env *environment) mustSend(p *installation.Process, d delivery) response {
 	env.t.Helper()
 	a, err := env.send(p, d)
@@ -79,7 +79,7 @@ func (env *environment) requireRetryLater(what string, a response) {
 	}
 }
 
-// countStored is the number of GitEvents and of EventPayloads in the environment.
+// countStored returns the number of GitEvents and of EventPayloads in the environment.
 func (env *environment) countStored() (events, payloads int) {
 	env.t.Helper()
 	list, err := env.Plumbline.PlumblineV1alpha1().EventPayloads(env.Namespace).List(env.ctx, metav1.ListOptions{})
@@ -87,7 +87,7 @@ func (env *environment) countStored() (events, payloads int) {
 	return len(env.events()), len(list.Items)
 }
 
-// requireNothingStored requires that no object was left by what was refused or ignored.
+// requireNothingStored requires that a refused or ignored delivery left no object.
 func (env *environment) requireNothingStored(what string) {
 	env.t.Helper()
 	if events, payloads := env.countStored(); events != 0 || payloads != 0 {
@@ -95,8 +95,7 @@ func (env *environment) requireNothingStored(what string) {
 	}
 }
 
-// requireNoSideEffects requires that nothing was done for anything: no call to the forge, no PipelineRun, no
-// secret.
+// requireNoSideEffects requires no call to the forge, no PipelineRun and no secret.
 func (env *environment) requireNoSideEffects(what string) {
 	env.t.Helper()
 	if calls := env.git.log().requests; len(calls) != 0 {
@@ -108,8 +107,8 @@ func (env *environment) requireNoSideEffects(what string) {
 	}
 }
 
-// countSecrets is the number of secrets in the Repository's namespace, without the one that the
-// Repository names.
+// countSecrets returns the number of secrets in the Repository's namespace, without the one that
+// the Repository names.
 func (env *environment) countSecrets() int {
 	env.t.Helper()
 	list, err := env.Kube.CoreV1().Secrets(env.ci).List(env.ctx, metav1.ListOptions{})
@@ -121,26 +120,27 @@ func (env *environment) countSecrets() int {
 	return len(list.Items)
 }
 
-// countDeliveries is the receiver's number of deliveries with that outcome and reason.
+// countDeliveries returns the receiver's number of deliveries with that outcome and reason.
 func (env *environment) countDeliveries(p *installation.Process, outcome, reason string) int {
 	env.t.Helper()
 	return env.metric(p, "plumbline_receiver_deliveries_total{", `outcome="`+outcome+`"`, `reason="`+reason+`"`)
 }
 
-// newDelivery makes another delivery of the same push: another GUID, hence another event.
+// newDelivery returns another delivery of the same push: another GUID, hence another event.
 func (env *environment) newDelivery() delivery {
 	return env.git.pushed("refs/heads/main")
 }
 
-// withLargePlan is a pipeline whose plan does not fit into the status of its event, so that it has
-// EventPayloads.
+// withLargePlan returns a pipeline whose plan does not fit into the status of its event, so that
+// it has EventPayloads.
 func withLargePlan(pipeline string) string {
 	noise := make([]byte, 2*v1alpha1.MaxManifestBytes)
 	_, _ = rand.Read(noise) // documented never to fail
 	return strings.Replace(pipeline, "pipelineSpec:\n", "pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1)
 }
 
-// largeDelivery is a delivery whose body does not fit into its event, so that it has EventPayloads.
+// largeDelivery returns a delivery whose body does not fit into its event, so that it has
+// EventPayloads.
 func (env *environment) largeDelivery(d delivery) delivery {
 	return env.padBody(d, 2*v1alpha1.MaxPayloadBytes)
 }
@@ -155,7 +155,7 @@ func (env *environment) padBody(d delivery, size int) delivery {
 	return env.git.signed(d, []byte(padded), env.webhookSecret())
 }
 
-// webhookSecret is the value that deliveries are signed with.
+// webhookSecret returns the value that deliveries are signed with.
 func (env *environment) webhookSecret() string {
 	env.t.Helper()
 	namespace, name, key := env.git.secret(env)
@@ -164,7 +164,8 @@ func (env *environment) webhookSecret() string {
 	return string(secret.Data[key])
 }
 
-// requireOneOfEach requires one record, one PipelineRun and one check, once every event is settled.
+// requireOneOfEach requires one record, one PipelineRun and one check, once every event is
+// settled.
 func (env *environment) requireOneOfEach(sha string) {
 	env.t.Helper()
 	env.awaitAllSettled(afterFault)

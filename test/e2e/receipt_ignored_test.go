@@ -10,15 +10,14 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// ignorable is a delivery that starts nothing, with the reason that is counted and words of the
-// answer.
+// ignorable is a delivery that starts nothing, with the counted reason and words of the answer.
 type ignorable struct {
 	what, reason, says string
 	delivery           delivery
 }
 
-// A12: what is never acted on is answered 2xx with the reason, counted with the reason, and not
-// stored. A GitLab disables a hook that gets anything else.
+// A12: a delivery that can have no effect is answered 2xx with the reason, counted with the
+// reason, and not stored. A GitLab disables a hook after any other answer.
 func TestIrrelevantDeliveriesAreIgnored(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, ignoresIrrelevant)
@@ -58,7 +57,8 @@ func (g *onGitHub) ignorable(number int) []ignorable {
 	}
 }
 
-// unclaimedRepository is a delivery of a new repository that the App is installed on and no Repository names.
+// unclaimedRepository returns a delivery of a new repository that the App is installed on and that
+// no Repository claims.
 func (g *onGitHub) unclaimedRepository() forge.Delivery {
 	const name = "acme/other"
 	if g.installed == 0 {

@@ -19,9 +19,9 @@ import (
 // marker is a text of a body that must not be found in a log.
 const marker = "plumbline-e2e-body-of-a-stranger"
 
-// A9, A10: a delivery that nobody vouches for as the service does is answered 401, one that cannot
-// be decoded 400, and one over GitHub's 25 MiB, with or without a declared length, 413; nothing is
-// stored or called, and no body is in a log.
+// A9, A10: a delivery with a wrong signature or token is answered 401, one that cannot be decoded
+// 400, and one over GitHub's 25 MiB, with or without a declared length, 413. They cause no object
+// and no call, and no body is in a log.
 func TestBadDeliveriesAreRefused(t *testing.T) {
 	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesForgeries)
@@ -46,7 +46,7 @@ func refusesForgeries(t *testing.T, env *environment) {
 	env.requireNothingStored("after what is refused")
 	env.requireNoSideEffects("after what is refused")
 	for _, call := range receiver.Proxy.Calls()[calls:] {
-		// What names the secret is all that is looked at.
+		// The receiver only reads what names the secret.
 		if call.Verb == "create" || call.Verb == "get" && call.Resource != "repositories" {
 			t.Errorf("an unauthenticated delivery made the call %s %s %s", call.Verb, call.Resource, call.Name)
 		}
@@ -54,11 +54,11 @@ func refusesForgeries(t *testing.T, env *environment) {
 	if log := env.processLog(receiver); strings.Contains(log, marker) || strings.Contains(log, env.webhookSecret()) || !strings.Contains(log, "Unauthenticated") {
 		t.Error("the log quotes the body of an unauthenticated delivery or the secret, or does not tell of it")
 	}
-	env.deliver(env.newDelivery(), 202) // the right secret still opens the door
+	env.deliver(env.newDelivery(), 202) // the right secret still works
 }
 
-// forgedDeliveries are deliveries that the service has not sent; what else Verify refuses is in
-// pkg/provider/providertest.
+// forgedDeliveries returns deliveries that the service has not sent. pkg/provider/providertest has
+// the other deliveries that Verify refuses.
 func (env *environment) forgedDeliveries() map[string]delivery {
 	d := env.newDelivery()
 	_, body := partsOf(d)
@@ -73,7 +73,7 @@ func (env *environment) forgedDeliveries() map[string]delivery {
 	return cases
 }
 
-// requirePermanentRefusals requires the answers to what the service has signed and is no delivery.
+// requirePermanentRefusals requires the answers to signed requests that are no deliveries.
 func (env *environment) requirePermanentRefusals() {
 	env.t.Helper()
 	const limit = 25 << 20
@@ -95,7 +95,7 @@ func (env *environment) requirePermanentRefusals() {
 }
 
 // A9: while there is no secret to verify a delivery with, because it is missing or cannot be read,
-// the delivery is answered 503 with Retry-After, not 401, whatever its signature; and it is taken
+// the delivery is answered 503 with Retry-After, not 401, whatever its signature. It is accepted
 // when the secret can be read again.
 func TestUnreadableSecretWaits(t *testing.T) {
 	t.Parallel()
@@ -149,9 +149,9 @@ func waitsForWebhookSecret(t *testing.T, env *environment) {
 	env.requireOneOfEach(sha)
 }
 
-// postStream posts a body as a delivery of the App: one with a length asks first whether it may be sent
-// (a server that refuses it without reading it closes the connection, which may lose the answer),
-// one without is sent in chunks.
+// postStream posts a body as a delivery of the App. With a length, the client first asks whether
+// it may send the body: a server that refuses it unread closes the connection, and the answer may
+// be lost. Without a length it is sent in chunks.
 func (env *environment) postStream(body io.Reader) (response, error) {
 	request, err := http.NewRequestWithContext(env.ctx, http.MethodPost, env.receivers[0].URL, body)
 	if err != nil {
@@ -164,7 +164,7 @@ func (env *environment) postStream(body io.Reader) (response, error) {
 	return exchange(request)
 }
 
-// endlessBody is a body of n blanks that is never over while the test runs.
+// endlessBody returns a body of n blanks that does not end while the test runs.
 func endlessBody(t *testing.T, n int) io.Reader {
 	reader, writer := io.Pipe()
 	t.Cleanup(func() { _ = writer.Close() })

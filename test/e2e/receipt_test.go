@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// A1: when a delivery is answered 2xx, its record and its payload can be read from the API server
-// by somebody else, and the answer comes within 8 s, with no controller alive and writes that each
-// take a second.
+// A1: when a delivery is answered 2xx, another client can read its record and its payload from the
+// API server. The answer comes within 8 s, without a controller and while each write takes a
+// second.
 func TestAnswerFollowsDurableRecord(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true}, answersAfterRecord)
@@ -31,8 +31,7 @@ func answersAfterRecord(t *testing.T, env *environment) {
 	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 
 	answer := env.mustSend(env.receivers[0], delivery)
-	// Nothing waits between the answer and these reads: an answer ahead of its record fails here by
-	// a second.
+	// These reads follow the answer at once: an answer ahead of its record would fail by a second.
 	events := env.events()
 	if answer.status != 202 || slow.Hits() < 1 {
 		t.Errorf("answered %v after %d slow writes, want 202 after one or more", answer, slow.Hits())
@@ -53,7 +52,7 @@ func answersAfterRecord(t *testing.T, env *environment) {
 	env.requireOneOfEach(sha)
 }
 
-// requireOneRun requires that a delivery has one record, which made one PipelineRun.
+// requireOneRun requires that a delivery has one record, which has one PipelineRun.
 func (env *environment) requireOneRun(d delivery) {
 	env.t.Helper()
 	records, runs := 0, 0
@@ -68,8 +67,8 @@ func (env *environment) requireOneRun(d delivery) {
 	}
 }
 
-// A4, A5: fifty copies of one delivery at once over three replicas, and one when its run is over
-// and its event is settled, are all acknowledged and have one record, one payload, one run and one
+// A4, A5: fifty copies of one delivery at the same time over three replicas, and one after its
+// event is settled, are all acknowledged. They have one record, one payload, one run and one
 // check.
 func TestFiftyCopiesMakeOneRecord(t *testing.T) {
 	t.Parallel()
@@ -85,7 +84,7 @@ func recordsFiftyCopiesOnce(t *testing.T, env *environment) {
 			t.Errorf("copy %d is answered %v (%v), want 202", n, a.response, a.err)
 		}
 	}
-	env.deliver(delivery, 202) // whose redelivery follows
+	env.deliver(delivery, 202) // its redelivery follows
 	env.awaitCheck(sha, checkName("hello"), "success", soon)
 	env.requireOneOfEach(sha)
 	if events, payloads := env.countStored(); events != 1 || payloads != 0 {
@@ -98,7 +97,7 @@ func recordsFiftyCopiesOnce(t *testing.T, env *environment) {
 	if status != 202 || !strings.Contains(string(body), "already recorded") {
 		t.Errorf("the late copy is answered %d %s, want 202 and that it is recorded", status, body)
 	}
-	// A later event tells that the controller has had its turn with the late copy.
+	// After a later event the controller has processed the late copy.
 	again := env.newDelivery()
 	env.deliver(again, 202)
 	env.eventually(soon, "the later event has its run and is settled", func() error {
@@ -113,7 +112,7 @@ func recordsFiftyCopiesOnce(t *testing.T, env *environment) {
 	env.requireOneRun(delivery)
 	env.requireOneRun(again)
 	if checks := env.git.checks(sha); len(checks) != 2 {
-		t.Errorf("%d checks of 2 events, want 2", len(checks)) // of GitLab's the second one takes the place of the first
+		t.Errorf("%d checks of 2 events, want 2", len(checks)) // on GitLab the second replaces the first
 	}
 	env.requireNoFailure(sha)
 }
@@ -123,14 +122,14 @@ type copyAnswer struct {
 	err error
 }
 
-// sendCopies sends n copies at once, in turn to each receiver.
+// sendCopies sends n copies at the same time, to the receivers in turn.
 func (env *environment) sendCopies(d delivery, n int) []copyAnswer {
 	answers := make([]copyAnswer, n)
 	ctx, release := context.WithCancel(env.ctx)
 	var done sync.WaitGroup
 	for i := range answers {
 		done.Go(func() {
-			<-ctx.Done() // all begin together
+			<-ctx.Done() // all start at the same time
 			answers[i].response, answers[i].err = env.send(env.receivers[i%len(env.receivers)], d)
 		})
 	}
@@ -139,8 +138,8 @@ func (env *environment) sendCopies(d delivery, n int) []copyAnswer {
 	return answers
 }
 
-// A4 and A5 meet: copies of a delivery to three replicas while a name is taken by another record of
-// the same delivery that settled without runs make one new record, not several.
+// A6 with A4 and A5: copies of a delivery reach three replicas while a record of the same delivery
+// exists that was settled without runs. They make one new record, not several.
 func TestPendingEventIsReprocessedOnce(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 3, controllers: 1}, reprocessesPendingEvent)

@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H2: a receiver that is cut off from the API server stays ready, because it cannot tell that from
-// an outage, which would take every endpoint away; it answers 503 with Retry-After within 8 s and
-// never 2xx, says so in a metric, and records again when the connection is back.
+// H2: a receiver that is cut off from the API server stays ready, because it cannot distinguish
+// that from an outage, and an outage would remove every endpoint. It answers 503 with Retry-After
+// within 8 s and never 2xx, sets a metric, and records again when the connection is back.
 func TestCutOffReceiverStaysReady(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
@@ -44,9 +44,9 @@ func TestCutOffReceiverStaysReady(t *testing.T) {
 	env.requireOneOfEach(sha)
 }
 
-// H3, the receiver's part: at SIGTERM it is not ready at once, takes new deliveries for as long as
-// endpoints take to go and closes their connections, then listens no more, ends what is in flight,
-// and is gone.
+// H3 for the receiver: at SIGTERM it becomes unready at once. It accepts new deliveries for as
+// long as endpoints take to be removed and closes their connections, then stops listening,
+// finishes deliveries in flight, and ends.
 func TestReceiverShutdownOrder(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{controllers: 1})
@@ -69,7 +69,7 @@ func TestReceiverShutdownOrder(t *testing.T) {
 	})
 	request, err := env.newDelivery().Request(env.ctx, receiver.URL)
 	env.must(err)
-	late, err := http.DefaultTransport.RoundTrip(request) // which would keep the connection
+	late, err := http.DefaultTransport.RoundTrip(request) // a client that would keep the connection
 	env.must(err)
 	_ = late.Body.Close()
 	if late.StatusCode != http.StatusAccepted || !late.Close {
@@ -90,7 +90,7 @@ func TestReceiverShutdownOrder(t *testing.T) {
 	env.requireInvariants()
 }
 
-// getStatus is the status of a GET, 0 when there was no answer.
+// getStatus returns the status of a GET, 0 when there was no answer.
 func (env *environment) getStatus(p *installation.Process, path string) int {
 	env.t.Helper()
 	request, err := http.NewRequestWithContext(env.ctx, http.MethodGet, p.URL+path, nil)

@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A8: while a dead process holds every lease, receivers that have never seen a leader become ready,
-// find the Repository in their caches, and record and acknowledge deliveries; a controller that
-// waits for the leases does nothing. When they run out it does the work.
+// A8: a dead process holds every lease. Receivers that have never seen a leader become ready, find
+// the Repository in their caches, and record and acknowledge deliveries. A controller that waits
+// for the leases does nothing. When the leases expire, it does the work.
 func TestReceiversWorkWithoutLeader(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{controllers: 1, standby: true})
-	env.awaitLeases() // every lease is there to be taken
+	env.awaitLeases() // every lease exists
 	env.must(env.controllers[0].Kill())
 	env.giveLeasesToDeadProcess()
 	second := env.startController(true)
@@ -48,7 +48,7 @@ func TestReceiversWorkWithoutLeader(t *testing.T) {
 	env.requireOneOfEach(sha)
 }
 
-// giveLeasesToDeadProcess gives every lease to a process that is gone, for an hour.
+// giveLeasesToDeadProcess gives every lease to a process that does not run, for an hour.
 func (env *environment) giveLeasesToDeadProcess() {
 	env.t.Helper()
 	leases := env.Kube.CoordinationV1().Leases(env.Namespace)
@@ -64,8 +64,8 @@ func (env *environment) giveLeasesToDeadProcess() {
 	}
 }
 
-// No code of leader election is in the receiver's binary: the linker keeps what can be reached, as
-// the controller's shows.
+// The receiver's binary has no code of leader election. The linker keeps reachable code, as the
+// controller's binary shows.
 func TestReceiverHasNoLeaderElection(t *testing.T) {
 	t.Parallel()
 	const elector = "tools/leaderelection."

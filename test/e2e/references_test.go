@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// site is a web server that is an Artifact Hub below /api/v1 and shows the same Tasks as files
-// elsewhere. What it answers can be changed; requests are counted.
+// site is a web server that is an Artifact Hub below /api/v1 and serves the same Tasks as files
+// elsewhere. Its answers can be changed; requests are counted.
 type site struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ func (s *site) set(answers http.HandlerFunc) {
 	s.answers, s.asked = answers, 0
 }
 
-// awaitRequests waits until a site that was set was asked n times.
+// awaitRequests waits until a site got n requests since its answers were set.
 func (s *site) awaitRequests(env *environment, n int) {
 	env.t.Helper()
 	env.eventually(soon, "the reference was tried again", func() error {
@@ -82,16 +82,16 @@ func task(name, says string) string {
 	return fmt.Sprintf("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: %s}\nspec: {steps: [{name: s, image: busybox, script: \"echo %s\"}]}\n", name, says)
 }
 
-// referring is a pipeline whose one task is that of a reference.
+// referring returns a pipeline whose one task is a reference.
 func referring(name, event, task, reference string) string {
 	text := pipeline(name, event, fmt.Sprintf("pipelinesascode.tekton.dev/task: %q", reference))
 	start := strings.Index(text, "        taskSpec:")
 	return text[:start] + "        taskRef: {name: " + task + "}\n"
 }
 
-// B4, B5: an outage of the hub (5xx, 429, a broken connection) is waited for by the pipelines that
-// need it, with a check that says so and without failure or run; the others start. What is not
-// there fails its own check only.
+// B4, B5: during an outage of the hub (5xx, 429, a broken connection) the pipelines that need it
+// wait, with a check that says so and without failure or run; the others start. A missing task
+// fails only the check of its pipeline.
 func TestReferenceOutagesWait(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -101,7 +101,7 @@ func TestReferenceOutagesWait(t *testing.T) {
 	})
 }
 
-// tryOutages lets the hub fail in other ways, which are all waited for.
+// tryOutages makes the hub fail in other ways; the pipelines wait in all of them.
 func (h *site) tryOutages(env *environment, sha string) {
 	env.t.Helper()
 	h.awaitRequests(env, 3)
@@ -169,8 +169,8 @@ func followsReferences(t *testing.T, env *environment, h *site) {
 	env.requireInvariants()
 }
 
-// requireNotStarted requires that a pipeline has no PipelineRun and that its check, if there is one, is
-// open.
+// requireNotStarted requires that a pipeline has no PipelineRun and that its check, if there is
+// one, is pending.
 func (env *environment) requireNotStarted(sha, pipeline string) {
 	env.t.Helper()
 	for _, run := range env.runs() {

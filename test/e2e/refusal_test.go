@@ -12,7 +12,7 @@ import (
 )
 
 // refused is a PipelineRun that is refused at creation: who refuses it, what the author wrote, and
-// with which words.
+// the words.
 type refused struct {
 	name  string
 	file  string
@@ -47,9 +47,9 @@ func refusals() []refused {
 	}
 }
 
-// C4, and the last criterion of the original report: a PipelineRun that Tekton's webhook, the API
-// server's validation or a policy refuses at creation gets a failed check with their words verbatim
-// within 30 s; it is not tried again by itself, and pushing a fix works.
+// C4: a PipelineRun that Tekton's webhook, the API server's validation or a policy refuses at
+// creation gets a failed check with their exact words within 30 s. It is not retried by itself,
+// and pushing a fix works.
 func TestRefusedPipelineRunFailsCheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusedPipelineRunFails)
@@ -74,7 +74,7 @@ func refusedPipelineRunFails(t *testing.T, env *environment) {
 		if words := r.words(env, run); !check.Tells(words) {
 			t.Errorf("%s: the failed check's text lacks the words %q: %s", r.name, words, check.Text)
 		}
-		env.awaitSettled(sha, soon) // nothing is left to do: nothing will try again
+		env.awaitSettled(sha, soon) // nothing is left to do, so nothing is retried
 		env.requireOneCheck(sha, checkName(r.name))
 		env.requireOneRefusedCreate(r.name, run)
 	}
@@ -83,7 +83,7 @@ func refusedPipelineRunFails(t *testing.T, env *environment) {
 	env.awaitCheck(sha, checkName("fixed"), "success", soon)
 	env.requireNoFailure(sha)
 	env.awaitSettled(sha, soon)
-	env.restart(env.controller()) // a new process looks again at whatever is open
+	env.restart(env.controller()) // a new process reads every unsettled event again
 	again, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("again", "push")})
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(again, checkName("again"), "success", afterFault)
@@ -92,7 +92,8 @@ func refusedPipelineRunFails(t *testing.T, env *environment) {
 	}
 }
 
-// requireOneRefusedCreate requires that one create was sent for a pipeline, and that it was refused.
+// requireOneRefusedCreate requires that one create was sent for a pipeline, and that it was
+// refused.
 func (env *environment) requireOneRefusedCreate(pipeline, run string) {
 	env.t.Helper()
 	creates := env.runCalls("create", pipeline)

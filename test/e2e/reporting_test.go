@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// D6: while no check can be created at the forge the run goes on to its end; the check appears once
-// that works again, with the state of that moment.
+// D6: while no check can be created at the forge the run goes on to its end. The check appears
+// once that works again, with the state of that moment.
 func TestRunGoesOnWithoutCheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, noCheckCanBeCreated)
@@ -41,7 +41,7 @@ func noCheckCanBeCreated(t *testing.T, env *environment) {
 			if want := map[string]string{"success": "True", "failure": "False"}[test.conclusion]; ended.Status != want {
 				t.Errorf("the run ended as %v, want Succeeded=%s: the forge's trouble must not touch it", ended, want)
 			}
-			env.awaitHits(fault, 2) // it was tried again
+			env.awaitHits(fault, 2) // it was retried
 			if checks := env.git.checks(sha); len(checks) != 0 {
 				t.Fatalf("there are checks %v although none can be created: the rest shows nothing", checks)
 			}
@@ -49,9 +49,8 @@ func noCheckCanBeCreated(t *testing.T, env *environment) {
 			env.awaitCheck(sha, checkName(test.name), test.conclusion, afterFault)
 			env.awaitSettled(sha, afterFault)
 			env.requireOneCheck(sha, checkName(test.name))
-			// A reconcile that began before the run ended may say in_progress first; and what had
-			// no answer may have been stored, so the check may be looked up and confirmed once more
-			// before the end.
+			// A reconcile that started before the run ended may say in_progress first. What had no
+			// answer may have been stored, so the check may be confirmed once more before the end.
 			concluded := false
 			for i, write := range env.acceptedWrites(sha, checkName(test.name)) {
 				if (i == 0) != write.Creates {
@@ -66,9 +65,9 @@ func noCheckCanBeCreated(t *testing.T, env *environment) {
 	}
 }
 
-// E6: a write that says in_progress and is still under way when the run ends never overwrites
-// completed: the next write waits for it, and after completed nothing reopens the check. The
-// delayed write is once the POST, once a PATCH.
+// E6: a write of in_progress that is still in flight when the run ends never overwrites completed.
+// The next write waits for it, and after completed nothing reopens the check. The delayed write is
+// once the POST, once a PATCH.
 func TestDelayedWriteDoesNotReopenCheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, delayedWriteReopensNothing)
@@ -102,7 +101,7 @@ func delayedWriteReopensNothing(t *testing.T, env *environment) {
 	}
 }
 
-// E8: the POST of a check run is stored although the answer is a 502 or none: the check run is
+// E8: the POST of a check run is stored although the answer is a 502 or lost. The check run is
 // found by its external_id and adopted, so there is one.
 func TestStoredCheckIsAdopted(t *testing.T) {
 	t.Parallel()

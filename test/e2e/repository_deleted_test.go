@@ -17,11 +17,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// E4: the Repository is deleted while one run goes on and another one waits to be created. Nothing
-// keeps it from going; the run that was not created is cancelled, and the one that goes on ends as
-// it does. With a GitHub App that is reported at once. On GitLab the credentials went with the
-// Repository: nothing is reported until it is there again. When that is too late, the reports are
-// dropped: TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent has the ten minutes.
+// E4: the Repository is deleted during one run while another waits to be created. Nothing delays
+// the deletion. The run that was not created is cancelled, and the other ends by itself. With a
+// GitHub App the result is reported at once. On GitLab the credentials were deleted with the
+// Repository: nothing is reported until it exists again. Reports that come too late are dropped:
+// see TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent.
 func TestRunsOutliveDeletedRepository(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, runOutlivesRepository)
@@ -36,7 +36,7 @@ func runOutlivesRepository(t *testing.T, env *environment) {
 	env.awaitCheck(sha, checkName("goes-on"), "in_progress", soon)
 	env.awaitCheck(sha, checkName("waits"), "queued", soon)
 	var event v1alpha1.GitEvent
-	env.eventually(soon, "the run is recorded", func() error { // its check is reported before that
+	env.eventually(soon, "the run is recorded", func() error { // its check is reported earlier
 		if event = env.recordOf(delivery); event.Status.Runs[0].UID == "" {
 			return errors.New("it has no UID")
 		}
@@ -56,15 +56,15 @@ func runOutlivesRepository(t *testing.T, env *environment) {
 		return nil
 	})
 	event.Status.Runs = event.Status.Runs[:1]
-	env.awaitSecretOwners(event.Status.Runs[0], 1) // the garbage collector has taken note: the Repository owns it no more, and it stays
+	env.awaitSecretOwners(event.Status.Runs[0], 1) // the garbage collector has removed the Repository as its owner, and the secret stays
 	env.releaseRuns(&event)
 	env.awaitRunEnd(event.Status.Runs[0])
 	if env.git.kind() == gitLab {
 		if wait := env.awaitWaitReason(sha, "report", "RepositoryGone"); wait.Class != "Operator" {
 			t.Errorf("it waits for %+v, want an operator", wait)
 		}
-		// The other one may have been reported with the credentials that the same reconcile had
-		// read before.
+		// The other one may have been reported with credentials that the same reconcile had read
+		// before.
 		if check, _ := env.currentCheck(sha, checkName("goes-on")); check.Conclusion != "" {
 			t.Errorf("the check says %s without credentials", check.Conclusion)
 		}
@@ -77,7 +77,8 @@ func runOutlivesRepository(t *testing.T, env *environment) {
 	env.requireOnlyStarted("goes-on")
 }
 
-// awaitSecretOwners waits until the git-auth secret of a run has so many owners, of which the run is one.
+// awaitSecretOwners waits until the git-auth secret of a run has so many owners, one of which is
+// the run.
 func (env *environment) awaitSecretOwners(run v1alpha1.Run, owners int) {
 	env.t.Helper()
 	env.eventually(soon, fmt.Sprintf("the secret of the run has %d owners", owners), func() error {

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// replaceRepository deletes the environment's repository and has somebody make another one under its name, which
-// the App or the token covers as well. It returns what the service calls that one.
+// replaceRepository deletes the environment's repository and lets another user create one under
+// its name, which the App or the token also covers. It returns the id of the new one.
 func (env *environment) replaceRepository() int64 {
 	env.t.Helper()
 	g, ok := env.git.(*onGitLab)
@@ -39,7 +39,7 @@ func (env *environment) replaceRepository() int64 {
 	return g.repo.ID
 }
 
-// redeliverSettled sends a delivery again and waits until the event that a redelivery became is settled.
+// redeliverSettled sends a delivery again and waits until the event of a redelivery is settled.
 func (env *environment) redeliverSettled(d delivery, times int) {
 	env.t.Helper()
 	if status, body, err := env.git.redeliver(env.ctx, d.ID()); err != nil || status != http.StatusAccepted {
@@ -55,9 +55,9 @@ func (env *environment) redeliverSettled(d delivery, times int) {
 	})
 }
 
-// S14: the repository behind a URL is another one, because somebody has taken over its name. Its
-// pushes start nothing and it is told nothing, however often they are sent, until somebody who may
-// edit the Repository confirms it; then a redelivery runs.
+// S14: the repository behind a URL is another one, because another user has taken over its name.
+// Its pushes start nothing and get no check, however often they are sent, until a user who may
+// edit the Repository confirms it. Then a redelivery runs.
 func TestTakenOverRepositoryStartsNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -95,8 +95,8 @@ func TestTakenOverRepositoryStartsNothing(t *testing.T) {
 	})
 }
 
-// S15: where a proof is asked for, a Repository whose namespace is neither listed nor named by the
-// default branch is not served; the push that adds the file is.
+// S15: where a proof is required, a Repository is not served if its namespace is neither listed
+// nor named by the default branch. The push that adds the file is served.
 func TestURLIsServedWithProof(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}}}, func(t *testing.T, env *environment) {

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// requestRerun presses the re-run button of a check, or that of all checks of a commit for an empty
+// requestRerun clicks the re-run button of a check, or that of all checks of a commit for an empty
 // name, and returns the event.
 func (env *environment) requestRerun(sha, name, user string) forge.Delivery {
 	env.t.Helper()
@@ -30,8 +30,8 @@ func (env *environment) requestRerun(sha, name, user string) forge.Delivery {
 	return env.forge.PressRerun(e)
 }
 
-// fromOtherApp makes the check of a press, or all checks, those of another App. Nothing else of the
-// delivery changes.
+// fromOtherApp makes the check of a re-run request, or all checks, those of another App. The rest
+// of the delivery stays as it is.
 func (env *environment) fromOtherApp(d forge.Delivery) delivery {
 	env.t.Helper()
 	var payload map[string]any
@@ -46,11 +46,11 @@ func (env *environment) fromOtherApp(d forge.Delivery) delivery {
 	return env.git.signed(d, body, "webhook-secret-of-the-test")
 }
 
-// A press of "Re-run" runs that one pipeline again, of the pull request or push that it was of,
-// whatever its annotations say now and whatever was pushed since, and a new check takes the old
-// one's place. One press is one set of runs, a second press a second one. "Re-run all checks" runs
-// what did not succeed. S27: who may not write starts nothing, and a press at the check of another
-// App, or at all of its checks, is ignored.
+// A click on "Re-run" runs that one pipeline again for the same pull request or push, whatever its
+// annotations say now and whatever was pushed since. A new check takes the place of the old one.
+// Each click starts one set of runs. "Re-run all checks" runs what did not succeed. S27: a user
+// without write access starts nothing. A request for a check of another App, or for all its
+// checks, is ignored.
 func TestRerunButtonRunsPipeline(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -100,7 +100,7 @@ func TestRerunButtonRunsPipeline(t *testing.T) {
 	env.deliver(env.requestRerun(sha, "bad", "member"), http.StatusAccepted)
 	env.deliver(env.requestRerun(sha, "", "member"), http.StatusAccepted)
 	env.awaitAllSettled(soon)
-	if got := len(env.runs()); got < 4 || got > 5 { // the second of these finds the first one's run under way, or over
+	if got := len(env.runs()); got < 4 || got > 5 { // the second request finds the run of the first one running or finished
 		t.Errorf("%d runs after a second press and one of all", got)
 	}
 	env.awaitAllSettled(soon)

@@ -36,8 +36,8 @@ type auditEvent struct {
 	}
 }
 
-// checkRights compares what config/ grants with what the suite used: no right is missing and, if
-// every test has run, none is in excess.
+// checkRights compares the rights of config/ with those that the suite used. No right is missing
+// and, if every test has run, none is unused.
 func checkRights(log string, everyTest bool) error {
 	granted, err := installation.Rights()
 	if err != nil {
@@ -59,7 +59,7 @@ func checkRights(log string, everyTest bool) error {
 		watched := right
 		watched.Verb = "watch"
 		if right.Verb == "list" && used[watched] {
-			continue // an informer lists where the API server cannot stream its first state
+			continue // an informer lists when the API server cannot stream the first state
 		}
 		if !used[right] && exempt[right] == "" {
 			faults = append(faults, fmt.Sprintf("in excess: %s may %s %s and never did", right.Account, right.Verb, right.Resource))
@@ -72,9 +72,9 @@ func checkRights(log string, everyTest bool) error {
 	return fmt.Errorf("rights of config/:\n%s", strings.Join(slices.Compact(faults), "\n"))
 }
 
-// readAudit returns the rights our ServiceAccounts used and the calls they were refused for want of
-// one. A call that succeeded at another time was not: an API server that was just started refuses
-// until it has read the roles.
+// readAudit returns the rights that our ServiceAccounts used and the calls that were refused for
+// lack of one. A call that succeeded at another time is left out: a starting API server refuses
+// calls until it has read the roles.
 func readAudit(log string) (map[installation.Right]bool, []string, error) {
 	file, err := os.Open(log)
 	if err != nil {
@@ -92,13 +92,13 @@ func readAudit(log string) (map[installation.Right]bool, []string, error) {
 		}
 		account := event.User.Username[strings.LastIndex(event.User.Username, ":")+1:]
 		if !strings.HasPrefix(account, "plumbline-") || strings.Contains(event.User.Username, ":"+rightsNamespace+"-") {
-			continue // ladders have what they do not need taken away
+			continue // rights probes lack rights on purpose
 		}
 		ref := event.ObjectRef
 		used[installation.Right{Account: account, Verb: event.Verb, Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}] = true
-		verb := strings.Replace(event.Verb, "list", "watch", 1) // an informer lists where a watch was refused
+		verb := strings.Replace(event.Verb, "list", "watch", 1) // an informer lists after a refused watch
 		if verb == "create" {
-			ref.Name = "" // a refused one names none
+			ref.Name = "" // a refused call names none
 		}
 		call := fmt.Sprint(event.User.Username, verb, *ref)
 		if event.ResponseStatus.Code == 403 && strings.Contains(event.ResponseStatus.Message, "cannot "+event.Verb) {

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// rightsNamespace begins the names of namespaces whose calls are refused on purpose.
+// rightsNamespace is the prefix of namespaces whose calls are refused on purpose.
 const rightsNamespace = "ladder"
 
 // probedRight is one right of a role: a verb on a resource.
@@ -27,19 +27,19 @@ type probedRight struct {
 	installation.Right
 	role  *probedRole
 	names []string
-	// refused is what the API server said to a call without it, "" while there was none.
+	// refused is the API server's answer to a call without it, "" before such a call.
 	refused string
 	granted bool
-	// held: it is granted when the test says so.
+	// held is a right that is granted when the test says so.
 	held bool
 }
 
 // probedRole is a Role, or a ClusterRole when namespace is empty.
 type probedRole struct{ namespace, name, account string }
 
-// rightsProbe is an installation that begins without any right and gets each one when a call was refused
-// for want of it: what was never refused is never granted. So each right is taken away for real,
-// and a call that needs it fails.
+// rightsProbe is an installation that starts without any right and gets each one after a call was
+// refused for lack of it. A right whose lack was never noticed is never granted. So each right is
+// missing once, and a call that needs it fails.
 type rightsProbe struct {
 	*environment
 	mu     sync.Mutex
@@ -48,7 +48,8 @@ type rightsProbe struct {
 	faults []string
 }
 
-// newRightsProbe takes all rights of the environment's accounts away and begins to grant what is refused.
+// newRightsProbe removes all rights of the environment's accounts and starts to grant what is
+// refused.
 func newRightsProbe(t *testing.T, held ...installation.Right) *rightsProbe {
 	t.Helper()
 	l := &rightsProbe{environment: newEnvironment(t, setup{system: rightsNamespace})}
@@ -77,7 +78,7 @@ func (l *rightsProbe) background(f func(context.Context)) {
 	})
 }
 
-// keepRunning starts a process, and starts it again when it ends, as the kubelet does.
+// keepRunning starts a process, and restarts it when it ends, as the kubelet does.
 func (l *rightsProbe) keepRunning(p *installation.Process) *installation.Process {
 	l.t.Cleanup(func() { _ = p.Kill() })
 	l.background(func(ctx context.Context) {
@@ -85,7 +86,7 @@ func (l *rightsProbe) keepRunning(p *installation.Process) *installation.Process
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			if !p.Running() {
-				_ = p.Start(ctx) // it ends when it may not read its configuration
+				_ = p.Start(ctx) // it ends when it has no right to read its configuration
 			}
 			<-tick.C
 		}
@@ -112,10 +113,10 @@ func (l *rightsProbe) grantRefused(ctx context.Context, audit *os.File) {
 	}
 }
 
-// read takes one line of the audit log down.
+// read evaluates one line of the audit log.
 func (l *rightsProbe) read(line string) {
 	var event auditEvent
-	if !strings.Contains(line, l.Namespace) { // somebody else's
+	if !strings.Contains(line, l.Namespace) { // of another installation
 		return
 	}
 	if json.Unmarshal([]byte(line), &event) != nil || event.ObjectRef == nil || event.ResponseStatus.Code != 403 {
@@ -154,7 +155,7 @@ func (l *rightsProbe) grant() {
 	}
 }
 
-// rightOf is that of a right.
+// rightOf returns the probed right.
 func (l *rightsProbe) rightOf(right installation.Right) *probedRight {
 	l.t.Helper()
 	for _, r := range l.rights {
@@ -166,13 +167,13 @@ func (l *rightsProbe) rightOf(right installation.Right) *probedRight {
 	return nil
 }
 
-// awaitRefusal waits until a call was refused for want of the right.
+// awaitRefusal waits until a call was refused for lack of the right.
 func (l *rightsProbe) awaitRefusal(right installation.Right) {
 	l.t.Helper()
 	l.eventually(soon, fmt.Sprintf("%s is refused to %s %s", right.Account, right.Verb, right.Resource), func() error { return l.refused(right) })
 }
 
-// allow gives a right that was held.
+// allow grants a right that was held back.
 func (l *rightsProbe) allow(right installation.Right) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -180,8 +181,8 @@ func (l *rightsProbe) allow(right installation.Right) {
 	l.rightOf(right).held = false
 }
 
-// requireComplete requires that every right was refused once, or has a reason why not, and that nothing else
-// gives what no role did.
+// requireComplete requires that every right was refused once, or has a reason why not, and that
+// nothing grants a right outside of the roles.
 func (l *rightsProbe) requireComplete(unreached map[installation.Right]string) {
 	l.t.Helper()
 	defer func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// readRoles makes a rung of every right that a role of the installation grants.
+// readRoles lists every right that a role of the installation grants.
 func (l *rightsProbe) readRoles() {
 	l.t.Helper()
 	add := func(role *probedRole, rules []rbacv1.PolicyRule) {
@@ -52,7 +52,7 @@ func (l *rightsProbe) roles() (all []*probedRole) {
 	return all
 }
 
-// write makes a role what is granted of it.
+// write writes to a role the rights that are granted so far.
 func (l *rightsProbe) write(role *probedRole) {
 	rules := []rbacv1.PolicyRule{}
 	for _, r := range l.rights {

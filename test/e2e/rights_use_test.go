@@ -23,9 +23,9 @@ func controllerMay(verb, resource string) installation.Right {
 	return installation.Right{Account: "plumbline-controller", Verb: verb, Resource: resource}
 }
 
-// Rights are neither missing nor in excess: an installation that begins without any takes a push to
-// its end once it was given exactly those that a call was refused for, all of config/ and nothing
-// else. Meanwhile nothing it says is untrue.
+// No right is missing or unused. An installation starts without any right and gets each one after
+// a call was refused for lack of it. It then processes a push to its end, with exactly the rights
+// of config/. No message in between is wrong.
 func TestEachRightIsNeeded(t *testing.T) {
 	t.Parallel()
 	secret, create := controllerMay("create", "/secrets"), controllerMay("create", "tekton.dev/pipelineruns")
@@ -70,9 +70,9 @@ func TestEachRightIsNeeded(t *testing.T) {
 	l.requireComplete(unreached())
 }
 
-// unreached are the rights that nothing here needs: besides those that no scenario does, what
-// evicts settled events, which takes more of them than this installation has, and what renames a
-// Repository. TestRedeliveryOfEvictedEventIsRecognized, the alerts and
+// unreached are the rights that this test does not need: those that no scenario needs, those for
+// the eviction of settled events, which needs more events than this installation has, and those
+// for renaming a Repository. TestRedeliveryOfEvictedEventIsRecognized, the alerts and
 // TestDeletedRepositoryReservesURLForADay use them.
 func unreached() map[installation.Right]string {
 	rights := unused()
@@ -104,8 +104,8 @@ func (l *rightsProbe) change(repository, patch string) {
 	l.must(errOf(l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci).Patch(l.ctx, repository, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }
 
-// awaitURL waits until the Repository owns its URL. It is changed meanwhile: the controller looks
-// again then, and else only after five minutes.
+// awaitURL waits until the Repository owns its URL. It changes the Repository meanwhile, because
+// the controller would otherwise retry only after five minutes.
 func (l *rightsProbe) awaitURL(repository, rawURL string) {
 	l.t.Helper()
 	url, err := v1alpha1.CanonicalURL(rawURL)
@@ -131,7 +131,7 @@ func (l *rightsProbe) accepted(what string, post func() (int, string), want int)
 	})
 }
 
-// refused is nil when a call was refused for want of the right.
+// refused returns nil when a call was refused for lack of the right.
 func (l *rightsProbe) refused(right installation.Right) error {
 	r := l.rightOf(right)
 	l.mu.Lock()
@@ -142,9 +142,9 @@ func (l *rightsProbe) refused(right installation.Right) error {
 	return nil
 }
 
-// useRemainingRights does what needs the rights that a push on GitHub does not: a run that is not kept, one that
-// somebody deletes, a delivery for a repository that nobody claims, one of a GitLab, and a
-// Repository that is deleted.
+// useRemainingRights does what needs rights that a push on GitHub does not need: a run that is
+// pruned, one that a user deletes, a delivery for an unclaimed repository, one of a GitLab, and a
+// deleted Repository.
 func (l *rightsProbe) useRemainingRights() {
 	l.t.Helper()
 	receiver, prune := l.receivers[0], controllerMay("delete", "tekton.dev/pipelineruns")
@@ -171,8 +171,8 @@ func (l *rightsProbe) useRemainingRights() {
 	lab.commit("main", forge.Change{Files: map[string]string{"a.go": "package a"}})
 	push := lab.pushed("refs/heads/main")
 	l.accepted("a delivery of GitLab", func() (int, string) {
-		// Sent by us: GitLab itself stops after the fourth refusal, and here each of several rights
-		// is refused more than once.
+		// Sent by the test: GitLab stops after the fourth refusal, and several rights are refused
+		// more than once.
 		request, err := push.Request(l.ctx, receiver.URL)
 		l.must(err)
 		a, err := exchange(request)
@@ -182,7 +182,7 @@ func (l *rightsProbe) useRemainingRights() {
 	l.awaitAllSettled(afterFault)
 	l.must(repositories.Delete(l.ctx, "lab", metav1.DeleteOptions{}))
 	l.awaitRefusal(controllerMay("update", "plumbline.dev/repositoryclaims/status"))
-	l.kill(l.controllers[0]) // it would look again after five minutes; and a preflight asks once
+	l.kill(l.controllers[0]) // it would read again only after five minutes, and a preflight reads once
 	l.eventually(soon, "the claim is released", func() error {
 		url, err := v1alpha1.CanonicalURL(lab.page())
 		if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/soak"
 )
 
-// A7, I-9, short: while three receivers are replaced one after the other, as rolling updates do, no
-// delivery of a client outside fails, and each that was acknowledged has its record. `make soak` is
-// the long one.
+// A7, I-9 in short: while three receivers are replaced one after the other, as in a rolling
+// update, no delivery of an outside client fails, and each acknowledged one has its record. `make
+// soak` is the long test.
 func TestRollingRestartsLoseNoDelivery(t *testing.T) {
 	t.Parallel()
 	settings, err := soak.Short()
@@ -28,8 +28,8 @@ func TestRollingRestartsLoseNoDelivery(t *testing.T) {
 	}
 }
 
-// Without any one of the mitigations the same restarts are seen; that is also how the soak shows
-// that it would find them.
+// Without any one of the mitigations the same restarts lose deliveries. So the soak would find a
+// missing mitigation.
 func TestEachMitigationIsNeeded(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestEachMitigationIsNeeded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// More deliveries and restarts than in the soak, so that the first failure comes soon.
+			// More deliveries and restarts than in the soak, so that it fails sooner.
 			settings.Rate, settings.RestartEvery = mitigationRate, mitigationRestart
 			settings.Duration, settings.StopAtFailure = mitigationLimit, true
 			o := soak.Options{Settings: settings, Programs: shared.programs}

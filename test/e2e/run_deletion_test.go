@@ -18,9 +18,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// G1: a PipelineRun has no finalizer. While Tekton's admission webhook is down it is gone when its
-// deletion has been answered, and its check is cancelled (E3) and the event settled before the
-// webhook is back. The test stops a part that all environments share: it does not run beside others.
+// G1: a PipelineRun has no finalizer. While Tekton's admission webhook is down, a deleted run is
+// gone when the deletion is answered. Its check is cancelled (E3) and the event settled before the
+// webhook is back. The test stops a part that all environments share, so it does not run in
+// parallel.
 func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": onTekton(pipeline("deleted", "push", held))})
@@ -30,7 +31,7 @@ func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 		t.Errorf("the run has finalizers %q and owners %v, want none", run.Finalizers, run.OwnerReferences)
 	}
 	mend := env.stopWebhook()
-	env.webhookRefusal(run.Name) // it really is down
+	env.webhookRefusal(run.Name) // shows that it is down
 	env.must(env.Tekton.TektonV1().PipelineRuns(env.ci).Delete(env.ctx, run.Name, metav1.DeleteOptions{}))
 	if _, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Get(env.ctx, run.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after its deletion the run is still there: %v", err)
@@ -46,10 +47,9 @@ func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 	env.requireInvariants()
 }
 
-// G2: a Repository's namespace with runs in it, one of which Tekton has not ended, is gone within a
-// minute of its deletion while nothing of ours runs and the Git service is away. Afterwards the
-// checks are concluded, and nothing waits for what is gone. That the webhook is not needed for it
-// either is G1's.
+// G2: a Repository's namespace with runs in it, one of them unfinished, is gone within a minute of
+// its deletion while no process of ours runs and the Git service is down. Afterwards the checks
+// are concluded, and no event waits. G1's test shows that the webhook is not needed either.
 func TestNamespaceDeletionNeedsNoController(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
@@ -81,9 +81,9 @@ func TestNamespaceDeletionNeedsNoController(t *testing.T) {
 	env.requireInvariants() // I-3: a failure is Tekton's
 }
 
-// requireEndedByDeletion requires that a check says how its run ended. The namespace's deletion takes its
-// objects in any order: Tekton may have ended the run, whose pod was deleted and could not be made
-// again, before it went itself.
+// requireEndedByDeletion requires that a check says how its run ended. The namespace's deletion
+// takes its objects in any order. Tekton may have ended the run, whose pod was deleted and could
+// not be created again, before the run itself was deleted.
 func (env *environment) requireEndedByDeletion(sha string, reported check) {
 	env.t.Helper()
 	event := env.awaitEvent(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
@@ -94,7 +94,7 @@ func (env *environment) requireEndedByDeletion(sha string, reported check) {
 		want, words := "cancelled", "was deleted"
 		if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeFailed {
 			want, words = "failure", ""
-			if run.Result.Text != "" { // its TaskRuns, which say why, were still there
+			if run.Result.Text != "" { // its TaskRuns, which have the reason, still existed
 				words = "is being deleted, and this run with it"
 			}
 		}
@@ -104,7 +104,7 @@ func (env *environment) requireEndedByDeletion(sha string, reported check) {
 	}
 }
 
-// awaitNamespaceGone waits until the Repository's namespace does not exist any more.
+// awaitNamespaceGone waits until the Repository's namespace no longer exists.
 func (env *environment) awaitNamespaceGone(limit time.Duration) {
 	env.t.Helper()
 	env.eventually(limit, "the namespace is gone", func() error {
@@ -122,8 +122,8 @@ func (env *environment) awaitNamespaceGone(limit time.Duration) {
 	})
 }
 
-// stopWebhook kills Tekton's admission webhook until the returned function is called, or the
-// test ends.
+// stopWebhook kills Tekton's admission webhook until the returned function is called, or the test
+// ends.
 func (env *environment) stopWebhook() (mend func()) {
 	env.t.Helper()
 	webhook := shared.cluster.Part(cluster.TektonWebhook)

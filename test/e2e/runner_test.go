@@ -18,13 +18,13 @@ import (
 )
 
 // runnerName is the spec.managedBy of PipelineRuns that only have to end. Tekton's controller
-// leaves them alone, and they have neither TaskRuns nor pods. In make test-all Tekton executes
-// these runs too.
+// ignores them, and they have neither TaskRuns nor pods. In make test-all Tekton executes these
+// runs too.
 const runnerName = "test.plumbline.dev/runner"
 
 const managedLine = "  managedBy: " + runnerName + "\n"
 
-// onTekton is a file of pipeline that Tekton executes.
+// onTekton returns a file of pipeline that Tekton executes.
 func onTekton(file string) string { return strings.Replace(file, managedLine, "", 1) }
 
 // startRunner ends the PipelineRuns of runnerName as their annotations ask for, until ctx ends.
@@ -64,7 +64,8 @@ func playRun(ctx context.Context, client tektonclient.Interface, run *pipelinev1
 	return err
 }
 
-// advance takes a run one step further, in Tekton's words, and reports whether there was a step.
+// advance takes a run one step further, with Tekton's conditions, and reports whether there was a
+// step.
 func advance(run *pipelinev1.PipelineRun) bool {
 	const words = "Tasks Completed: %d (Failed: %d, Cancelled 0), %sSkipped: 0"
 	switch code := run.Annotations[cluster.ExitCodeAnnotation]; {

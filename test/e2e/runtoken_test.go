@@ -23,10 +23,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S28: what a run's pods find clones their repository and can do no more there. With it somebody
-// asks GitHub for a successful check, for the commit that is tested and for another one: refused.
-// Two runs do not have the same, none has the controller's, and once the event is settled GitHub
-// knows none of them.
+// S28: the token in a run's pods can clone their repository and do nothing else there. GitHub
+// refuses to create a successful check with it, for the tested commit and for another one. Two
+// runs have different tokens, none is the controller's, and GitHub knows none of them after the
+// event is settled.
 func TestRunTokenCannotWriteChecks(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, private: true})
@@ -70,7 +70,7 @@ func TestRunTokenCannotWriteChecks(t *testing.T) {
 			t.Errorf("a run's token after its event: %d, want 401", got)
 		}
 	}
-	env.requireNoFailure(sha) // the invariants would take what was tried above for writes of ours
+	env.requireNoFailure(sha) // the invariants would take the attempts above for our writes
 }
 
 // S28: the token of a run expires while no controller runs. The next controller replaces it at
@@ -109,8 +109,8 @@ func (env *environment) callWithRunToken(method, path, token, body string) int {
 	return response.StatusCode
 }
 
-// requireNotInNamespace requires that no Secret and no PipelineRun beside the Repository holds one
-// of the values.
+// requireNotInNamespace requires that no Secret and no PipelineRun in the Repository's namespace
+// has one of the values.
 func (env *environment) requireNotInNamespace(values []string) {
 	env.t.Helper()
 	secrets, err := env.Kube.CoreV1().Secrets(env.ci).List(env.ctx, metav1.ListOptions{})
@@ -136,8 +136,8 @@ func (env *environment) requireNotInNamespace(values []string) {
 	}
 }
 
-// S29: a Repository that uses the global one's token gets its runs and its verdicts, and the token
-// is not in its namespace.
+// S29: a Repository that uses the token of the global one gets its runs and its checks, and the
+// token is not in its namespace.
 func TestGlobalTokenStaysOutOfTenantNamespace(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t, setup{service: gitLab})
@@ -156,8 +156,8 @@ func TestGlobalTokenStaysOutOfTenantNamespace(t *testing.T) {
 	env.requireOneRunAndCheck(sha, "tenant")
 }
 
-// moveTokenToGlobal moves the token from the Repository of the environment's GitLab project to the global
-// Repository.
+// moveTokenToGlobal moves the token from the Repository of the environment's GitLab project to the
+// global Repository.
 func (env *environment) moveTokenToGlobal() string {
 	env.t.Helper()
 	secrets, repositories := env.Kube.CoreV1().Secrets, env.Plumbline.PipelinesascodeV1alpha1().Repositories
@@ -189,7 +189,7 @@ func (env *environment) gitAuthSecret(event *v1alpha1.GitEvent) *corev1.Secret {
 	return secret
 }
 
-// requireTokenRemoved requires that the secret is the run's own, and has no token any more.
+// requireTokenRemoved requires that the secret is the run's own, and no longer has a token.
 func (env *environment) requireTokenRemoved(event *v1alpha1.GitEvent) {
 	env.t.Helper()
 	secret, run := env.gitAuthSecret(event), event.Status.Runs[0]
@@ -203,8 +203,7 @@ func (env *environment) requireTokenRemoved(event *v1alpha1.GitEvent) {
 	}
 }
 
-// lsRemote is what a pod does: git, whose home directory holds the secret's files, asks what it may
-// fetch.
+// lsRemote runs git ls-remote as a pod does: with a home directory that has the secret's files.
 func (env *environment) lsRemote(secret *corev1.Secret, url string) error {
 	env.t.Helper()
 	home := env.t.TempDir()

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// shownBy says which tests show a scenario of docs/codes.md, and on which Git services.
+// shownBy names the tests that show a scenario of docs/codes.md, and on which Git services.
 type shownBy struct {
 	scenario string
-	on       string // "both", or why it is not
+	on       string // "both", or the reason why it is not
 	tests    []string
 }
 
@@ -22,7 +22,7 @@ const both = "both"
 
 func by(scenario, on string, tests ...string) shownBy { return shownBy{scenario, on, tests} }
 
-// table says: what passes for a GitHub App passes for a GitLab.
+// table assigns tests to scenarios: what passes for a GitHub App passes for a GitLab.
 func table() []shownBy {
 	return []shownBy{
 		by("headline", both, "TestWebhookDiesBeforePatch"),
@@ -67,7 +67,7 @@ func table() []shownBy {
 		by("E11", both, "TestBusyServiceIsRetried"),
 		by("E12", "GitHub has no transitions that it refuses", "TestStatusTransitionRefusals"),
 		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestNothingIsCalledWhileLimited has", "TestUntrustedUserNeverRunsWhileRateLimited"),
-		by("F1", both, "TestRunsWaitForSlot"), // at every kind of call: the limits of test/campaign
+		by("F1", both, "TestRunsWaitForSlot"), // the limits of test/campaign do this at every kind of call
 		by("F2", both, "TestRunsWaitForSlot"),
 		by("F3", both, "TestQuotaRefusalKeepsSlot"),
 		by("F4", "it is about two Repositories, whatever their services", "TestDeletedRepositoryCancelsQueuedRuns"),
@@ -110,9 +110,9 @@ func decided() []shownBy {
 	}
 }
 
-// The tests of every row exist, those of a scenario that is for both services can run on both, and
-// no test is in neither tier. TestGuaranteesAreListed of test/language finds the codes that no test
-// of make test shows.
+// The tests of every row exist, those of a scenario for both services can run on both, and every
+// test is in a tier. TestGuaranteesAreListed of test/language finds the codes that no test of make
+// test shows.
 func TestScenarioTableIsComplete(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{}

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// copiedSecret is what the receivers know of the webhook's secret.
+// copiedSecret returns the receivers' copy of the webhook's secret.
 func (env *environment) copiedSecret() webhooksecret.Value {
 	env.t.Helper()
 	name, id := env.copyLocation()
@@ -28,7 +28,8 @@ func (env *environment) copiedSecret() webhooksecret.Value {
 	return value
 }
 
-// copyLocation is the Secret that has the copy of the webhook's secret, and the copy's ID there.
+// copyLocation returns the Secret that has the copy of the webhook's secret, and the copy's ID in
+// it.
 func (env *environment) copyLocation() (shard, id string) {
 	namespace, name, key := env.git.secret(env)
 	if env.inherited != "" {
@@ -38,14 +39,15 @@ func (env *environment) copyLocation() (shard, id string) {
 	return webhooksecret.ShardName(webhooksecret.ShardOf(id)), id
 }
 
-// isBackgroundCall reports whether a controller made the call to copy webhook secrets or to look for
-// missed deliveries: no event waits for either.
+// isBackgroundCall reports whether a controller made the call to copy webhook secrets or to look
+// for undelivered webhooks. No event waits for these calls.
 func isBackgroundCall(c cluster.Call) bool {
 	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries") || strings.HasSuffix(c.UserAgent, "/webhooks")
 }
 
-// awaitCopiedSecret waits, S31's time at most, until the receivers know these values of the webhook's secret;
-// empty is none. Wrong deliveries make it quick: without them the Secret is read every 20 s.
+// awaitCopiedSecret waits, at most the time of S31, until the receivers have these values of the
+// webhook's secret; an empty value is none. It sends wrong deliveries, because without them the
+// controller reads the Secret only every 20 s.
 func (env *environment) awaitCopiedSecret(current, previous string) {
 	env.t.Helper()
 	env.eventually(ruleLimit(), "the webhook's secret is copied", func() error {
@@ -59,7 +61,7 @@ func (env *environment) awaitCopiedSecret(current, previous string) {
 	if current == "" {
 		want = http.StatusServiceUnavailable
 	}
-	for _, receiver := range env.receivers { // whose watches are a moment behind
+	for _, receiver := range env.receivers { // their watches are a moment behind
 		env.eventually(soon, "a receiver has the copy", func() error {
 			if a := env.sendWrongSecretTo(receiver); env.git.tip("main") != "" && a.status != want {
 				return fmt.Errorf("a guess is answered %v, want %d", a, want)
@@ -69,10 +71,10 @@ func (env *environment) awaitCopiedSecret(current, previous string) {
 	}
 }
 
-// sendWrongSecret sends a delivery that fits no secret to the first receiver.
+// sendWrongSecret sends the first receiver a delivery that no secret matches.
 func (env *environment) sendWrongSecret() { env.sendWrongSecretTo(env.receivers[0]) }
 
-// sendWrongSecretTo sends a delivery that fits no secret, if there is a commit to tell of.
+// sendWrongSecretTo sends a delivery that no secret matches, if there is a commit for it.
 func (env *environment) sendWrongSecretTo(receiver *installation.Process) (a response) {
 	env.t.Helper()
 	if env.git.tip("main") == "" {
@@ -90,9 +92,9 @@ func (env *environment) sendWrongSecretTo(receiver *installation.Process) (a res
 	return a
 }
 
-// S31: an installation and a team come with the Secrets that they had with PaC, and nothing else.
-// The receiver may read none of them, and is ready when the controllers have copied what it needs.
-// A rotation takes effect within 30 s, and what is copied serves while no controller runs.
+// S31: an installation and a team have the Secrets that they had with Pipelines as Code, and
+// nothing else. The receiver may read none of them, and is ready once the controllers have copied
+// what it needs. A rotation takes effect within 30 s. The copies work while no controller runs.
 func TestReceiverReadsOnlySecretCopies(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
@@ -121,9 +123,9 @@ func TestReceiverReadsOnlySecretCopies(t *testing.T) {
 		before, after := string(secret.Data[key]), "the-next-webhook-secret"
 		sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
 		secret.Data[key] = []byte(after)
-		env.must(errOf(secrets.Update(env.ctx, secret, metav1.UpdateOptions{}))) // in place: there is no previous value
+		env.must(errOf(secrets.Update(env.ctx, secret, metav1.UpdateOptions{}))) // in place, so there is no previous value
 		_, body := partsOf(env.newDelivery())
-		env.awaitCopiedSecret(after, "") // by what is sent without the GitLab, which disables a hook after four refusals
+		env.awaitCopiedSecret(after, "") // not through the GitLab, which disables a hook after four refusals
 		env.awaitCheck(sha, checkName("hello"), "success", soon)
 		env.kill(controller)
 		env.eventually(soon, "the new value is taken", func() error {

@@ -15,7 +15,7 @@ import (
 
 const repoName = "acme/app"
 
-// somebody does what a scenario does not say who does.
+// somebody is the actor where a scenario does not name one.
 const somebody = "octocat"
 
 // onGitHub is the service that a GitHub App serves. Scenarios that are about GitHub alone use
@@ -107,12 +107,13 @@ func (g *onGitHub) open(fork, branch, author string) int {
 	if fork != "" {
 		pull.Head = fork + "/app"
 	} else {
-		g.grant(author, "write") // who has pushed the branch
+		g.grant(author, "write") // who pushed the branch
 	}
 	return g.OpenPullRequest(pull)
 }
 
-// closeFork changes nothing: check runs are in the repository itself, wherever the commit is from.
+// closeFork has no effect: check runs belong to the repository itself, wherever the commit is
+// from.
 func (*onGitHub) closeFork(string, bool) {}
 
 func (g *onGitHub) pushed(ref string) delivery {
@@ -146,7 +147,7 @@ func (g *onGitHub) await(ctx context.Context, sha string, ok func([]check) bool)
 
 func (g *onGitHub) log() (all traffic) {
 	for _, request := range g.Requests() {
-		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver { // which are for no event that there is
+		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver { // these calls are for no event
 			all.requests = append(all.requests, request)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// E11: a service that is busy with the commit (GitLab's 409) is asked again until it takes the
+// E11: a service that is busy with the commit (GitLab's 409) is retried until it accepts the
 // report, once.
 func TestBusyServiceIsRetried(t *testing.T) {
 	t.Parallel()
@@ -35,9 +35,9 @@ func retriesBusyService(_ *testing.T, env *environment) {
 	env.requireNoFailure(sha)
 }
 
-// E12: when GitLab says "Cannot transition status" and shows the state that was to be set, that is
-// done, with one attempt; when it shows another one, the event says so in a condition and tries
-// again, and the end is the run's.
+// E12: GitLab says "Cannot transition status". If it shows the wanted state, the report is done
+// after one attempt. If it shows another one, the event's condition says so, the report is
+// retried, and the final status is the run's.
 func TestStatusTransitionRefusals(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})
@@ -46,7 +46,8 @@ func TestStatusTransitionRefusals(t *testing.T) {
 	env.requireInvariants()
 }
 
-// equalStateIsDone: another process of ours sets the status to running between the look-up and the post.
+// equalStateIsDone: another process of ours sets the status to running between the look-up and the
+// post.
 func equalStateIsDone(t *testing.T, env *environment) {
 	release := make(chan struct{})
 	late := env.git.inject(createCheck, forge.Fault{Count: 1, Do: forge.Hold(release)})
@@ -117,8 +118,8 @@ func (env *environment) setStatus(sha, name, state, description string) {
 	}
 }
 
-// awaitPlanned waits until the event of a commit is planned and its PipelineRuns are there. That they are
-// is recorded with what their first report is answered: see created.
+// awaitPlanned waits until the event of a commit is planned and its PipelineRuns exist. See
+// awaitRunsCreated, which waits until that is recorded with the answer to their first report.
 func (env *environment) awaitPlanned(sha string) *v1alpha1.GitEvent {
 	env.t.Helper()
 	return env.awaitEvent(sha, "its PipelineRuns are there", func(event *v1alpha1.GitEvent) error {

@@ -13,8 +13,8 @@ import (
 )
 
 // B11: a force-push replaces A by B while one of A's two runs exists and the other waits to be
-// created: the first goes on to its own end, the other is never created and its check is cancelled,
-// "superseded by B"; B runs.
+// created. The first goes on to its own end. The other is never created, and its check is
+// cancelled: "superseded by B". B runs.
 func TestForcePushSupersedesWaitingRun(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, isSupersededWhileARunWaits)

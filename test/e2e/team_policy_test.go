@@ -17,13 +17,13 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// changeSettings patches the Repository's settings and waits until they are known.
+// changeSettings patches the Repository's settings and waits until the controller has seen them.
 func (env *environment) changeSettings(patch string) {
 	env.t.Helper()
 	env.patchSpec(`{"settings":` + patch + `}`)
 }
 
-// patchSpec patches the Repository's spec and waits until that is known.
+// patchSpec patches the Repository's spec and waits until the controller has seen it.
 func (env *environment) patchSpec(patch string) {
 	env.t.Helper()
 	repositories := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci)
@@ -63,8 +63,8 @@ func (env *environment) awaitCondition(of apis.ConditionType, want string, says 
 	})
 }
 
-// takeOverCondition takes a condition from another environment's installation, which may have ended with its
-// test: nobody else makes it true (docs/repository.md).
+// takeOverCondition takes a condition over from the installation of another environment, which may
+// have ended with its test: no other process updates it (docs/repository.md).
 func (env *environment) takeOverCondition(r *pacv1alpha1.Repository, of apis.ConditionType) {
 	env.t.Helper()
 	writer := "plumbline.dev/" + string(of)
@@ -78,7 +78,7 @@ func (env *environment) takeOverCondition(r *pacv1alpha1.Repository, of apis.Con
 	}
 }
 
-// requireRuns delivers the pull request of a user's fork, which must run and tell nothing else.
+// requireRuns delivers the pull request of a user's fork, which must run and report nothing else.
 func (env *environment) requireRuns(user string) {
 	env.t.Helper()
 	number, sha := env.openForkPull(user)
@@ -87,7 +87,8 @@ func (env *environment) requireRuns(user string) {
 	env.requireNoFailure(sha)
 }
 
-// requirePending delivers the pull request of a user's fork, which must wait for approval for the reason.
+// requirePending delivers the pull request of a user's fork, which must wait for approval for the
+// reason.
 func (env *environment) requirePending(user, reason string) {
 	env.t.Helper()
 	number, _ := env.openForkPull(user)
@@ -114,14 +115,14 @@ func (env *environment) awaitRepositoryEvent(reason, says string) {
 	})
 }
 
-// teamsPolicy is the patch that lets the teams' pull requests run.
+// teamsPolicy returns the patch that lets the teams' pull requests run.
 func teamsPolicy(teams ...string) string {
 	return `{"policy":{"pull_request":["` + strings.Join(teams, `","`) + `"]}}`
 }
 
-// S10, S25: a policy of teams says who may in the place of write access, on branches of the
-// repository as well. Whoever acted has to be in it, too. A list that names no team lets nobody in,
-// and a team that is not there has nobody in it.
+// S10, S25: a policy of teams replaces write access as the condition to run, on branches of the
+// repository too. The user who acted must be in a team too. A list that names no team allows no
+// user, and a missing team has no members.
 func TestTeamPolicyDecidesAccess(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -172,9 +173,9 @@ func TestTeamPolicyDecidesAccess(t *testing.T) {
 }
 
 // S13: a policy that cannot be evaluated, because the Repository names a service that is not
-// served, lets nobody start the run of a pull request: not who is in its team, and not who may
-// write, by a pull request or a command. The condition names it. Pushes go on, and without the
-// policy so do pull requests.
+// served, denies every run of a pull request: for members of its teams and for users with write
+// access, by a pull request or a command. The condition names the policy. Pushes go on, and so do
+// pull requests without the policy.
 func TestUnevaluablePolicyDenies(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -206,7 +207,7 @@ func TestUnevaluablePolicyDenies(t *testing.T) {
 	})
 }
 
-// failOwners makes the look-up of OWNERS fail: on GitHub where it is, on GitLab what it says.
+// failOwners makes the look-up of OWNERS fail: on GitHub its location, on GitLab its content.
 func (env *environment) failOwners() *forge.FaultHandle {
 	at, path := readDirectory, "/git/trees/HEAD"
 	if env.git.kind() == gitLab {
@@ -215,8 +216,8 @@ func (env *environment) failOwners() *forge.FaultHandle {
 	return env.git.inject(at, forge.Fault{Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, path) }, Do: forge.ServerError502HTML()})
 }
 
-// S12: an error of any look-up is a wait, whatever was asked for. That somebody is in no team is an
-// answer.
+// S12: an error of any look-up makes the event wait, whatever was looked up. That a user is in no
+// team is an answer, not an error.
 func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 	t.Parallel()
 	answers := map[string]forge.Action{
@@ -233,7 +234,7 @@ func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 		t.Run(strings.ReplaceAll(string(asked), " ", "_"), func(t *testing.T) {
 			onlyInTestAllUnless(t, asked != askMember)
 			t.Parallel()
-			forEachKind(t, func(t *testing.T, on kind) { // the others still wait at its end
+			forEachKind(t, func(t *testing.T, on kind) { // the other events still wait at its end
 				env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})
 				env.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [somebody]\n"}})
 				prepare(env)
@@ -245,7 +246,7 @@ func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 				all, faults := map[string]waiting{}, map[string]*forge.FaultHandle{}
 				for name, do := range answers {
 					if asked != askTeam && env.git.kind() == gitLab && name == "empty-200" {
-						continue // there it is nobody's role
+						continue // no role of GitLab has it
 					}
 					user := name
 					number, sha := env.openForkPull(user)
@@ -262,7 +263,7 @@ func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 				}
 				env.requireNothingStarted()
 				owners.Remove()
-				env.awaitPending(all["of-owners"].delivery) // OWNERS without this user are an answer
+				env.awaitPending(all["of-owners"].delivery) // OWNERS without this user is an answer
 				delete(all, "of-owners")
 				for name, e := range all {
 					env.awaitHits(faults[name], 1)

@@ -9,9 +9,9 @@ import (
 
 // The tests have two tiers. `make test` (go test -short) runs the first one: each test on one Git
 // service, unless its code depends on the service. `make test-all` runs both, each test on both
-// services, and Tekton executes every run (runner_test.go). TestScenarioTableIsComplete and test/language
-// read the marks in the sources: a test whose body has the line onlyInTestAll(t) belongs to the
-// second tier. forBothServices and forBothKinds run on both services in both tiers.
+// services, and Tekton executes every run (runner_test.go). TestScenarioTableIsComplete and
+// test/language read the marks in the sources: a test whose body has the line onlyInTestAll(t)
+// belongs to the second tier. forBothServices and forBothKinds run on both services in both tiers.
 
 // onlyInTestAll skips a test, or a case of one, that belongs to the second tier.
 func onlyInTestAll(t *testing.T) {
@@ -21,7 +21,7 @@ func onlyInTestAll(t *testing.T) {
 	}
 }
 
-// onlyInTestAllUnless is onlyInTestAll for the cases that make test does without.
+// onlyInTestAllUnless is onlyInTestAll for cases that make test leaves out.
 func onlyInTestAllUnless(t *testing.T, first bool) {
 	t.Helper()
 	if !first {
@@ -29,7 +29,7 @@ func onlyInTestAllUnless(t *testing.T, first bool) {
 	}
 }
 
-// amount is how many of something a test has: few in make test, many in make test-all.
+// amount chooses how many of something a test has: few in make test, many in make test-all.
 func amount(few, many int) int {
 	if !testing.Short() {
 		return many
@@ -37,10 +37,10 @@ func amount(few, many int) int {
 	return few
 }
 
-// bothKinds are the Git services.
+// bothKinds returns the Git services.
 func bothKinds() []kind { return []kind{githubApp, gitLab} }
 
-// kindsFor returns the services that a test runs on: in make test the one that the test's name
+// kindsFor returns the services that a test runs on: in make test one, which the test's name
 // chooses.
 func kindsFor(t *testing.T) []kind {
 	t.Helper()
@@ -52,7 +52,7 @@ func kindsFor(t *testing.T) []kind {
 	return []kind{bothKinds()[name.Sum32()%2]}
 }
 
-// forEachKind runs a scenario that makes environments of its own for each Git service of the tier, as
+// forEachKind runs a scenario that makes its own environments for each Git service of the tier, as
 // subtests in parallel.
 func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
 	t.Helper()
@@ -75,8 +75,8 @@ func forKinds(t *testing.T, kinds []kind, scenario func(t *testing.T, on kind)) 
 	}
 }
 
-// forEachService runs a scenario for each Git service of the tier in a environment whose Repository owns
-// its URL, and then looks for broken invariants there.
+// forEachService runs a scenario for each Git service of the tier in an environment whose
+// Repository owns its URL, and then looks for broken invariants there.
 func forEachService(t *testing.T, s setup, scenario func(t *testing.T, env *environment)) {
 	t.Helper()
 	forEachKind(t, inEnvironment(s, scenario))

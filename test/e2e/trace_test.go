@@ -17,8 +17,8 @@ import (
 )
 
 // One trace leads from the acceptance of a delivery in the receiver to the final check that the
-// controller reports, and Tekton is told to continue it: the collector gets the spans of both
-// processes under one id.
+// controller reports. The PipelineRun carries its context for Tekton. The collector gets the spans
+// of both processes under one id.
 func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(t)
@@ -63,10 +63,10 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 	}
 }
 
-// span is what the test wants to know of one.
+// span is the part of a span that the test reads.
 type span struct{ trace, service, name, conclusion string }
 
-// collector is an OTLP endpoint that keeps what it is sent.
+// collector is an OTLP endpoint that stores what it receives.
 type collector struct {
 	url string
 
@@ -78,7 +78,7 @@ type collector struct {
 func newCollector(t *testing.T) *collector {
 	c := &collector{t: t}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // half a body does not decode
+		body, _ := io.ReadAll(r.Body) // an incomplete body does not decode
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.sent = append(c.sent, body)

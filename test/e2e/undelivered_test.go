@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// missedOutages is for how long nobody can record a delivery, each in a test of its own: `make
-// missed` has 10 s, 60 s and 10 minutes, `make test` the first alone.
+// missedOutages are the durations of outages in which no delivery can be recorded, each in its own
+// test: `make missed` has 10 s, 60 s and 10 minutes, `make test` only the first.
 var missedOutages = flag.String("missed", "10s", "how long the outages of A14 are, with commas between")
 
 // forEachOutage runs a test for each of missedOutages.
@@ -33,12 +33,12 @@ func forEachOutage(t *testing.T, test func(t *testing.T, long time.Duration)) {
 	}
 }
 
-// recoveredWithin is how long it takes after an outage until what was missed runs.
+// recoveredWithin is how long after an outage the undelivered events must have run.
 const recoveredWithin = time.Minute
 
-// A14: deliveries come while the API server cannot be reached, and are answered 503; or while all
-// receivers are away, and nobody answers. When that is over each of them runs exactly once, within
-// a minute, and no person has done anything.
+// A14: deliveries come while the API server cannot be reached and are answered 503, or while all
+// receivers are down. After the outage each of them runs exactly once, within a minute, without
+// help from a user.
 func TestUndeliveredEventsRunAfterOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]struct{ begin, end func(env *environment) }{
@@ -74,7 +74,7 @@ func TestUndeliveredEventsRunAfterOutage(t *testing.T) {
 	}
 }
 
-// cutAPIServer keeps our processes from the API server, restoreAll ends that.
+// cutAPIServer cuts our processes off from the API server; restoreAPIServer ends that.
 func (env *environment) cutAPIServer() {
 	for _, p := range append(env.receivers, env.controllers...) {
 		p.Proxy.Cut()
@@ -87,7 +87,7 @@ func (env *environment) restoreAPIServer() {
 	}
 }
 
-// requireRecovered waits until each of the commits has run, and requires that it has once.
+// requireRecovered waits until each of the commits has run, and requires that it ran once.
 func (env *environment) requireRecovered(commits []string, within time.Duration) {
 	env.t.Helper()
 	over := time.Now()
@@ -105,8 +105,8 @@ func (env *environment) requireRecovered(commits []string, within time.Duration)
 	env.requireInvariants()
 }
 
-// pushUndelivered pushes to one branch after the other for so long, and requires that no delivery is
-// acknowledged. It returns the commits.
+// pushUndelivered pushes to one branch after the other for so long, and requires that no delivery
+// is acknowledged. It returns the commits.
 func (env *environment) pushUndelivered(long time.Duration) (commits []string) {
 	env.t.Helper()
 	tick := time.NewTicker(long / 5)
@@ -117,8 +117,8 @@ func (env *environment) pushUndelivered(long time.Duration) (commits []string) {
 	return commits
 }
 
-// A14 with a GitLab, which is told of no App and sends nothing again by itself: the token's role
-// decides whether what was missed can be found. It sends five a minute, so it has two.
+// A14 with a GitLab, which does not redeliver by itself. The role of the token decides whether
+// Plumbline can find undelivered webhooks. GitLab redelivers five a minute, so the test has two.
 func TestGitLabRedeliversUndelivered(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
@@ -139,7 +139,8 @@ func TestGitLabRedeliversUndelivered(t *testing.T) {
 	})
 }
 
-// pushUndeliveredOnce pushes to the n-th branch, and requires that the delivery is not acknowledged.
+// pushUndeliveredOnce pushes to the n-th branch, and requires that the delivery is not
+// acknowledged.
 func (env *environment) pushUndeliveredOnce(n int) (sha string) {
 	env.t.Helper()
 	branch := fmt.Sprint("missed-", n)

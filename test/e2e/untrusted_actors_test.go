@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// pullDeliveryBy is the event of a pull request that somebody has changed. A GitLab knows who that was.
+// pullDeliveryBy returns the event of a pull request that a user has changed. A GitLab knows the
+// user.
 func (env *environment) pullDeliveryBy(number int, action, by string) delivery {
 	if env.git.kind() == gitLab {
 		return env.git.pulled(number, action)
@@ -23,20 +24,20 @@ func (env *environment) pullDeliveryBy(number int, action, by string) delivery {
 	return env.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: action, Sender: by})
 }
 
-// pushChange pushes to the branch of a user's fork, as somebody, and returns the commit and the event
-// of the pull request.
+// pushChange pushes to the branch of a user's fork, as another user, and returns the commit and
+// the event of the pull request.
 func (env *environment) pushChange(owner string, number int, by string, change forge.Change) (string, delivery) {
 	change.Author = by
 	sha := env.git.commitFork(owner, change)
 	return sha, env.pullDeliveryBy(number, "synchronize", by)
 }
 
-// pushText is changes of a file that says the text.
+// pushText is pushChange of a file with the text.
 func (env *environment) pushText(owner string, number int, by, text string) (string, delivery) {
 	return env.pushChange(owner, number, by, forge.Change{Files: map[string]string{"README": text}})
 }
 
-// addLabel sets a label on a pull request, as somebody, and returns the event.
+// addLabel sets a label on a pull request, as a user, and returns the event.
 func (env *environment) addLabel(number int, by, label string) delivery {
 	env.t.Helper()
 	if g, ok := env.git.(*onGitLab); ok {
@@ -47,7 +48,7 @@ func (env *environment) addLabel(number int, by, label string) delivery {
 	return env.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "labeled", Sender: by, Label: label})
 }
 
-// reopen closes a pull request and opens it again, as somebody, and returns the event.
+// reopen closes a pull request and opens it again, as a user, and returns the event.
 func (env *environment) reopen(number int, by string) delivery {
 	env.t.Helper()
 	if g, ok := env.git.(*onGitLab); ok {
@@ -72,7 +73,7 @@ func (env *environment) awaitSettledDelivery(d delivery) (event v1alpha1.GitEven
 	return event
 }
 
-// requireDisposition waits until the event of a delivery is settled, and requires what became of it.
+// requireDisposition waits until the event of a delivery is settled, and requires its disposition.
 func (env *environment) requireDisposition(d delivery, want v1alpha1.Disposition, reason string) {
 	env.t.Helper()
 	if s := env.awaitSettledDelivery(d).Status; s.Disposition != want || s.Plan == nil || s.Plan.Reason != reason || s.Plan.Message == "" {
@@ -80,8 +81,8 @@ func (env *environment) requireDisposition(d delivery, want v1alpha1.Disposition
 	}
 }
 
-// S10: after each push of a stranger to the fork of a writer's pull request, and when a stranger
-// opens it again, it waits for approval. What the writer pushes runs.
+// S10: a writer's pull request waits for approval after each push of an untrusted user to its
+// fork, and when an untrusted user reopens it. What the writer pushes runs.
 func TestUntrustedPushToWritersForkWaits(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -96,10 +97,10 @@ func TestUntrustedPushToWritersForkWaits(t *testing.T) {
 		}
 		again, pushed := env.pushText("writer", number, "stranger", "theirs again")
 		env.deliver(pushed, http.StatusAccepted)
-		env.awaitPending(pushed) // the check of the same pull request comes a minute later (S7)
+		env.awaitPending(pushed) // the next check of the same pull request comes a minute later (S7)
 		opened := env.reopen(number, "writer")
 		env.deliver(opened, http.StatusAccepted)
-		env.awaitPending(opened) // to open it again is not to have read it
+		env.awaitPending(opened) // reopening is no review
 		env.requireRunCount(1)
 		mine, pushed := env.pushText("writer", number, "writer", "mine")
 		env.deliver(pushed, http.StatusAccepted)
@@ -113,7 +114,7 @@ func TestUntrustedPushToWritersForkWaits(t *testing.T) {
 	})
 }
 
-// awaitPending waits until it is decided that the delivery's event waits for approval.
+// awaitPending waits until the delivery's event waits for approval.
 func (env *environment) awaitPending(d delivery) {
 	env.t.Helper()
 	env.eventually(soon, "the event waits for approval", func() error {
@@ -124,8 +125,8 @@ func (env *environment) awaitPending(d delivery) {
 	})
 }
 
-// S10: the label of somebody who may not push starts nothing and tells nothing, on a branch of the
-// repository itself too.
+// S10: a label of a user without write access starts nothing and reports nothing, also on a branch
+// of the repository itself.
 func TestUntrustedLabelStartsNothing(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -152,7 +153,7 @@ func TestUntrustedLabelStartsNothing(t *testing.T) {
 	})
 }
 
-// forgeBody is a delivery with the right token and a body that is not GitLab's.
+// forgeBody returns a delivery with the right token and a body that is not GitLab's.
 func (env *environment) forgeBody(d delivery, key string, pairs ...string) delivery {
 	env.t.Helper()
 	_, body := partsOf(d)
@@ -171,8 +172,8 @@ func (env *environment) forgeBody(d delivery, key string, pairs ...string) deliv
 	return forged
 }
 
-// S11: whoever knows the token can send what they like. Nothing of it starts a run or is told to
-// anybody, and what is true runs.
+// S11: a sender who knows the token can send any body. A false body starts no run and no report,
+// and a true one runs.
 func TestForgedBodyStartsNothing(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 1})

@@ -21,14 +21,14 @@ import (
 
 // A version is left while its events are in these states; see testdata/upgrade/README.md.
 const (
-	upReceived = "received" // recorded, and not seen by a controller
+	upReceived = "received" // recorded, and no controller has seen it
 	upPulled   = "pulled"   // the same, of a pull request
-	upPlanned  = "planned"  // its plan is kept, its run is not created
-	upMade     = "made"     // its run is created, and nobody has written down that it is
-	upPosted   = "posted"   // its run goes on; GitHub has the check, and nobody has written down which
+	upPlanned  = "planned"  // its plan is stored, its run is not created
+	upMade     = "made"     // its run is created, and that is not recorded
+	upPosted   = "posted"   // its run goes on; GitHub has the check, and its id is not recorded
 	upRunning  = "running"  // its run goes on, its check says so
-	upFinished = "finished" // its run is over, its check still says that it goes on
-	upReported = "reported" // its check has concluded, what it kept is not deleted
+	upFinished = "finished" // its run is finished, its check is still in progress
+	upReported = "reported" // its check is completed, and its stored data is not deleted
 	upSettled  = "settled"
 )
 
@@ -36,21 +36,20 @@ func upgradeStates() []string {
 	return []string{upReceived, upPulled, upPlanned, upMade, upPosted, upRunning, upFinished, upReported, upSettled}
 }
 
-// upgradeWord is the value of a secret param, which every pipeline has: plans that are kept have a
-// Secret.
+// upgradeWord is the value of a secret param that every pipeline has: stored plans have a Secret.
 const upgradeWord = "the word that the team keeps"
 
-// recordedForge is where the GitHub of recorded objects listens: an address of the loopback network
-// that nothing else uses.
+// recordedForge is where the GitHub of recorded objects listens: an address of the loopback
+// network that nothing else uses.
 const recordedForge = "127.77.11.10:8077"
 
-// newUpgradeEnvironment is a environment without processes whose names, addresses, ids and commits are the same
-// each time. It returns the commits by state: each is the tip of a branch of that name, which has
-// one pipeline of that name.
+// newUpgradeEnvironment returns an environment without processes whose names, addresses, ids and
+// commits are the same each time. It also returns the commits by state: each is the tip of a
+// branch of that name, which has one pipeline of that name.
 func newUpgradeEnvironment(t *testing.T) (*environment, map[string]string) {
 	t.Helper()
 	var goes atomic.Bool
-	clock := func() time.Time { // commits are made at one moment
+	clock := func() time.Time { // all commits have the same time
 		if goes.Load() {
 			return time.Now()
 		}
@@ -82,8 +81,8 @@ func upgradePipeline(state string) string {
 	return strings.Replace(text, "  params:\n", "  params:\n    - {name: word, value: '{{ word }}'}\n", 1)
 }
 
-// upgradeKinds are those whose objects a version leaves behind, in the order in which they are put
-// back: what has a UID that others name comes first.
+// upgradeKinds are the kinds of objects that a version leaves behind, in the order of their
+// restoration: those whose UIDs others name come first.
 func upgradeKinds() []schema.GroupVersionResource {
 	plumbline := schema.GroupVersion{Group: "plumbline.dev", Version: "v1alpha1"}
 	return []schema.GroupVersionResource{
@@ -93,7 +92,7 @@ func upgradeKinds() []schema.GroupVersionResource {
 	}
 }
 
-// ownObjects are those of a kind in both namespaces that Plumbline made.
+// ownObjects returns the objects of a kind in both namespaces that Plumbline created.
 func (env *environment) ownObjects(kind schema.GroupVersionResource) []unstructured.Unstructured {
 	env.t.Helper()
 	client, err := dynamic.NewForConfig(env.Cluster.RESTConfig())
@@ -111,7 +110,7 @@ func (env *environment) ownObjects(kind schema.GroupVersionResource) []unstructu
 	return all
 }
 
-// runOfState is the PipelineRun of a state, nil if there is none; more than one is a mistake.
+// runsOfState returns the PipelineRuns of a state.
 func (env *environment) runsOfState(state string) (names []string) {
 	for _, run := range env.runs() {
 		if strings.HasPrefix(run.Name, state+"-") {

@@ -28,13 +28,12 @@ const upgradeData = "testdata/upgrade"
 // upgradeWrite is a call by which a version changed a check at GitHub.
 type upgradeWrite struct {
 	Method, SHA string
-	Check       string // the id that GitHub gave it
+	Check       string // the id from GitHub
 	Body        map[string]any
 }
 
-// TestRecordForUpgrades brings events of another version into every open state, kills it, and
-// writes what it left behind to testdata/upgrade. It is no test of this version: see the README
-// there.
+// TestRecordForUpgrades brings events of another version into every unsettled state, kills it, and
+// writes its objects to testdata/upgrade. It is no test of this version: see the README there.
 func TestRecordForUpgrades(t *testing.T) {
 	if os.Getenv(installation.OfEnv) == "" {
 		t.Skipf("%s names no other version", installation.OfEnv)
@@ -76,7 +75,7 @@ func TestRecordForUpgrades(t *testing.T) {
 		return env.hasPlan(commits[upPlanned])
 	})
 	env.awaitRecordedStates(commits)
-	// The call gives up after some seconds, and then the check is looked up: this is last.
+	// The call times out after some seconds and the check is looked up, so this state comes last.
 	posts := env.git.inject(createCheck, forge.Fault{Do: forge.ApplyThenHold(nil), Match: func(r *http.Request) bool {
 		body, err := io.ReadAll(r.Body)
 		return err == nil && bytes.Contains(body, []byte(upPosted))
@@ -99,7 +98,8 @@ func createsRun(state string) func(cluster.Call) bool {
 	return func(c cluster.Call) bool { return c.Is("create", "pipelineruns") && strings.HasPrefix(c.Name, state) }
 }
 
-// loseCreateAnswer makes a run, and nothing more is known or written of it.
+// loseCreateAnswer lets the creation of a run succeed and loses the answer, so that the controller
+// cannot record it.
 func loseCreateAnswer(proxy *cluster.Proxy, event string) {
 	var made atomic.Bool
 	proxy.Add(cluster.Rule{Do: cluster.Hold(nil), Match: func(c cluster.Call) bool {
@@ -121,7 +121,7 @@ func (env *environment) hasPlan(sha string) error {
 	return errors.New("no run is planned")
 }
 
-// awaitRecordedStates waits until each event's status says what its state means.
+// awaitRecordedStates waits until each event's status has its state.
 func (env *environment) awaitRecordedStates(commits map[string]string) {
 	env.t.Helper()
 	state := map[string]string{}
@@ -145,8 +145,8 @@ func (env *environment) awaitRecordedStates(commits map[string]string) {
 	})
 }
 
-// writeRecord writes the objects as the API server keeps them, without what it adds to each, and
-// the writes of checks.
+// writeRecord writes the objects as the API server stores them, without its own additions, and the
+// writes of checks.
 func (env *environment) writeRecord() {
 	env.t.Helper()
 	var objects bytes.Buffer
@@ -156,7 +156,7 @@ func (env *environment) writeRecord() {
 			object.SetResourceVersion("")
 			object.SetGeneration(0)
 			if kind.Resource == "pipelineruns" {
-				delete(object.Object, "status") // it is Tekton's
+				delete(object.Object, "status") // Tekton writes it
 			}
 			text, err := yaml.Marshal(object.Object)
 			env.must(err)

@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H5: what the version before has left in every open state goes on with this one: each event ends
-// with one run and one check that tells the truth, and nothing runs twice.
+// H5: events that the previous version left in every unsettled state are finished by this one.
+// Each has one run and one correct check, and nothing runs twice.
 func TestEventsOfPreviousVersionFinish(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(installation.OfEnv) != "" {
@@ -68,9 +68,9 @@ func TestEventsOfPreviousVersionFinish(t *testing.T) {
 	}
 }
 
-// restoreRecord puts the recorded objects and checks back and returns the recorded runs by state. What
-// servers give an object anew is replaced in all of them: UIDs, and the ids of checks. Times of
-// events are moved as a whole, so that the last one is now.
+// restoreRecord restores the recorded objects and checks and returns the recorded runs by state.
+// Values that servers assign, UIDs and ids of checks, are replaced in all objects. Times of events
+// are moved together, so that the last one is now.
 func (env *environment) restoreRecord() map[string]string {
 	env.t.Helper()
 	client, err := dynamic.NewForConfig(env.Cluster.RESTConfig())
@@ -92,7 +92,7 @@ func (env *environment) restoreRecord() map[string]string {
 			uids[old] = string(made.GetUID())
 		}
 	}
-	// The runs have their UIDs now, which the events' status names.
+	// The runs have their new UIDs now, which the events' status names.
 	gitevents := upgradeKinds()[1]
 	for _, object := range objects[gitevents.Resource] {
 		var o unstructured.Unstructured
@@ -151,7 +151,7 @@ func (env *environment) readRecord(uids map[string]string) map[string][][]byte {
 	return found
 }
 
-// movedTimes moves all times of an object that was created then.
+// movedTimes moves all times of an object by the age of its creation.
 func movedTimes(text string, created time.Time) string {
 	by := time.Since(created)
 	return recordedTime.ReplaceAllStringFunc(text, func(found string) string {
@@ -163,8 +163,7 @@ func movedTimes(text string, created time.Time) string {
 	})
 }
 
-// restoreChecks makes the recorded calls to GitHub again and returns the ids that the checks have
-// now.
+// restoreChecks repeats the recorded calls to GitHub and returns the ids that the checks have now.
 func (env *environment) restoreChecks() map[string]string {
 	env.t.Helper()
 	data, err := os.ReadFile(filepath.Join(upgradeData, "checks.json"))

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// B3, B4: while the changed files cannot be listed, the pipelines that do not depend on them run,
-// once each; those that do are decided afterwards, the controller killed in between.
+// B3, B4: while the changed files cannot be listed, the pipelines that do not depend on them run
+// once each. The others are decided afterwards, with the controller killed in between.
 func TestWaitingPipelineBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, waitingPipelineBlocksNoOther)
@@ -54,8 +54,8 @@ func waitingPipelineBlocksNoOther(t *testing.T, env *environment) {
 	env.requireNoFailure(sha)
 }
 
-// B9: an event waits while it cannot be told whether there is a global Repository, and is processed
-// with its settings.
+// B9: an event waits while the global Repository cannot be read, and is processed with its
+// settings.
 func TestEventWaitsForGlobalRepository(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, eventWaitsForGlobalRepository)
