@@ -83,7 +83,7 @@ func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 		}
 		return nil
 	})
-	if n, most := env.countPendingReports(), report.Burst+1+int(time.Since(began)/report.Apart); n > most {
+	if n, most := env.countPendingReports(), report.Burst+1+int(time.Since(began)/report.Interval); n > most {
 		t.Errorf("%d reports were written, want at most %d", n, most)
 	}
 	if n := env.countOperations(askPermission); n > pulls/4 {

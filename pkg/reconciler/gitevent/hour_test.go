@@ -266,7 +266,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 	})
 	h.end("")
 	h.within("everything is settled", time.Minute, func(event string) bool { return h.statusOf(event).Phase == v1alpha1.PhaseSettled })
-	if r := h.process(); len(r.queue.InUse()) != 0 || r.credentials.Waiting() != 0 || r.desk.Timers.Len() != 0 {
-		t.Errorf("remembers slots %v, %d held events and %d failing ones", r.queue.InUse(), r.credentials.Waiting(), r.desk.Timers.Len())
+	if r := h.process(); len(r.queue.InUse()) != 0 || r.credentials.Waiting() != 0 || r.state.Timers.Len() != 0 {
+		t.Errorf("remembers slots %v, %d held events and %d failing ones", r.queue.InUse(), r.credentials.Waiting(), r.state.Timers.Len())
 	}
 }

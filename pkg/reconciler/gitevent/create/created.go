@@ -9,10 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-// Created is which PipelineRuns one process has seen of those that the status of their event does
-// not know yet: one of them that is deleted must not be created again because of the status alone.
-// Each is forgotten when the status is written. The zero value knows nothing. It is advice: what it
-// does not know is created.
+// Created has the PipelineRuns that this process has seen and that no stored status knows yet. If
+// one of them is deleted it must not be created again because of the status alone. The zero value
+// is empty. It is only a hint: a PipelineRun that it does not have is created.
 type Created struct {
 	runs recent.Map[runKey, createdRun]
 }
@@ -23,7 +22,7 @@ type runKey struct{ event, run string }
 // createdRun has the UIDs of both. An event that was deleted and recorded again is another.
 type createdRun struct{ event, run types.UID }
 
-// Note remembers that an event's PipelineRun was there.
+// Note remembers a PipelineRun of an event. If there is no room it forgets another event.
 func (m *Created) Note(name string, uid types.UID, run string, runUID types.UID) {
 	m.runs.Put(runKey{name, run}, createdRun{uid, runUID})
 }
@@ -36,7 +35,7 @@ func (m *Created) UID(name string, uid types.UID, run string) types.UID {
 	return ""
 }
 
-// Recorded is called when the status of the event knows a PipelineRun.
+// Recorded is called when the stored status of the event has a PipelineRun.
 func (m *Created) Recorded(name, run string) { m.runs.Delete(runKey{name, run}) }
 
 // Forget is called when the event is settled or gone.
@@ -44,7 +43,7 @@ func (m *Created) Forget(name string) {
 	m.runs.DeleteFunc(func(key runKey) bool { return key.event == name })
 }
 
-// Stored forgets what the stored status of an event knows now.
+// Stored forgets the PipelineRuns that the stored status of an event has.
 func (m *Created) Stored(event *v1alpha1.GitEvent) {
 	for i := range event.Status.Runs {
 		if run := &event.Status.Runs[i]; run.UID != "" {

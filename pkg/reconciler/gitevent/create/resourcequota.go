@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package create remembers in which namespaces a ResourceQuota is used up: of thousands of objects
-// that wait there for the same room one is tried, not each of them. Each try costs the API server
-// and its admission webhooks as much as a create.
 package create
 
 import (
@@ -15,19 +12,21 @@ import (
 )
 
 const (
-	// Apart is the least time between two tries in a namespace that is full: short enough for what
-	// comes right after room was made.
+	// Apart is the least time between two attempts in a namespace whose quota is exhausted: short
+	// enough to use room soon after it was made.
 	Apart = 5 * time.Second
-	// rest is how many times as long as a refused create took the next one waits: one with a
-	// thousand steps keeps Tekton's webhook busy for a second. longest bounds that: a machine may
-	// be slow for other reasons.
+	// After a refused creation the next one waits rest times as long as that creation took: one
+	// with a thousand steps keeps Tekton's webhook busy for a second. longest bounds that, because
+	// a machine may be slow for other reasons.
 	rest    = 20
 	longest = time.Minute
 )
 
-// Memory is the refusals of one process. It is advice: what it does not know is tried. The zero
-// value knows nothing. Safe for concurrent use.
-type Memory struct {
+// FullNamespaces remembers in which namespaces a ResourceQuota is exhausted. Of thousands of
+// objects that wait there one is tried, not each of them: each attempt costs the API server and its
+// admission webhooks as much as a creation. It is only a hint: an object in a namespace that it
+// does not have is tried. The zero value is empty. Safe for concurrent use.
+type FullNamespaces struct {
 	refused recent.Map[string, refusal] // by namespace
 }
 
@@ -37,10 +36,10 @@ type refusal struct {
 	until  time.Time
 }
 
-// Full returns why an object cannot be created in a namespace now, nil if it may be tried: the
-// refusal of another one a moment ago, which is Apart or longer if it took long, a Throttled fault
-// with fault.ReasonQuota, said about this object.
-func (m *Memory) Full(namespace, object string, now time.Time) error {
+// Full returns why an object cannot be created in a namespace now, nil if it may be tried. It
+// returns the recent refusal of another object, a Throttled fault with fault.ReasonQuota, with the
+// name of this object.
+func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
 	known, found := m.refused.Get(namespace)
 	if !found || !now.Before(known.until) {
 		return nil
@@ -50,9 +49,9 @@ func (m *Memory) Full(namespace, object string, now time.Time) error {
 	return &full
 }
 
-// Note takes what became of a create, and how long it took. The first one that is not refused for a
-// quota opens the namespace for all.
-func (m *Memory) Note(namespace, object string, err error, took time.Duration, now time.Time) {
+// Note records the outcome of a creation and how long it took. The first creation that is not
+// refused because of a quota opens the namespace for all.
+func (m *FullNamespaces) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
 	if f == nil {
 		m.refused.Delete(namespace)

@@ -10,13 +10,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-// maxFormer is how many tokens before the last one are revoked, as many as a secret keeps
+// maxFormer is how many earlier tokens are revoked: as many as a secret keeps
 // (resources.KeepTokens).
 const maxFormer = 3
 
-// made are the tokens in the secrets that this process has made, and that no other one has written
-// since: as long as it leads. So they can be revoked without a read of the secret. They are in no
-// log and no metric. A token has some 40 bytes, or 500 where it is a JWT; what is evicted is read.
+// made has the tokens in the secrets that this process has created and no other process has written
+// since, while it leads. So they can be revoked without reading the secret. They are in no log and
+// no metric.
 type made struct {
 	tokens recent.Map[holder, []string]
 }
@@ -27,8 +27,7 @@ type holder struct {
 	secret string
 }
 
-// created notes the one token of a secret that did not exist before; token is "" if it was not
-// minted for it.
+// created records the one token of a new secret; token is "" if it was not minted for it.
 func (m *made) created(at holder, token string) {
 	var tokens []string
 	if token != "" {
@@ -37,8 +36,8 @@ func (m *made) created(at holder, token string) {
 	m.tokens.Put(at, tokens)
 }
 
-// renewed notes one more token of a secret whose others are known. The oldest have ended by
-// themselves.
+// renewed records one more token of a secret whose others are known. The oldest tokens have expired
+// by themselves.
 func (m *made) renewed(at holder, token string) {
 	m.tokens.Update(at, func(before []string, known bool) ([]string, bool) {
 		if !known || token == "" || slices.Contains(before, token) {
