@@ -48,7 +48,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 )
 
 // The statuses of faults.go have to be what this API server really sends.
-func TestFaultsAreWhatTheServerSends(t *testing.T) {
+func TestFaultsMatchServer(t *testing.T) {
 	for _, test := range []struct {
 		about  string
 		want   func(namespace string) metav1.Status
@@ -83,7 +83,7 @@ func TestFaultsAreWhatTheServerSends(t *testing.T) {
 
 // K19 is no Status: what a client makes of NotServed is what it makes of a kind that this API
 // server does not know.
-func TestNotServedIsWhatTheServerSends(t *testing.T) {
+func TestNotServedMatchesServer(t *testing.T) {
 	c, ctx := theCluster(t), within(t, time.Minute)
 	proxy, err := NewProxy(c)
 	if err != nil {

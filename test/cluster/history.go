@@ -148,7 +148,7 @@ func (h *History) read(stream io.Reader, begun func() error) error {
 			if event.Type == "DELETE" {
 				object = nil
 			}
-			h.tell(string(event.KV.Key), event.KV.Revision, object)
+			h.emit(string(event.KV.Key), event.KV.Revision, object)
 		}
 		if err := begun(); err != nil {
 			return err
@@ -156,9 +156,9 @@ func (h *History) read(stream io.Reader, begun func() error) error {
 	}
 }
 
-// tell tells of a version if it is of one of the resources: its key is
+// emit tells of a version if it is of one of the resources: its key is
 // "/registry/<group>/<resource>/<namespace>/<name>".
-func (h *History) tell(key string, revision int64, object []byte) {
+func (h *History) emit(key string, revision int64, object []byte) {
 	for _, resource := range h.resources {
 		rest, ours := strings.CutPrefix(key, registry+resource+"/")
 		namespace, name, found := strings.Cut(rest, "/")

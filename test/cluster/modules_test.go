@@ -11,7 +11,7 @@ import (
 
 // What is the same module in the same version is compiled once for all programs. Kubernetes keeps
 // what it is made of itself.
-func TestProgramsAreMadeOfTheSameModules(t *testing.T) {
+func TestProgramsShareModuleVersions(t *testing.T) {
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)

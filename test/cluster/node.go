@@ -164,15 +164,15 @@ func (n *node) step(ctx context.Context, key string, pod *corev1.Pod) error {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
 		}, metav1.CreateOptions{FieldManager: fieldManager})
 	case pod.Status.Phase == corev1.PodPending:
-		return n.write(ctx, begun(pod, metav1.Now()))
-	case pod.Status.Phase != corev1.PodRunning || !ends(pod):
+		return n.write(ctx, runningPod(pod, metav1.Now()))
+	case pod.Status.Phase != corev1.PodRunning || !endsByItself(pod):
 		return nil
 	}
 	if left := time.Until(n.firstSeen(pod.UID).Add(duration(pod))); left > 0 {
 		n.queue.AddAfter(key, left)
 		return nil
 	}
-	return n.write(ctx, over(pod, metav1.Now()))
+	return n.write(ctx, finished(pod, metav1.Now()))
 }
 
 // write fails with a conflict if the pod is another one by now.

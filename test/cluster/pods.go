@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ends reports whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
-func ends(pod *corev1.Pod) bool {
+// endsByItself reports whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
+func endsByItself(pod *corev1.Pod) bool {
 	ofTaskRun := func(owner metav1.OwnerReference) bool { return owner.Kind == "TaskRun" }
 	return slices.ContainsFunc(pod.OwnerReferences, ofTaskRun) && pod.Annotations[HoldAnnotation] != "true"
 }
 
-// begun is the pod when its init containers are done and its containers run.
-func begun(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
+// runningPod is the pod when its init containers are done and its containers run.
+func runningPod(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	status := &pod.Status
 	status.Phase, status.StartTime = corev1.PodRunning, &now
@@ -42,10 +42,10 @@ func begun(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	return pod
 }
 
-// over is the pod when it has ended as its annotations say. As with Tekton's entrypoint, the
+// finished is the pod when it has ended as its annotations say. As with Tekton's entrypoint, the
 // message of a step tells when it started, and the steps after one that failed are skipped with
 // exit code 1.
-func over(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
+func finished(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	status, code, failed := &pod.Status, exitCode(pod), false
 	status.Phase = corev1.PodSucceeded

@@ -10,7 +10,7 @@ import (
 
 // What goes through a wire arrives, both ways, until it is cut: then open connections end, and new
 // ones are not answered.
-func TestAWireIsCutAndRestored(t *testing.T) {
+func TestWireIsCutAndRestored(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", loopback(0))
 	if err != nil {

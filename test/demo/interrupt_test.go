@@ -31,7 +31,7 @@ esac
 
 // Ctrl-C in a terminal reaches every process of the foreground group: make must not be one of them,
 // for it fails then.
-func TestMakeEndsQuietlyWithWhatCtrlCEnds(t *testing.T) {
+func TestMakeEndsQuietlyOnCtrlC(t *testing.T) {
 	makefile, err := filepath.Abs("../../Makefile")
 	if err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func (c call) answer(ctx context.Context, config *rest.Config) ([]byte, error) {
 
 // refused makes the call once it is refused: the API server sees a new webhook, policy or quota a
 // moment after it is stored. Until then it is asked without effect.
-func (w *world) refused(t *testing.T, c call) error {
+func (w *environment) refused(t *testing.T, c call) error {
 	t.Helper()
 	_ = until(t, func() error { return c.dry().do(t.Context(), w.config) })
 	return c.do(t.Context(), w.config)

@@ -32,14 +32,14 @@ func at(label, url string, authority []byte) hook {
 }
 
 // answering is a webhook that is waited for as long as a busy machine may need.
-func (w *world) answering(label, path string) hook {
+func (w *environment) answering(label, path string) hook {
 	h := at(label, w.judge.valid.URL+path, w.judge.authority())
 	h.seconds = 30
 	return h
 }
 
 // install puts the webhook in the way until the test ends. The API server sees it a moment later.
-func (w *world) install(t *testing.T, h hook) {
+func (w *environment) install(t *testing.T, h hook) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	kind, path := "ValidatingWebhookConfiguration", registration.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")

@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// world is what the rows share.
-type world struct {
+// environment is what the rows share.
+type environment struct {
 	*cluster.Cluster
 	config *rest.Config
 	typed  kubernetes.Interface
@@ -29,14 +29,14 @@ type world struct {
 	odd *rest.Config
 }
 
-var shared *world // set once before any test runs
+var shared *environment // set once before any test runs
 
 func TestMain(m *testing.M) {
 	os.Exit(cluster.Suite{Name: "faults", Limit: 5 * time.Minute, Prepare: prepare}.Run(m))
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
-	w := &world{Cluster: c, config: c.RESTConfig()}
+	w := &environment{Cluster: c, config: c.RESTConfig()}
 	var err error
 	if w.typed, err = kubernetes.NewForConfig(w.config); err != nil {
 		return err
@@ -63,7 +63,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 }
 
 // settle waits for what controllers make of the objects: service accounts, and the sums of quotas.
-func (w *world) settle(ctx context.Context) error {
+func (w *environment) settle(ctx context.Context) error {
 	return cluster.Poll(ctx, 50*time.Millisecond, func() error {
 		for _, namespace := range []string{ci, "limited", "restricted"} {
 			if _, err := w.typed.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {

@@ -23,7 +23,7 @@ func compactedRows() []row {
 }
 
 // compact makes etcd throw away all but the latest revision.
-func (w *world) compact(t *testing.T) {
+func (w *environment) compact(t *testing.T) {
 	t.Helper()
 	latest, err := w.write(t.Context())
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *world) compact(t *testing.T) {
 }
 
 // continued reads the second page of a list whose revision etcd has thrown away.
-func continued(t *testing.T, w *world) error {
+func continued(t *testing.T, w *environment) error {
 	page := get(corev1.SchemeGroupVersion.WithResource("configmaps"), "", "").with("limit", "1")
 	data, err := page.answer(t.Context(), w.odd)
 	if err != nil {
@@ -50,7 +50,7 @@ func continued(t *testing.T, w *world) error {
 }
 
 // longAgo is the error in a watch that the API server begins and ends at once.
-func longAgo(t *testing.T, w *world) error {
+func longAgo(t *testing.T, w *environment) error {
 	w.compact(t)
 	list := get(corev1.SchemeGroupVersion.WithResource("configmaps"), ci, "").with("watch", "true").with("resourceVersion", "1").with("timeoutSeconds", "5")
 	data, err := list.answer(t.Context(), w.odd)

@@ -41,7 +41,7 @@ func (g *GitHub) accountOf(login, kind string) *account {
 func (g *GitHub) userOf(login string) *account {
 	a := g.accountOf(login, "User")
 	if a.kind == "Organization" {
-		mistake("%s is an organisation; call AddUser before CreateRepo if it shall be a user", login)
+		invalidUse("%s is an organisation; call AddUser before CreateRepo if it shall be a user", login)
 	}
 	return a
 }

@@ -66,7 +66,7 @@ func (g *GitHub) DeleteComment(repo string, id int64) {
 			return
 		}
 	}
-	mistake("DeleteComment: no comment %d in %s", id, repo)
+	invalidUse("DeleteComment: no comment %d in %s", id, repo)
 }
 
 // bot is the account in whose name the calling App writes.

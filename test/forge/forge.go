@@ -62,7 +62,7 @@ type GitHub struct {
 	repos      map[string]*repo
 	checks     []*checkRun
 	comments   []*comment
-	remarks    []*remark
+	remarks    []*commitComment
 	suites     map[string]int64
 	usage      map[string]*usage
 	deliveries []*DeliveryRecord
@@ -154,7 +154,7 @@ func orDefault[T comparable](v, d T) T {
 	return v
 }
 
-// mistake stops a test whose author asked for something impossible.
-func mistake(format string, args ...any) {
+// invalidUse stops a test whose author asked for something impossible.
+func invalidUse(format string, args ...any) {
 	panic("forge: " + fmt.Sprintf(format, args...))
 }

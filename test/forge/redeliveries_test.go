@@ -19,7 +19,7 @@ import (
 // and logged under the same GUID.
 func TestDeliveryLog(t *testing.T) {
 	now := time.Now().Add(time.Minute - deliveryLogAge)
-	w := newWorld(t, Options{Now: func() time.Time { return now }})
+	w := newFixture(t, Options{Now: func() time.Time { return now }})
 	rc := asking.NewReceiver(t)
 	old := w.PingDelivery(testApp)
 	if _, _, err := w.Deliver(t.Context(), rc.URL, old); err != nil {

@@ -42,7 +42,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 // is reported, no process exceeds its memory limit, and etcd grows by less than the budgets. How
 // long the tenant waits depends on the machine: it is logged and not asserted. Other tests show the
 // other rules that the attacks are about.
-func TestTheTenantGoesOn(t *testing.T) {
+func TestTenantIsServedDuringAttacks(t *testing.T) {
 	o := shared
 	o.Again = true
 	for _, attack := range hostile.Attacks() {
@@ -66,7 +66,7 @@ func TestTheTenantGoesOn(t *testing.T) {
 }
 
 // A process that takes more than its limit ends: otherwise none of this would show anything.
-func TestTheLimitEnds(t *testing.T) {
+func TestMemoryLimitEndsProcess(t *testing.T) {
 	for _, c := range []struct {
 		kind  string
 		takes string

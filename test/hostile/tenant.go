@@ -36,8 +36,8 @@ type Pushes struct {
 // Times are percentiles.
 type Times struct{ P50, P99 time.Duration }
 
-// series are the pushes of some time.
-type series struct {
+// pushSeries are the pushes of some time.
+type pushSeries struct {
 	mu     sync.Mutex
 	pushes []*push
 	flying sync.WaitGroup
@@ -66,8 +66,8 @@ func (s *stage) warm(ctx context.Context) error {
 }
 
 // pushes begins to send for some time, and does not wait for what becomes of it.
-func (s *stage) pushes(ctx context.Context, during time.Duration) *series {
-	all := &series{}
+func (s *stage) pushes(ctx context.Context, during time.Duration) *pushSeries {
+	all := &pushSeries{}
 	installation.OpenLoop(ctx, pushEvery, int((during+pushEvery-1)/pushEvery), func(int, time.Time) {
 		all.flying.Go(func() {
 			p := s.push(ctx)
@@ -112,7 +112,7 @@ func (s *stage) insist(ctx context.Context, p *push) {
 		begin := time.Now()
 		p.answer, p.err = post(ctx, s.receiver.URL, d)
 		refused := p.err != nil || p.answer == http.StatusServiceUnavailable
-		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < installation.Outwaited) {
+		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < installation.ReceiverAPIWait) {
 			return
 		}
 		p.again++
@@ -142,7 +142,7 @@ func post(ctx context.Context, url string, d request) (int, error) {
 }
 
 // result waits for the end of all pushes.
-func (a *series) result() Pushes {
+func (a *pushSeries) result() Pushes {
 	a.flying.Wait()
 	const told = 5
 	out := Pushes{Sent: len(a.pushes)}

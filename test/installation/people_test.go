@@ -13,7 +13,7 @@ import (
 
 // Whoever may edit a namespace may write Repositories, whoever may view it may read them: by the
 // roles that config/ adds to Kubernetes' own, which say nothing of them.
-func TestWhoMayWriteRepositories(t *testing.T) {
+func TestRepositoryRights(t *testing.T) {
 	ctx := within(t)
 	namespace := shared.Cluster.Namespace(t, "team")
 	for role, user := range map[string]string{"edit": "editor", "view": "viewer"} {

@@ -101,7 +101,7 @@ type condition struct {
 // A healthy installation has no finding, with the rights of config/ and no more. For each thing
 // that is wrong the preflight ends with 1 and names the object and the remedy; mended, there is no
 // finding again.
-func TestPreflightNamesWhatIsWrong(t *testing.T) {
+func TestPreflightReportsProblems(t *testing.T) {
 	ctx := within(t)
 	shared.runPods(ctx, t)
 	find := func(component string) (int, string, error) {
@@ -145,14 +145,14 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 			if test.undo != nil {
 				test.undo(ctx, t)
 			}
-			shared.mend(ctx, t)
+			shared.repair(ctx, t)
 			eventually(ctx, t, "nothing is wrong any more", healthy)
 		})
 	}
 }
 
-// mend installs config/ again and takes away what is not of it.
-func (s stage) mend(ctx context.Context, t *testing.T) {
+// repair installs config/ again and takes away what is not of it.
+func (s stage) repair(ctx context.Context, t *testing.T) {
 	t.Helper()
 	must(t, apply(ctx, s.Cluster, s.before, all))
 	if err := s.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {

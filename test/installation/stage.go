@@ -20,12 +20,12 @@ const (
 	// claimLimit bounds what Claimed waits for, closing what Close does.
 	claimLimit = 2 * time.Minute
 	closing    = 30 * time.Second
-	// Outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of
+	// ReceiverAPIWait is how long a receiver waits for one answer of the API server (kubeCallBudget of
 	// pkg/receiver): a 503 that took longer is the machine's.
-	Outwaited = 3 * time.Second
-	// Unheard is how long it waits for the headers of a request (headerTimeout there), counted from
+	ReceiverAPIWait = 3 * time.Second
+	// ReceiverHeaderWait is how long it waits for the headers of a request (headerTimeout there), counted from
 	// the connection's begin: a connection that it cuts off after that is the machine's.
-	Unheard = 2 * time.Second
+	ReceiverHeaderWait = 2 * time.Second
 )
 
 // Pair starts one receiver and one controller, each with flags of its own.

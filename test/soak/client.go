@@ -95,12 +95,12 @@ func (c *client) count(d forge.Delivery, start time.Time, status int, err error)
 	switch {
 	case err != nil:
 		c.report.ConnectionErrors++
-		if cutOff(err) && took > installation.Unheard {
+		if cutOff(err) && took > installation.ReceiverHeaderWait {
 			c.report.Slow++
 		}
 	case status/100 != 2:
 		c.report.Refused++
-		if status == http.StatusServiceUnavailable && took > installation.Outwaited {
+		if status == http.StatusServiceUnavailable && took > installation.ReceiverAPIWait {
 			c.report.Slow++
 		}
 		err = fmt.Errorf("answered %d", status)

@@ -43,5 +43,5 @@ func (g *GitLab) EditNote(id int64, body string) {
 			return
 		}
 	}
-	mistake("EditNote: no note %d", id)
+	invalidUse("EditNote: no note %d", id)
 }

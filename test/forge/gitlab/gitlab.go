@@ -160,7 +160,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // key is how paths and usernames are looked up: their case does not count.
 func key(name string) string { return strings.ToLower(name) }
 
-// mistake stops a test whose author asked for something impossible.
-func mistake(format string, args ...any) {
+// invalidUse stops a test whose author asked for something impossible.
+func invalidUse(format string, args ...any) {
 	panic("gitlab: " + fmt.Sprintf(format, args...))
 }

@@ -54,7 +54,7 @@ type Note struct {
 func (s *State) Notes(project string, iid int64, system bool) []Note {
 	m := s.g.mustProject(project).mr(iid)
 	if m == nil {
-		mistake("Notes: no merge request %s!%d", project, iid)
+		invalidUse("Notes: no merge request %s!%d", project, iid)
 	}
 	var out []Note
 	for _, n := range s.g.notesOf(m, system) {
@@ -100,7 +100,7 @@ func (g *GitLab) AddCommitNote(project, sha, username, body string) int64 {
 	defer g.act(project)()
 	p := g.mustProject(project)
 	if p.db.Commit(sha) == nil {
-		mistake("AddCommitNote: no commit %s in %s", sha, project)
+		invalidUse("AddCommitNote: no commit %s in %s", sha, project)
 	}
 	return g.addNote(&note{project: p, sha: sha, by: g.userOf(username), body: body}).id
 }

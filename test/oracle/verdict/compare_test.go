@@ -18,7 +18,7 @@ func run(pipeline, event, ended, value string) Run {
 	return Run{Pipeline: pipeline, EventType: event, SHA: "abc", Ended: ended, Spec: map[string]any{"env": env}}
 }
 
-func TestWhatDiffersIsFound(t *testing.T) {
+func TestDifferencesAreFound(t *testing.T) {
 	a := run("build", "push", "succeeded", "1")
 	for name, test := range map[string]struct {
 		pac, ours Side
@@ -65,7 +65,7 @@ func TestWhatDiffersIsFound(t *testing.T) {
 
 // A check that differs is listed after the act that made it so, and again when it differs
 // otherwise.
-func TestACheckIsListedOnce(t *testing.T) {
+func TestCheckDifferenceIsListedOnce(t *testing.T) {
 	side := func(state string) Side { return Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: state}}} }
 	got := ""
 	for _, d := range Compare(application, []Side{side("queued"), side("queued"), side("queued")}, []Side{side("done"), side("done"), side("late")}) {
@@ -96,7 +96,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 
 // Between people who may write, a push and its pull request, nothing is meant to differ but what
 // the table says of commands.
-func TestWhatNobodyMeansIsReported(t *testing.T) {
+func TestUnintendedDifferencesAreReported(t *testing.T) {
 	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}}, Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
 	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left, Became} {
 		for _, state := range []string{"", "queued", "success", "skipped", "cancelled", "main"} {
@@ -109,7 +109,7 @@ func TestWhatNobodyMeansIsReported(t *testing.T) {
 }
 
 // Which runs are left is asked of pipelines only whose runs do not differ.
-func TestWhatIsLeftFollowsFromTheRuns(t *testing.T) {
+func TestKeptRunsFollowFromRuns(t *testing.T) {
 	a := run("build", "push", "succeeded", "1")
 	pac := []Side{{Runs: []Run{a}, Left: map[string][]int{"build": {0}}}, {Left: map[string][]int{"build": {1}}}}
 	ours := []Side{{}, {}}

@@ -10,7 +10,7 @@ import (
 
 // What ends a run at Plumbline only is meant for the reason that is listed, and for nothing beside
 // it.
-func TestWhatEndsARunOnlyHere(t *testing.T) {
+func TestEndingOnlyHereIsIntended(t *testing.T) {
 	const held, cancels = "p1", "p2"
 	ours := func(pipeline string, of int) Difference {
 		return Difference{What: Became, Subject: pipeline, Of: of, PaC: "runs", Ours: "cancelled"}

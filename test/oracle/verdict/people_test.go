@@ -19,7 +19,7 @@ func opens(user string) scenario.Act {
 }
 
 // What is meant of a difference after the last of some acts.
-func TestWhatIsMeant(t *testing.T) {
+func TestIntendedDifferences(t *testing.T) {
 	const (
 		readers = "a member or reader starts or ends runs by a comment"
 		remarks = "a writer's comment runs what waits for approval"
@@ -83,7 +83,7 @@ func TestWhatIsMeant(t *testing.T) {
 }
 
 // A check that waits is taken for a run's at Pipelines-as-Code only where it starts one.
-func TestACheckThatStillWaits(t *testing.T) {
+func TestPendingCheckDifference(t *testing.T) {
 	const application, want = "Pipelines as Code CI", "a check that waits is not that of a run that somebody starts"
 	fork := opens(scenario.Stranger)
 	both := scenario.Act{Kind: scenario.Comment, By: scenario.Owner, Text: "/test\n/retest"}
