@@ -47,7 +47,7 @@ type Report struct {
 	Settled time.Duration
 	// Broken are the invariants that do not hold, each with what happened to its subject.
 	Broken []Finding
-	// Unmade are the kinds of calls at which processes are disturbed and that nobody has made.
+	// Unmade are the kinds of calls at which processes are disturbed and that no process has made.
 	Unmade []string
 	counts map[string]int
 }

@@ -42,7 +42,7 @@ var errEarly = errors.New("it was looked at a moment ago")
 // checker reads everything again and again, and checks the invariants.
 type checker struct {
 	stage *stage
-	// stop ends the schedule: what was found cannot be mended.
+	// stop ends the schedule after a permanent violation.
 	stop func()
 	last *invariants.Evidence
 	// reader knows what it has read before: there may be thousands of commits.

@@ -36,8 +36,8 @@ const (
 	approving  = "approval"
 )
 
-// author does everything at the Git services; stranger has no rights, comments, and opens pull
-// requests from a fork.
+// author does everything at the Git services. outsider has no rights, writes comments, and opens
+// pull requests from a fork.
 const (
 	author   = "octocat"
 	outsider = "mallory"
@@ -108,8 +108,8 @@ type repository struct {
 	count    int
 	// pulling are the pull requests that are open, pulled those that were closed.
 	pulling, pulled []*pull
-	// outsiders are those of the stranger; approved has all heads they ever had, and whether the
-	// author has approved one.
+	// outsiders are the outsider's pull requests; approved has all their heads, and whether the
+	// author has approved them.
 	outsiders []*outside
 	approved  map[string]bool
 	// pairs has the delivery that tells of a push to a pull request as a push, by the one that

@@ -31,7 +31,7 @@ type hubRepo struct {
 	name string // with its owner
 	page string
 	base string // the oldest commit
-	fork string // the stranger's
+	fork string // the outsider's
 }
 
 func newGitHub() (*github, error) {

@@ -28,7 +28,7 @@ type labProject struct {
 	token gitlab.Token
 	hook  string // the webhook's secret
 	base  string // the oldest commit
-	fork  string // the stranger's
+	fork  string // the outsider's
 }
 
 func newGitLab() (*onLab, error) {
@@ -45,7 +45,7 @@ func newGitLab() (*onLab, error) {
 func (g *onLab) found(owner string) (project, string) {
 	path := owner + "/team/app"
 	p := &labProject{GitLab: g.GitLab, hook: "secret-of-the-hook-of-" + owner}
-	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public}) // strangers may comment
+	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public}) // untrusted users may comment
 	p.token = g.CreateToken(gitlab.NewToken{Project: path})
 	g.SetMember(path, author, gitlab.Developer)
 	g.AddHook(path, "http://"+nowhere, p.hook) // each delivery is told where to go

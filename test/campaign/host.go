@@ -51,7 +51,7 @@ type places interface {
 // pulls are the pull requests of a project.
 type pulls interface {
 	open(branch string, change forge.Change) int
-	// openFork opens one of the stranger's, from its fork, and returns its head too; pushFork
+	// openFork opens one of the outsider's, from its fork, and returns its head too; pushFork
 	// pushes to the fork and returns the commit.
 	openFork(branch string, change forge.Change) (number int, head string)
 	pushFork(branch string, change forge.Change) (head string)

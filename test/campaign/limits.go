@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// patience is for how long a run waits at least before nobody may be served before it: a
+	// patience is how long a run must have waited until no other may get a slot before it: a
 	// controller that was cut off for 9 s connects its watches again half a minute later.
 	patience = 45 * time.Second
 	// trap is how long a call is waited for at which a controller is killed.

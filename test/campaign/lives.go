@@ -24,13 +24,13 @@ const unexpectedExit = "alive"
 // part is a process that one act at a time disturbs.
 type part struct {
 	*cluster.Part
-	free chan struct{} // holds a value while nobody disturbs it
+	free chan struct{} // holds a value while no act disturbs it
 
 	mu   sync.Mutex
 	life *life // the last one
-	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it
-	// may do so while it starts, because it cannot read its settings (a controller while the API
-	// server is away, whose probes are answered before it has them).
+	// died is called after an unexpected exit; nil for a process that is not ours. patient: the
+	// process may exit during its start, because it cannot read its settings (a controller while
+	// the API server is down, whose probes are answered before it has read them).
 	died    func()
 	patient bool
 }

@@ -117,8 +117,7 @@ func (s *stage) process(ctx context.Context, target string) (*installation.Proce
 	if target == receiver0 || target == receiver1 {
 		return s.installation.Receiver(ctx, true)
 	}
-	// What an operator has to mend and what another controller may still send is waited for as
-	// shortly as leases last.
+	// The waits for an operator, and for late writes of another controller, are as short as leases.
 	return s.installation.Controller(ctx, true, "-operator-retry=3s", "-late-reports=3s")
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Every version of the chosen resources is told of once, also when etcd breaks the connection or
+// Every version of the chosen resources is reported once, also when etcd breaks the connection or
 // answers with an error; a gap is an error.
 func TestHistoryHasNoGap(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// What is the same module in the same version is compiled once for all programs. Kubernetes keeps
-// what it is made of itself.
+// A module in the same version is compiled once for all programs. Kubernetes has its own modules.
 func TestProgramsShareModuleVersions(t *testing.T) {
 	root, err := Root()
 	if err != nil {

@@ -239,8 +239,8 @@ func TestLogHasTheAnswers(t *testing.T) {
 	}
 }
 
-// What a server does to one connection must cost one call: the API server ends an HTTP/2
-// connection, which all calls share, after a 401.
+// An error on one connection to the server must cost only one call: after a 401 the API server
+// ends an HTTP/2 connection, which all calls would share.
 func TestCallsDoNotShareServerConnection(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)

@@ -79,7 +79,7 @@ func interrupted(command *exec.Cmd, word string) (string, error) {
 				return "", err
 			}
 		}
-		if err != nil { // nobody has the terminal any more
+		if err != nil { // no process has the terminal any more
 			break
 		}
 	}

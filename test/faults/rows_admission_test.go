@@ -58,7 +58,7 @@ func withoutEndpoints(t *testing.T, w *environment) error {
 	return c.do(t.Context(), w.odd)
 }
 
-// hooked is a new PipelineRun that a webhook is in the way of.
+// hooked is a new PipelineRun that a webhook must admit.
 func hooked(with func(w *environment) hook) func(*testing.T, *environment) error {
 	return func(t *testing.T, w *environment) error {
 		h := with(w)
@@ -67,12 +67,12 @@ func hooked(with func(w *environment) hook) func(*testing.T, *environment) error
 	}
 }
 
-// unanswered: the judge is asked at a path where it does not answer.
+// unanswered: the webhook is called at a path where it does not answer.
 func unanswered(label, path string) func(*testing.T, *environment) error {
 	return hooked(func(w *environment) hook { return at(label, w.judge.valid.URL+path, w.judge.authority()) })
 }
 
-// judged: the judge is asked at a path.
+// judged: the webhook is called at a path.
 func judged(label, path string) func(*testing.T, *environment) error {
 	return hooked(func(w *environment) hook { return w.answering(label, path) })
 }
@@ -92,8 +92,8 @@ func judgedDry(label, path string) func(*testing.T, *environment) error {
 	}
 }
 
-// withoutDryRun: no API of today takes a webhook that says so, but a cluster may have had it for
-// long. It is copied into etcd.
+// withoutDryRun: no current API accepts a webhook that does not declare dry-run support, but a
+// cluster may have an old one. It is copied into etcd.
 func withoutDryRun(t *testing.T, w *environment) error {
 	const old = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"row-k38","uid":"1"},
 		"webhooks":[{"name":"policy.example.com","clientConfig":{"url":"https://127.0.0.1:1"},"sideEffects":"Some","failurePolicy":"Fail",
@@ -167,7 +167,7 @@ func changed(name, reason string) func(*testing.T, *environment) error {
 	}
 }
 
-// pending is a PipelineRun with the name of its label that Tekton leaves alone.
+// pending is a PipelineRun with the name of its label that Tekton ignores.
 func pending(label string) *unstructured.Unstructured {
 	object := named(run(label), label)
 	object["spec"].(map[string]any)["status"] = "PipelineRunPending"
@@ -184,7 +184,7 @@ func (w *environment) store(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// webhookAway: nothing listens where Tekton's webhook should be.
+// webhookAway: nothing listens at the address of Tekton's webhook.
 func webhookAway(t *testing.T, w *environment) {
 	w.store(t, pending("stored"))
 	webhook := w.Part(cluster.TektonWebhook)

@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// refusalRows: K11 to K23 but for quotas that nobody computes.
+// refusalRows: K11 to K23 except for quotas without a computed usage.
 func refusalRows() []row {
 	const created, patched, update, read = fault.VerbCreate, fault.VerbPatch, fault.VerbUpdate, fault.VerbRead
 	const invalid, denied, forbidden = fault.ReasonInvalid, fault.ReasonDenied, fault.ReasonForbidden
@@ -47,7 +47,7 @@ func refusalRows() []row {
 	}
 }
 
-// asked is a call of which nothing has to be made first.
+// asked is a call that needs no preparation.
 func asked(c call) func(*testing.T, *environment) error {
 	return func(t *testing.T, w *environment) error { return c.do(t.Context(), w.config) }
 }
@@ -70,7 +70,7 @@ func invalidPatch(t *testing.T, w *environment) error {
 	return patch(cluster.PipelineRuns(), ci, "k11", `{"metadata":{"annotations":{"not a name":"x"}}}`).do(t.Context(), w.config)
 }
 
-// as is the configuration of a service account of namespace ci.
+// as returns the configuration of a service account of namespace ci.
 func (w *environment) as(t *testing.T, account string) *rest.Config {
 	t.Helper()
 	token, err := w.Token(t.Context(), ci, account)
@@ -87,7 +87,7 @@ func asUnboundAccount(t *testing.T, w *environment) error {
 }
 
 // contended: whenever the API server counts a PipelineRun in its ResourceQuota, a webhook has just
-// changed that.
+// changed the quota.
 func contended(t *testing.T, w *environment) error {
 	h := w.answering("k14", "/touches")
 	h.resource = "resourcequotas/status"
@@ -110,7 +110,7 @@ func leaving(t *testing.T, w *environment) error {
 	return w.refused(t, create("k16").in("leaving"))
 }
 
-// notReady asks an API server that waits for policies that it does not serve. Until it knows the
+// notReady calls an API server that waits for policies that it does not serve. Until it knows the
 // custom resources, its answer is another one.
 func notReady(t *testing.T, w *environment) error {
 	part, config, err := w.OtherAPIServer("unready-apiserver", "--feature-gates=MutatingAdmissionPolicy=true")
@@ -152,7 +152,7 @@ func twice(name, generateName string) func(*testing.T, *environment) error {
 	}
 }
 
-// quotasUncounted: nobody computes what is used of a ResourceQuota.
+// quotasUncounted: no controller computes the usage of a ResourceQuota.
 func quotasUncounted(t *testing.T, w *environment) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}}
 	if _, err := w.typed.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
@@ -217,7 +217,7 @@ func annotated(kib int) call {
 	return c
 }
 
-// grown changes a Role: neither Tekton nor a limit of its own is in the way of its size.
+// grown changes a Role, whose size neither Tekton nor another limit restricts.
 func grown(t *testing.T, w *environment) error {
 	large := `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["` + strings.Repeat("x", 1700<<10) + `"]}]}`
 	return patch(rbacv1.SchemeGroupVersion.WithResource("roles"), ci, "large", large).do(t.Context(), w.config)

@@ -65,9 +65,9 @@ func groups() []group {
 	}
 }
 
-// Every row of docs/errors.md has its class, reason and wait, with an error that the API server
-// made, and people read what docs/errors.md says. Webhooks that cannot be called are C1 and C2, a
-// quota that is used up is C5.
+// Every row of docs/errors.md has its class, reason and wait, with an error from a real API
+// server, and the message of docs/errors.md. Webhooks that cannot be called are C1 and C2, an
+// exhausted quota is C5.
 func TestKubernetesRows(t *testing.T) {
 	var mu sync.Mutex
 	lines, all := map[string]page.Line{}, []string{}

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// serverErrorRows: K29 to K34, what an API server that works well says.
+// serverErrorRows: K29 to K34, answers of a working API server.
 func serverErrorRows() []row {
 	const create, read, update, patched = fault.VerbCreate, fault.VerbRead, fault.VerbUpdate, fault.VerbPatch
 	const away, unsupported = fault.ReasonUnavailable, fault.ReasonNotSupported
@@ -43,14 +43,14 @@ func serverErrorRows() []row {
 	}
 }
 
-// written is an error that no API server can be brought to give here, as apimachinery words it.
+// written is an error that no API server can be made to send here, in the words of apimachinery.
 func written(err error) func(*testing.T, *environment) error {
 	return func(*testing.T, *environment) error { return err }
 }
 
 // tooMany: one request of the account waits for a webhook. Its priority level has no seat for
-// another one. The wait that the API server names grows with what it has refused in the last
-// second, so that little may be refused here.
+// another one. The API server's Retry-After grows with its refusals in the last second, so few may
+// be refused here.
 func tooMany(t *testing.T, w *environment) error {
 	config := w.as(t, "busy")
 	w.install(t, w.answering("k29", "/held"))
@@ -76,7 +76,7 @@ func tooMany(t *testing.T, w *environment) error {
 	})
 }
 
-// behind is a new PipelineRun that a proxy in front of the API server does something to.
+// behind is a new PipelineRun that a proxy in front of the API server changes.
 func behind(label string, do cluster.Action) func(*testing.T, *environment) error {
 	return func(t *testing.T, w *environment) error {
 		proxy, err := cluster.NewProxy(w.Cluster)
@@ -134,7 +134,7 @@ func transportRows() []row {
 	}
 }
 
-// limited: the first request takes the only place for the next minute.
+// limited: the first request takes the only seat for the next minute.
 func limited(t *testing.T, w *environment) error {
 	config := w.RESTConfig()
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.01, 1)

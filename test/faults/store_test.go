@@ -40,7 +40,7 @@ func (w *environment) etcd(ctx context.Context, path, body string, out any) erro
 	return json.NewDecoder(response.Body).Decode(out)
 }
 
-// disarm ends the alarm that etcd has raised because it had no space left.
+// disarm ends etcd's alarm about missing space.
 func (w *environment) disarm(ctx context.Context) error {
 	var raised struct {
 		Alarms []struct{ MemberID string }
@@ -103,7 +103,7 @@ func etcdHungRows() []row {
 	}
 }
 
-// etcdWithoutMajority: etcd has another member that nobody ever sees, and no majority.
+// etcdWithoutMajority: etcd has another member that never runs, and no majority.
 func etcdWithoutMajority(t *testing.T, w *environment) {
 	if err := w.etcd(t.Context(), "/v3/cluster/member/add", `{"peerURLs":["http://127.0.0.1:1"]}`, nil); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func noMajorityRows() []row {
 	}
 }
 
-// etcdAway: nothing listens where etcd should be.
+// etcdAway: nothing listens at etcd's address.
 func etcdAway(t *testing.T, w *environment) {
 	if err := w.Part(cluster.Etcd).Kill(); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func etcdAway(t *testing.T, w *environment) {
 	})
 }
 
-// goneRows: K25. The API server of today gives the answer of K28.
+// goneRows: K25. Current API servers give the answer of K28.
 func goneRows() []row {
 	short := create("k25").with("timeout", "1s")
 	timeout := apierrors.NewServerTimeout(cluster.PipelineRuns().GroupResource(), "create", 2)
@@ -142,7 +142,7 @@ func goneRows() []row {
 	}
 }
 
-// etcdFull: etcd may not grow any more.
+// etcdFull: etcd has reached its space quota.
 func etcdFull(t *testing.T, w *environment) {
 	w.restartEtcd(t, "--quota-backend-bytes=1")
 	works(t, func(ctx context.Context) error {

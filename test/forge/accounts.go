@@ -54,8 +54,8 @@ func (g *GitHub) AddUser(login string) int64 {
 	return g.accountOf(login, "User").id
 }
 
-// SetOrgMember makes a user a member of an organisation; whether the
-// membership is shown to strangers, public says.
+// SetOrgMember makes a user a member of an organisation; public shows the membership to other
+// users.
 func (g *GitHub) SetOrgMember(org, user string, public bool) {
 	defer g.lock()()
 	o := g.accountOf(org, "Organization")

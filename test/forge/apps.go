@@ -145,8 +145,8 @@ func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
 	}
 }
 
-// Suspend suspends an installation or ends the suspension. GitHub does not say
-// whether tokens of before work again: here they do not.
+// Suspend suspends an installation or ends the suspension. GitHub does not document whether
+// earlier tokens work again: here they do not.
 func (g *GitHub) Suspend(installationID int64, suspended bool) {
 	defer g.lock()()
 	in := g.mustInstallation(installationID)

@@ -55,7 +55,7 @@ func (g *GitHub) LockPull(repo string, number int, locked bool) {
 	g.changePull(repo, number, func(p *pull) { p.locked = locked })
 }
 
-// DeleteComment has somebody who may delete a comment.
+// DeleteComment deletes a comment as a user with the right.
 func (g *GitHub) DeleteComment(repo string, id int64) {
 	defer g.lock()()
 	r := g.mustRepo(repo)

@@ -38,8 +38,8 @@ type Options struct {
 	// DeliveryTimeout is how long a delivery waits for its answer; zero is
 	// GitHub's 10 seconds.
 	DeliveryTimeout time.Duration
-	// OnWrite gets every mutating call at the moment it is decided; nil is nobody. It runs under
-	// the forge's lock and must not call the forge.
+	// OnWrite gets every mutating call at the moment it is decided; nil without credentials. It
+	// runs under the forge's lock and must not call the forge.
 	OnWrite func(Write)
 }
 

@@ -21,8 +21,8 @@ type RerunEvent struct {
 	Action string
 }
 
-// PressRerun presses a re-run button and builds the event that tells of it, without sending it. Who
-// may press one is not checked. The suite is queued again; the check runs stay as they are.
+// PressRerun clicks a re-run button and builds its event, without sending it. It does not check
+// the user's rights. The suite is queued again; the check runs stay as they are.
 func (g *GitHub) PressRerun(e RerunEvent) Delivery {
 	defer g.lock()()
 	r := g.mustRepo(e.Repo)

@@ -24,9 +24,9 @@ const (
 	giveUp = 10 * time.Second
 )
 
-// Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how
-// many deliveries had to be sent again because the API server was slow; how long after the push its
-// first check was accepted at the forge, and the result.
+// Pushes are the tenant's results: how many were sent, answered 202 and shown as successful; how
+// many deliveries were repeated because the API server was slow; how long after the push its first
+// check was accepted at the forge, and its result.
 type Pushes struct {
 	Sent, Accepted, Successful, Again int
 	First, Result                     Times
@@ -79,7 +79,7 @@ func (s *stage) pushes(ctx context.Context, during time.Duration) *pushSeries {
 	return all
 }
 
-// push makes one and waits for its end.
+// push makes one push and waits for its end.
 func (s *stage) push(ctx context.Context) *push {
 	ctx, cancel := context.WithTimeout(ctx, reported)
 	defer cancel()
@@ -104,8 +104,7 @@ func (s *stage) push(ctx context.Context) *push {
 	return p
 }
 
-// insist delivers a push, again and again while the API server is slow, or until it is taken if
-// that was asked for.
+// insist delivers a push again while the API server is slow, or with Again until it is accepted.
 func (s *stage) insist(ctx context.Context, p *push) {
 	d := s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})
 	for {

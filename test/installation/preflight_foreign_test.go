@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// without takes verbs on a resource away from a role of the installation.
+// without removes verbs on a resource from a role of the installation.
 func without(role, resource string, verbs ...string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
@@ -71,7 +71,7 @@ func rightConditions() []condition {
 	}
 }
 
-// setTektonVersion sets the version that Tekton tells everybody.
+// setTektonVersion sets the version that Tekton publishes.
 func setTektonVersion(version string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()

@@ -18,7 +18,7 @@ import (
 // leftOver is the webhook configuration of a Pipelines-as-Code.
 const leftOver = "validation.pipelinesascode.tekton.dev"
 
-// runPaC makes a Deployment of Pipelines-as-Code; nothing runs it here. It ends with the test.
+// runPaC makes a Deployment of Pipelines-as-Code without a process. It is deleted with the test.
 func runPaC(namespace, name string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
@@ -50,9 +50,9 @@ func removePaC(ctx context.Context, t *testing.T, namespace string) {
 	must(t, shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, leftOver, metav1.DeleteOptions{}))
 }
 
-// Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or
-// beside one that is scaled to nothing, it does. One that starts warns of everything else that is
-// wrong.
+// Next to a running Pipelines-as-Code a controller does not start, and says why. With the setting
+// to coexist, or next to one that is scaled to zero, it starts. When it starts it warns of every
+// other problem.
 func TestDoesNotStartNextToPipelinesAsCode(t *testing.T) {
 	const namespace, name = "tekton-pipelines", "pipelines-as-code-controller" // where the Tekton operator puts it
 	ctx := within(t)

@@ -78,7 +78,7 @@ func TestHistoryFindsWrongCancellation(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none
-		script     string // begin: a run of pull request 7, and a command that ends it, which nobody has seen yet
+		script     string // begin: a run of pull request 7, and a command that ends it, which no event has recorded yet
 	}{
 		{
 			"a command ends what was started before", "",

@@ -35,8 +35,8 @@ func Histories() []string { return []string{theRepositories, theEvents, theRuns}
 type History struct {
 	// Installation is the namespace of the Plumbline that it judges.
 	Installation string
-	// Patience is for how long a run must have been seen to wait before nobody may be served before
-	// it: the caches of a controller lag, by as long as it was cut off or paused.
+	// Patience is how long a run must have been seen waiting until no other may get a slot before
+	// it: the caches of a controller lag by as long as it was cut off or paused.
 	Patience time.Duration
 
 	mu           sync.Mutex

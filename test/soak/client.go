@@ -24,9 +24,8 @@ const (
 	keptFailures = 20
 )
 
-// client sends deliveries from outside, half of them on connections of their own, as Git services
-// do, half through connections that are kept, as the proxies in front of a cluster do. It never
-// tries again.
+// client sends deliveries from outside: half of them on their own connections, as Git services do,
+// half through kept connections, as the proxies in front of a cluster do. It never retries.
 type client struct {
 	url    string
 	fresh  http.Client

@@ -162,7 +162,7 @@ func (p *project) resolve(ref string) string {
 	return p.db.Resolve(p.branches, p.tags, ref)
 }
 
-// canSee reports whether a user (nil is nobody) may know of the project.
+// canSee reports whether a user (nil without credentials) may know of the project.
 func (p *project) canSee(u *user) bool {
 	switch {
 	case p.visibility == Public, p.visibility == Internal && u != nil:

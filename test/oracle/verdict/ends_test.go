@@ -8,8 +8,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
 )
 
-// What ends a run at Plumbline only is meant for the reason that is listed, and for nothing beside
-// it.
+// A run that ends only at Plumbline is intended for the listed reason, and for no other.
 func TestEndingOnlyHereIsIntended(t *testing.T) {
 	const held, cancels = "p1", "p2"
 	ours := func(pipeline string, of int) Difference {
