@@ -38,7 +38,7 @@ func inside(t *testing.T) (port string, called *atomic.Int32) {
 
 // S30: what is inside is not called unless it is listed, however it is written, and the refusal
 // says what to set.
-func TestGuardRefusesInternalGitService(t *testing.T) {
+func TestInternalGitServiceIsNotCalled(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})
 	get := func(host string, policy egress.Policy) *fault.Error {
