@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command plumb answers from a working tree what Plumbline would do, and tries an installation.
-// Installed as kubectl-plumb it is kubectl plumb.
+// Command plumb answers from a working tree what Plumbline would do. Installed as kubectl-plumb it
+// is kubectl plumb.
 package main
 
 import (

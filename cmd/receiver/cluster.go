@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
+	"github.com/plumbline-ci/plumbline/pkg/store/handler"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	"github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
@@ -159,7 +160,7 @@ func (c *cluster) count() error {
 	if err := c.open.SetTransform(quota.Trim); err != nil {
 		return fmt.Errorf("trimming open GitEvents: %w", err)
 	}
-	registration, err := c.open.AddEventHandler(c.budget.Handler())
+	registration, err := c.open.AddEventHandler(handler.Of(c.budget.Watched, c.budget.Deleted))
 	if err != nil {
 		return fmt.Errorf("watching open GitEvents: %w", err)
 	}

@@ -16,11 +16,11 @@ import (
 const (
 	// AbsenceBelieved is how long a live answer that there is no global Repository counts. One that
 	// is created is seen at once while the watch works; so late only while it does not.
-	AbsenceBelieved = 20 * time.Second
+	AbsenceLife = 20 * time.Second
 	// AppBelieved is how long the GitHub App's Secret counts as it was read: most events of a
 	// cluster need the same one. A rotated key is used so much later at most, or at once if GitHub
 	// refuses the old one. Other Secrets are tenants', and read each time.
-	AppBelieved = 10 * time.Second
+	AppSecretLife = 10 * time.Second
 )
 
 // absence is when the API server has said last that there is no global Repository.
@@ -35,10 +35,10 @@ func (a *absence) note(now time.Time) {
 	a.at = now
 }
 
-func (a *absence) believed(now time.Time) bool {
+func (a *absence) recent(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.at.IsZero() && now.Sub(a.at) < AbsenceBelieved
+	return !a.at.IsZero() && now.Sub(a.at) < AbsenceLife
 }
 
 // appSecret is the App's Secret as it was read last.
@@ -53,7 +53,7 @@ type appSecret struct {
 func (a *appSecret) of(now time.Time) *corev1.Secret {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.secret == nil || now.Sub(a.at) >= AppBelieved {
+	if a.secret == nil || now.Sub(a.at) >= AppSecretLife {
 		return nil
 	}
 	return a.secret
@@ -73,20 +73,20 @@ func (a *appSecret) readBy(s *Session) bool {
 
 // app returns the App's Secret, and notes what it was as Secret does.
 func (s *Session) app(ctx context.Context) (*corev1.Secret, error) {
-	o := &s.keeper.options
+	o := &s.pool.options
 	name := types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}
 	now := o.Clock.Now()
-	if believed := s.keeper.app.of(now); believed != nil {
+	if believed := s.pool.app.of(now); believed != nil {
 		s.secret = name
 		s.saw[name], _ = contentOf(believed, nil)
 		return believed, nil
 	}
 	secret, err := s.loginSecret(ctx, name.Namespace, name.Name)
 	if err != nil {
-		s.keeper.app.set(nil, time.Time{}, s) // nobody believes it, and this session need not read it again
+		s.pool.app.set(nil, time.Time{}, s) // nobody believes it, and this session need not read it again
 		return nil, err
 	}
-	s.keeper.app.set(secret, now, s)
+	s.pool.app.set(secret, now, s)
 	return secret, nil
 }
 
@@ -107,10 +107,10 @@ func (s *Session) again(ctx context.Context, err error) bool {
 // Outdated reports whether what the Git service has refused was a login with the App's Secret as
 // another session had read it. It is not believed any more: whoever tries again reads it.
 func (s *Session) Outdated() bool {
-	o := &s.keeper.options
-	if s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.keeper.app.readBy(s) {
+	o := &s.pool.options
+	if s.secret != (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) || s.pool.app.readBy(s) {
 		return false
 	}
-	s.keeper.app.set(nil, time.Time{}, nil)
+	s.pool.app.set(nil, time.Time{}, nil)
 	return true
 }

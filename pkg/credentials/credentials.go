@@ -3,8 +3,8 @@
 // Package credentials logs events in to their Git services.
 //
 // A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which
-// reads the Repository and the Secrets that the event needs, logs in once, and has a turn at the
-// Git service until it ends.
+// reads the Repository and the Secrets that the event needs and logs in once. Calls says
+// how many sessions may call a Git service at once.
 //
 // Secrets are read live whenever a session needs them, the App's at most every few seconds, so a
 // changed one needs no restart. Nobody may list or watch them. An event that cannot go on because
@@ -21,15 +21,16 @@
 package credentials
 
 import (
+	"context"
 	"time"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -54,34 +55,47 @@ type Options struct {
 	// another URL.
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
-	// Turns gives each namespace, host and installation of the App its share of the workers.
-	Turns *fairqueue.Turns
+	// Calls limits the calls to Git services.
+	Calls Calls
 	Clock clock.PassiveClock
 	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes
 	// nobody.
 	Wake func(event string, after time.Duration)
 }
 
+// Calls limits the calls to Git services.
+type Calls struct {
+	// Acquire lets an event call its Git service. It does not wait: if too many events call it, the
+	// error is a Throttled fault. A session calls it once, before its first call, and release when
+	// it ends.
+	Acquire func(ctx context.Context, event *v1alpha1.GitEvent) (release func(), err error)
+	// Observe is called after each call to an event's Git service; it may be nil.
+	Observe func(event *v1alpha1.GitEvent, a provider.Answered)
+}
+
 // Keeper remembers which events wait for somebody to mend their credentials, and what the Git
 // services have just refused. Safe for concurrent use.
-type Keeper struct {
+type Pool struct {
 	options  Options
 	waiting  *waiting
-	refusals *refusals
+	refusals refusals
 	absent   absence
 	app      appSecret
 }
 
 // New returns a Keeper that remembers nothing yet.
-func New(o Options) *Keeper {
+func New(o Options) *Pool {
+	if o.Calls.Observe == nil {
+		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.Answered) {}
+	}
 	if o.Wake == nil {
 		o.Wake = func(string, time.Duration) {}
 	}
-	return &Keeper{options: o, waiting: newWaiting(), refusals: newRefusals()}
+	return &Pool{options: o, waiting: newWaiting()}
 }
 
 // Waiting returns how many events this process remembers as waiting for an operator.
-func (k *Keeper) Waiting() int { return k.waiting.len() }
+func (k *Pool) Waiting() int { return k.waiting.len() }
 
 // NamesSecret reports whether a wait with this reason ends when somebody changes a Secret.
 func NamesSecret(reason string) bool {

@@ -34,7 +34,7 @@ func (s *Session) authenticate(ctx context.Context, service provider.Provider) (
 	if err != nil {
 		return "", provider.Credentials{}, err
 	}
-	if refused := s.keeper.refusals.of(s.attempt(), s.keeper.options.Clock.Now()); refused != nil {
+	if refused := s.pool.refusals.of(s.attempt(), s.pool.options.Clock.Now()); refused != nil {
 		s.repeated = true
 		return "", provider.Credentials{}, refused
 	}
@@ -59,7 +59,7 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 			s.event.Spec.Repository.Name,
 		)
 	}
-	global, err := s.keeper.global(ctx)
+	global, err := s.pool.global(ctx)
 	if err != nil {
 		return "", provider.Credentials{}, err
 	}
@@ -75,7 +75,7 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	}
 	token, err := s.token(ctx, repository, own.Token)
 	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
-	return base, loginOf(repository, own, token, reachOf(own, base, s.keeper.options.Namespace, s.config)), err
+	return base, loginOf(repository, own, token, reachOf(own, base, s.pool.options.Namespace, s.config)), err
 }
 
 func loginOf(
@@ -145,7 +145,7 @@ func tokenIn(secret *corev1.Secret, err error, key pacv1alpha1.SecretKey) (strin
 
 // appCredentials reads the App's Secret again and again, so that a changed key needs no restart.
 func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, error) {
-	namespace, name := s.keeper.options.Namespace, s.keeper.options.AppSecret
+	namespace, name := s.pool.options.Namespace, s.pool.options.AppSecret
 	secret, err := s.app(ctx)
 	if apierrors.IsNotFound(err) {
 		return provider.Credentials{}, fault.Operatorf(

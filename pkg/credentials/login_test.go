@@ -35,7 +35,7 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
 			Reach: egress.Policy{Refused: egress.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
 	} {
-		r := newRoom(t, 1)
+		r := newRoom(t)
 		r.provide(named("token"))
 		r.store(secret(tenant, "token", map[string]string{"provider.token": " t\n"}))
 		if _, err := r.begin("e", service, "git.example").Connect(t.Context()); err != nil {
@@ -51,7 +51,7 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 // uses it.
 func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	r.provide(func(own *pacv1alpha1.Repository) { own.Spec.GitProvider = &pacv1alpha1.GitProvider{} })
 	global := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "global"}}
 	named("all")(global)
@@ -126,7 +126,7 @@ func TestCredentialsThatAreNotThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, 1)
+			r := newRoom(t)
 			test.given(r)
 			_, err := r.begin("e", test.service, "git.example").Connect(t.Context())
 			f := fault.Of(err)

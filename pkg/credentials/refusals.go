@@ -3,17 +3,16 @@
 package credentials
 
 import (
-	"maps"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // RefusalBelieved is how long an attempt that was refused is not repeated for other events.
-const RefusalBelieved = 20 * time.Second
+const RefusalLife = 20 * time.Second
 
 // attempt is what a Git service is asked with: what it refuses for one repository it may allow for
 // another.
@@ -25,8 +24,7 @@ type attempt struct {
 
 // refusals knows which attempts the Git services have just refused.
 type refusals struct {
-	mu  sync.Mutex
-	all map[attempt]refusal
+	all recent.Map[attempt, refusal]
 }
 
 type refusal struct {
@@ -34,21 +32,14 @@ type refusal struct {
 	until time.Time
 }
 
-func newRefusals() *refusals { return &refusals{all: map[attempt]refusal{}} }
-
 // note remembers for a while that the Git service refused an attempt.
 func (r *refusals) note(a attempt, f *fault.Error, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	maps.DeleteFunc(r.all, func(_ attempt, known refusal) bool { return !now.Before(known.until) })
-	r.all[a] = refusal{fault: f, until: now.Add(RefusalBelieved)}
+	r.all.Put(a, refusal{fault: f, until: now.Add(RefusalLife)})
 }
 
 // of returns why the Git service has just refused an attempt, nil if it has not.
 func (r *refusals) of(a attempt, now time.Time) *fault.Error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known, found := r.all[a]; found && now.Before(known.until) {
+	if known, found := r.all.Get(a); found && now.Before(known.until) {
 		return known.fault
 	}
 	return nil

@@ -13,20 +13,16 @@ import (
 
 func TestARefusalIsBelievedForAWhile(t *testing.T) {
 	t.Parallel()
-	r, now := newRefusals(), time.Unix(0, 0)
+	r, now := &refusals{}, time.Unix(0, 0)
 	tried := attempt{secret: types.NamespacedName{Name: "app"}, content: "x", repository: types.NamespacedName{Name: "r"}}
 	f := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
 	r.note(tried, f, now)
 	rotated, elsewhere := tried, tried
 	rotated.content, elsewhere.repository = "y", types.NamespacedName{Name: "other"}
-	if r.of(tried, now.Add(RefusalBelieved-1)) != f || r.of(rotated, now) != nil || r.of(elsewhere, now) != nil {
+	if r.of(tried, now.Add(RefusalLife-1)) != f || r.of(rotated, now) != nil || r.of(elsewhere, now) != nil {
 		t.Error("believed of something else, or not at all")
 	}
-	if r.of(tried, now.Add(RefusalBelieved)) != nil {
+	if r.of(tried, now.Add(RefusalLife)) != nil {
 		t.Error("believed for ever")
-	}
-	r.note(rotated, f, now.Add(RefusalBelieved))
-	if len(r.all) != 1 {
-		t.Errorf("%d refusals are remembered, want that one only which is still believed", len(r.all))
 	}
 }

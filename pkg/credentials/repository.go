@@ -17,7 +17,7 @@ import (
 // it is gone: a live read says so, or that it names another URL now. Its URL may be spelt
 // otherwise: with .git, say. The object may be a cache's, so it is not to be changed.
 func (s *Session) Repository(ctx context.Context) (*pacv1alpha1.Repository, error) {
-	ref, o := s.event.Spec.Repository, &s.keeper.options
+	ref, o := s.event.Spec.Repository, &s.pool.options
 	found, err := o.Cache.Repositories(ref.Namespace).Get(ref.Name)
 	if err != nil || !v1alpha1.SameURL(found.Spec.URL, ref.URL) { // the cache may lag: only a live answer counts
 		found, err = o.Repositories.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
@@ -38,14 +38,14 @@ func (s *Session) Repository(ctx context.Context) (*pacv1alpha1.Repository, erro
 // certain to be gone, whatever the cache says; an error is no answer.
 func (s *Session) RepositoryGone(ctx context.Context) bool {
 	ref := s.event.Spec.Repository
-	_, err := s.keeper.options.Repositories.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	_, err := s.pool.options.Repositories.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	return fault.Gone(err)
 }
 
 // WithGlobal returns the Repository completed by the global one: a copy, or the Repository itself
 // if nothing completes it.
 func (s *Session) WithGlobal(ctx context.Context, repository *pacv1alpha1.Repository) (*pacv1alpha1.Repository, error) {
-	global, err := s.keeper.global(ctx)
+	global, err := s.pool.global(ctx)
 	if err != nil || global == nil || global.UID == repository.UID {
 		return repository, err
 	}
@@ -56,7 +56,7 @@ func (s *Session) WithGlobal(ctx context.Context, repository *pacv1alpha1.Reposi
 
 // global returns the global Repository, nil when there is none. That must be certain: an event is
 // never processed as if settings did not exist that could not be read (B9).
-func (k *Keeper) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
+func (k *Pool) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
 	o := &k.options
 	if o.GlobalRepository == "" {
 		return nil, nil
@@ -66,7 +66,7 @@ func (k *Keeper) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
 		return global, nil
 	}
 	now := o.Clock.Now() // the cache may lag: only a live answer counts
-	if k.absent.believed(now) {
+	if k.absent.recent(now) {
 		return nil, nil
 	}
 	global, err = o.Repositories.Repositories(o.Namespace).Get(ctx, o.GlobalRepository, metav1.GetOptions{})

@@ -57,7 +57,7 @@ func TestRepository(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, 1)
+			r := newRoom(t)
 			test.given(r)
 			found, err := r.begin("e", "own", "git.example").Repository(t.Context())
 			if (found != nil) != test.found || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
@@ -82,7 +82,7 @@ func TestRepositoryGone(t *testing.T) {
 		"the kind is not served": {unserved(), false},
 		"nobody can tell":        {apierrors.NewServiceUnavailable("down"), false},
 	} {
-		r := newRoom(t, 1)
+		r := newRoom(t)
 		failing(&r.pac.Fake, "repositories", test.err)
 		if got := r.begin("e", "own", "git.example").RepositoryGone(t.Context()); got != test.want || count(&r.pac.Fake, "get", "repositories") != 1 {
 			t.Errorf("%s: gone is %t after %d live reads", name, got, count(&r.pac.Fake, "get", "repositories"))
@@ -117,7 +117,7 @@ func TestWithGlobal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, 1)
+			r := newRoom(t)
 			test.given(r)
 			before := test.own.DeepCopy()
 			got, err := r.begin("e", "own", "git.example").WithGlobal(t.Context(), test.own)

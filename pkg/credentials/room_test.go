@@ -21,7 +21,6 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
@@ -34,12 +33,11 @@ const (
 // room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
 // GitLab-like "own", whose credentials each Repository names.
 type room struct {
-	*Keeper
+	*Pool
 	t     *testing.T
 	kube  *kubefake.Clientset
 	pac   *fake.Clientset
 	cache cache.Indexer
-	turns *fairqueue.Turns
 	clock *clocktesting.FakePassiveClock
 
 	// refuse is what each login answers, logins what was logged in with, bases where.
@@ -52,32 +50,38 @@ type room struct {
 	newerErr error
 	askedFor []string
 	woken    []string
-	called   []string // because a turn is theirs
+	// inUse are the events that may call their Git service. While busy is set, no other event may.
+	inUse map[string]int
+	busy  error
 }
 
-// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too. A
-// limit of 1 is one turn at a host.
-func newRoom(t *testing.T, limit int) *room {
+// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too.
+func newRoom(t *testing.T) *room {
 	t.Helper()
 	r := &room{
 		t: t, kube: kubefake.NewSimpleClientset(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "pem"})), pac: fake.NewSimpleClientset(repository()),
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), inUse: map[string]int{},
 	}
-	r.turns = fairqueue.New(fairqueue.Options{
-		Workers: 8 * limit, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { r.called = append(r.called, event) },
-	})
 	r.must(r.cache.Add(repository()))
 	own := r.service()
 	own.BaseURL = func(configured, repositoryURL string, _ v1alpha1.Project) string {
 		return configured + " " + repositoryURL
 	}
-	r.Keeper = New(Options{
+	r.Pool = New(Options{
 		Namespace: system, AppSecret: "app", GlobalRepository: "global", Providers: map[string]provider.Provider{"app": r.service(), "own": own},
-		Kube: r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache), Repositories: r.pac.PipelinesascodeV1alpha1(), Turns: r.turns, Clock: r.clock,
+		Kube: r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache), Repositories: r.pac.PipelinesascodeV1alpha1(), Clock: r.clock, Calls: Calls{Acquire: r.acquire},
 		Wake: func(event string, _ time.Duration) { r.woken = append(r.woken, event) },
 	})
 	return r
+}
+
+func (r *room) acquire(_ context.Context, event *v1alpha1.GitEvent) (release func(), err error) {
+	if r.busy != nil {
+		return nil, r.busy
+	}
+	r.inUse[event.Name]++
+	return func() { r.inUse[event.Name]-- }, nil
 }
 
 func (r *room) service() provider.Provider {

@@ -5,7 +5,6 @@ package credentials
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,19 +15,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // Session is one reconcile's dealings with the Git service of one event. It is for one goroutine.
 type Session struct {
-	keeper *Keeper
+	pool   *Pool
 	event  *v1alpha1.GitEvent
 	config *config.Config
 
 	client   *provider.Client                 // connected on first use
 	loginErr error                            // why it could not be
-	release  func()                           // gives the turn back; nil while none is taken
+	release  func()                           // of Calls.Acquire; nil until it is called
 	asked    asked                            // what Git has said of newer commits
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
@@ -43,16 +41,14 @@ type asked struct {
 
 // Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is
 // read whenever it is needed, so it may be completed meanwhile; its status is read in End only.
-func (k *Keeper) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
-	return &Session{keeper: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
+func (k *Pool) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
+	return &Session{pool: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
 }
 
 // Connect returns the authenticated view of the event's repository. A session logs in once,
 // whatever comes of it: the steps after one that could not are answered the same. Only a login that
-// ran out of its context's time is tried again. While others have all turns that the event's
-// namespace or the Git host has, the event stands in a line and is woken when its turn comes
-// (fairqueue.Visit); the error is a Throttled fault with fault.ReasonBusy. A turn once taken is the
-// session's until End.
+// ran out of its context's time is tried again. If too many events call the Git service already,
+// the error is that of Calls.Acquire.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -70,12 +66,16 @@ func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 
 func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &s.event.Spec
-	service, known := s.keeper.options.Providers[spec.Provider]
+	service, known := s.pool.options.Providers[spec.Provider]
 	if !known {
 		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
 	}
-	if err := s.takeTurn(); err != nil {
-		return nil, err
+	if s.release == nil {
+		release, err := s.pool.options.Calls.Acquire(ctx, s.event)
+		if err != nil {
+			return nil, err
+		}
+		s.release = release
 	}
 	client, err := s.connectTo(ctx, service)
 	if s.again(ctx, err) {
@@ -99,53 +99,14 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 	return &client, nil
 }
 
-// takeTurn takes a turn at the Git host, which the session has until it ends.
-func (s *Session) takeTurn() (err error) {
-	if s.release != nil {
-		return nil
-	}
-	visit := VisitOf(s.event)
-	visit.Renews = s.renews()
-	s.release, err = s.keeper.options.Turns.Visit(visit)
-	return err
-}
-
-// renews reports whether the token of a run that goes on is to be renewed now.
-func (s *Session) renews() bool {
-	now := s.keeper.options.Clock.Now()
-	return slices.ContainsFunc(s.event.Status.Runs, func(run v1alpha1.Run) bool {
-		return run.Secret != "" && run.Result == nil && run.SecretRenewAt != nil && !now.Before(run.SecretRenewAt.Time)
-	})
-}
-
-// VisitOf is an event's visit at its Git service.
-func VisitOf(event *v1alpha1.GitEvent) fairqueue.Visit {
-	spec := &event.Spec
-	visit := fairqueue.Visit{
-		Event:        event.Name,
-		Namespace:    spec.Repository.Namespace,
-		Host:         spec.Host,
-		Installation: spec.InstallationID,
-	}
-	if spec.Trigger == v1alpha1.TriggerPullRequest {
-		visit.PullsOf = spec.Repository.Name
-	}
-	return visit
-}
-
-// observe is told of each call to the Git service.
-func (s *Session) observe(a provider.Answered) {
-	s.keeper.options.Turns.Learn(
-		VisitOf(s.event),
-		fairqueue.Answer{Began: a.Began, Strained: a.Strained, Closed: a.Closed},
-	)
-}
+// observe is called after each call to the Git service.
+func (s *Session) observe(a provider.Answered) { s.pool.options.Calls.Observe(s.event, a) }
 
 // Shared reports whether the session has logged in with a token that another namespace than the
 // event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
 // credentials are none: no run gets them.
 func (s *Session) Shared() bool {
-	service := s.keeper.options.Providers[s.event.Spec.Provider]
+	service := s.pool.options.Providers[s.event.Spec.Provider]
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 
@@ -157,7 +118,7 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	) != 0 { // there is none, and a client cannot even ask for some of these names
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
-	secret, err := s.keeper.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	secret, err := s.pool.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if content, known := contentOf(secret, err); known {
 		s.saw[types.NamespacedName{Namespace: namespace, Name: name}] = content
 	}
@@ -167,8 +128,8 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 // Mended reports whether the event's wait for an operator, which has this reason, may be over
 // before its time: something that the event was tried with has changed, or nobody knows with what
 // it was.
-func (s *Session) Mended(reason string) bool {
-	return s.keeper.waiting.mended(s.event.Name, reason)
+func (s *Session) Fixed(reason string) bool {
+	return s.pool.waiting.fixed(s.event.Name, reason)
 }
 
 // Refused takes note of why a step needs an operator's help. That the Git service refused the
@@ -176,7 +137,7 @@ func (s *Session) Mended(reason string) bool {
 // this one was told so itself.
 func (s *Session) Refused(f *fault.Error) {
 	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
-		s.keeper.refusals.note(s.attempt(), f, s.keeper.options.Clock.Now())
+		s.pool.refusals.note(s.attempt(), f, s.pool.options.Clock.Now())
 	}
 }
 
@@ -190,11 +151,12 @@ func (s *Session) attempt() attempt {
 	}
 }
 
-// End gives the turn back and notes whether the event waits for an operator, as its status.waits
-// say now. Tried tells that a step of this session needs an operator's help; skipped, that one that
-// waits for an operator was not tried, because it was not its time. An event that does not wait any
-// more after it reached the Git service shows that the credentials are mended, so the events are
-// woken that wait because of the same ones. It is called once, however the reconcile ended.
+// End releases what the session has acquired and notes whether the event waits for an operator, as
+// its status.waits say now. Tried tells that a step of this session needs an operator's help;
+// skipped, that one that waits for an operator was not tried, because it was not its time. An event
+// that does not wait any more after it reached the Git service shows that the credentials are
+// mended, so the events are woken that wait because of the same ones. It is called once, however
+// the reconcile ended.
 func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()
@@ -204,7 +166,7 @@ func (s *Session) End(tried, skipped bool) {
 		needed = needed || wait.Class == fault.Operator.String()
 		login = login || NamesSecret(wait.Reason)
 	}
-	known, wake := s.keeper.waiting, s.keeper.options.Wake
+	known, wake := s.pool.waiting, s.pool.options.Wake
 	if needed {
 		if tried && known.add(s.event.Name, s.saw, login, skipped) {
 			wake(s.event.Name, 0)

@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
 // However many steps need the service, a session logs in once, and all of them get the same client
@@ -23,7 +20,7 @@ func TestASessionLogsInOnce(t *testing.T) {
 	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, 1)
+			r := newRoom(t)
 			r.refuse = refuse
 			s := r.begin("e", "app", "git.example")
 			first, err := s.Connect(t.Context())
@@ -43,7 +40,7 @@ func TestASessionLogsInOnce(t *testing.T) {
 // logging in: a token must not expire because a report took too long.
 func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	s := r.begin("e", "app", "git.example")
 	defer s.End(false, false)
 	over, cancel := context.WithCancel(t.Context())
@@ -53,50 +50,38 @@ func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
 		t.Fatal("logged in without any time")
 	}
 	r.refuse = nil
-	if _, err := s.Connect(t.Context()); err != nil || r.turns.Taken()["installation git.example/42"] != 1 {
-		t.Errorf("error %v, turns taken %v: want a login in the same turn", err, r.turns.Taken())
+	if _, err := s.Connect(t.Context()); err != nil || r.inUse[s.event.Name] != 1 {
+		t.Errorf("error %v, acquired %v: want a login without acquiring again", err, r.inUse)
 	}
 }
 
-// A session has one turn at its Git host from its first login, whatever comes of that, until it
-// ends.
-func TestATurnIsKeptUntilTheEnd(t *testing.T) {
+// A session acquires once, before its first login, and releases at its end, whatever comes of the
+// login.
+func TestSessionReleasesAtItsEnd(t *testing.T) {
 	t.Parallel()
+	busy := fault.Throttledf(fault.ReasonBusy, time.Minute, "too many events call this service")
 	for name, refuse := range map[string]error{"logged in": nil, "refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, 1)
+			r := newRoom(t)
 			r.refuse = refuse
-			first, second, elsewhere := r.begin("1", "app", "git.example"), r.begin("2", "app", "git.example"), r.begin("3", "app", "other.example")
-			if len(r.turns.Taken()) != 0 {
-				t.Fatal("a turn is taken that nobody needs yet")
+			first, second := r.begin("1", "app", "git.example"), r.begin("2", "app", "git.example")
+			if len(r.inUse) != 0 {
+				t.Fatal("a session acquires before it needs the Git service")
 			}
 			_, _ = first.Connect(t.Context())
-			_, err := second.Connect(t.Context())
-			if f := fault.Of(err); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != fairqueue.Retry {
-				t.Fatalf("the second got %v, want to be told to wait for its turn", err)
+			_, _ = first.Connect(t.Context())
+			r.busy = busy
+			if _, err := second.Connect(t.Context()); !errors.Is(err, busy) || len(r.logins) > 1 {
+				t.Fatalf("the second got %v after %d logins, want the error of Acquire after one", err, len(r.logins))
 			}
-			_, _ = elsewhere.Connect(t.Context())
-			if diff := cmp.Diff(map[string]int{
-				"namespace team": 2, "namespace_host team at git.example": 1, "namespace_host team at other.example": 1,
-				"installation git.example/42": 1, "installation other.example/42": 1, "host git.example": 1, "host other.example": 1,
-			}, r.turns.Taken()); diff != "" {
-				t.Error(diff)
+			if diff := cmp.Diff(map[string]int{"1": 1}, r.inUse); diff != "" {
+				t.Error("acquired (-want +got):", diff)
 			}
 			first.End(false, false)
 			second.End(false, false)
-			elsewhere.End(false, false)
-			if diff := cmp.Diff([]string{"2"}, r.called); diff != "" {
-				t.Error("who is called when the first has ended:", diff)
-			}
-			again := r.begin("2", "app", "git.example")
-			if _, err := again.Connect(t.Context()); fault.Of(err) != nil && fault.Of(err).Reason == fault.ReasonBusy {
-				t.Error("the turn that was given back is not free")
-			}
-			again.End(false, false)
-			r.turns.Leave("2")
-			if len(r.turns.Taken()) != 0 {
-				t.Errorf("not given back: %v", r.turns.Taken())
+			if diff := cmp.Diff(map[string]int{"1": 0}, r.inUse); diff != "" {
+				t.Error("after both have ended (-want +got):", diff)
 			}
 		})
 	}
@@ -104,10 +89,10 @@ func TestATurnIsKeptUntilTheEnd(t *testing.T) {
 
 func TestAGitServiceThatNobodyServes(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	_, err := r.begin("e", "gitea", "git.example").Connect(t.Context())
-	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.turns.Taken()) != 0 {
-		t.Errorf("error %v, turns %v: want an operator's wait that takes no turn", err, r.turns.Taken())
+	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.inUse) != 0 {
+		t.Errorf("error %v, acquired %v: want an operator's wait without acquiring", err, r.inUse)
 	}
 }
 
@@ -115,7 +100,7 @@ func TestAGitServiceThatNobodyServes(t *testing.T) {
 // and as long as it is the same Secret and the same repository.
 func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 10)
+	r := newRoom(t)
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "the Git service refuses the key")
 	connect := func(what, name string, logins int) *Session {
 		t.Helper()
@@ -135,16 +120,17 @@ func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 	connect("the first", "1", 1)
 	connect("another event at once", "2", 0)
 	connect("of another repository", "of another repository", 1)
-	r.clock.SetTime(r.clock.Now().Add(RefusalBelieved - time.Second))
+	r.clock.SetTime(r.clock.Now().Add(RefusalLife - time.Second))
 	connect("still", "3", 0)
 	r.clock.SetTime(r.clock.Now().Add(time.Second)) // being told so again made it no newer
 	connect("later", "4", 1)
 	r.store(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "rotated"}))
 	connect("rotated", "5", 1)
 
-	r = newRoom(t, 10)
-	r.begin("e", "app", "git.example").Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
-	if len(r.refusals.all) != 0 {
+	r = newRoom(t)
+	s := r.begin("e", "app", "git.example")
+	s.Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
+	if r.refusals.of(s.attempt(), r.clock.Now()) != nil {
 		t.Error("what is no refusal of credentials is taken for one")
 	}
 }
@@ -170,7 +156,7 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 		"it waits for a right":        {[]*fault.Error{forbids}, true, 1},
 		"it was not its time, so far": {[]*fault.Error{missing}, false, 0},
 	} {
-		r := newRoom(t, 1)
+		r := newRoom(t)
 		s := r.begin("e", "app", "git.example")
 		waits(s, test.waits...)
 		if s.End(test.tried, false); r.Waiting() != test.want || len(r.woken) != 0 {
@@ -183,8 +169,8 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 // has seen that changed, the event may go on before its time.
 func TestMended(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
-	if s := r.begin("e", "app", "git.example"); !s.Mended(missing.Reason) || s.Mended(forbids.Reason) {
+	r := newRoom(t)
+	if s := r.begin("e", "app", "git.example"); !s.Fixed(missing.Reason) || s.Fixed(forbids.Reason) {
 		t.Error("a process that knows nothing of an event must try it once, if a Secret may be what it waits for")
 	}
 	try := func(name string, tried, skipped bool) {
@@ -200,7 +186,7 @@ func TestMended(t *testing.T) {
 		s.End(tried, skipped)
 	}
 	try("e", true, false)
-	if r.begin("e", "app", "git.example").Mended(missing.Reason) {
+	if r.begin("e", "app", "git.example").Fixed(missing.Reason) {
 		t.Error("nothing changed since it was tried")
 	}
 	r.store(secret(tenant, "param", map[string]string{"k": "v"}))
@@ -210,7 +196,7 @@ func TestMended(t *testing.T) {
 	}
 	waits(s, forbids)
 	s.End(true, false)
-	if !r.begin("e", "app", "git.example").Mended(missing.Reason) {
+	if !r.begin("e", "app", "git.example").Fixed(missing.Reason) {
 		t.Error("another event has seen the Secret changed, and this one must wait on")
 	}
 }
@@ -219,7 +205,7 @@ func TestMended(t *testing.T) {
 // that one.
 func TestASkippedStepIsTriedAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	session := func(skipped bool) {
 		s := r.begin("e", "app", "git.example")
 		_, _ = s.Secret(t.Context(), tenant, "param")
@@ -248,7 +234,7 @@ func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 		"without it":           {no, false, false},
 		"after it waited because of other things": {forbids, true, false},
 	} {
-		r := newRoom(t, 3)
+		r := newRoom(t)
 		r.refuse = no
 		for _, event := range []string{"1", "2"} {
 			s := r.begin(event, "app", event+".example")
@@ -264,32 +250,8 @@ func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 			}
 		}
 		s.End(false, false)
-		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Mended(no.Reason) != test.wakes {
+		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Fixed(no.Reason) != test.wakes {
 			t.Errorf("%s: %v woke", name, r.woken)
-		}
-	}
-}
-
-// A visit renews if it is time to give a run that goes on a fresh token.
-func TestAVisitThatRenews(t *testing.T) {
-	t.Parallel()
-	r := newRoom(t, 1)
-	s := r.begin("e", "app", "git.example")
-	now := r.clock.Now()
-	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
-	for name, test := range map[string]struct {
-		run  v1alpha1.Run
-		want bool
-	}{
-		"due":           {v1alpha1.Run{Secret: "s", SecretRenewAt: at(0)}, true},
-		"not yet":       {v1alpha1.Run{Secret: "s", SecretRenewAt: at(time.Second)}, false},
-		"the run ended": {v1alpha1.Run{Secret: "s", SecretRenewAt: at(0), Result: &v1alpha1.Result{}}, false},
-		"no secret":     {v1alpha1.Run{SecretRenewAt: at(0)}, false},
-		"none made":     {v1alpha1.Run{Secret: "s"}, false},
-	} {
-		s.event.Status.Runs = []v1alpha1.Run{{}, test.run}
-		if got := s.renews(); got != test.want {
-			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // B11: the service is asked once a session, and only for the sake of a step that has waited.
 func TestSuperseding(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	r.newer = "newer"
 	s := r.begin("e", "app", "git.example")
 	ask := func(what, sha string, waited bool, want string) {
@@ -40,7 +40,7 @@ func TestSuperseding(t *testing.T) {
 // A replica that has not heard of a push yet names the commit that the push replaced.
 func TestWhatAPushReplacedSupersedesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	r.newer = "before"
 	s := r.begin("e", "app", "git.example")
 	if got, err := s.Superseding(t.Context(), &s.event.Spec, true); got != "" || err != nil || len(r.askedFor) != 1 {
@@ -56,7 +56,7 @@ func TestSupersedingThatCannotBeTold(t *testing.T) {
 		"by the service":   func(r *room) { r.newerErr = unreachable },
 		"without a log-in": func(r *room) { r.refuse = unreachable },
 	} {
-		r := newRoom(t, 1)
+		r := newRoom(t)
 		hinder(r)
 		s := r.begin("e", "app", "git.example")
 		for range 2 {

@@ -118,7 +118,7 @@ func (w *waiting) retry(event string) {
 }
 
 // mended reports whether a wait for an operator may be over before its time.
-func (w *waiting) mended(event, reason string) bool {
+func (w *waiting) fixed(event, reason string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known, found := w.events[event]

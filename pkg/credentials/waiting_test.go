@@ -44,15 +44,15 @@ func TestOneLookForAllEventsOfASecret(t *testing.T) {
 		t.Error(diff)
 	}
 	for event, want := range map[string]bool{"1": true, "4": false, "5": false, "unknown": true} {
-		if got := w.mended(event, fault.ReasonCredentialsMissing); got != want {
+		if got := w.fixed(event, fault.ReasonCredentialsMissing); got != want {
 			t.Errorf("event %s may go on: %v", event, got)
 		}
 	}
-	if w.mended("unknown", fault.ReasonForbidden) {
+	if w.fixed("unknown", fault.ReasonForbidden) {
 		t.Error("an event that waits for something else is tried before its time")
 	}
 	w.add("1", map[types.NamespacedName]content{a: "new"}, true, false)
-	if w.mended("1", fault.ReasonCredentialsRefused) || !w.mended("2", fault.ReasonCredentialsMissing) {
+	if w.fixed("1", fault.ReasonCredentialsRefused) || !w.fixed("2", fault.ReasonCredentialsMissing) {
 		t.Error("an event that was tried is tried again, or one that was not is forgotten")
 	}
 }
@@ -86,10 +86,10 @@ func TestASecretThatAnotherStepHasRead(t *testing.T) {
 	app := types.NamespacedName{Name: "app"}
 	w := newWaiting()
 	w.add("e", map[types.NamespacedName]content{app: "old"}, true, false)
-	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); !again || !w.mended("e", fault.ReasonCredentialsMissing) {
+	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); !again || !w.fixed("e", fault.ReasonCredentialsMissing) {
 		t.Error("the step that waits for the Secret is not tried")
 	}
-	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); again || w.mended("e", fault.ReasonCredentialsMissing) {
+	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); again || w.fixed("e", fault.ReasonCredentialsMissing) {
 		t.Error("it is tried for ever")
 	}
 }
@@ -102,8 +102,8 @@ func TestASecretThatIsNamedNoMore(t *testing.T) {
 	w := newWaiting()
 	w.add("e", map[types.NamespacedName]content{before: "x"}, true, false)
 	w.add("e", map[types.NamespacedName]content{now: "x"}, true, false)
-	if woken := w.saw(before, "y"); len(woken) != 0 || w.mended("e", fault.ReasonCredentialsRefused) {
-		t.Errorf("%v woke; it may go on: %t", woken, w.mended("e", fault.ReasonCredentialsRefused))
+	if woken := w.saw(before, "y"); len(woken) != 0 || w.fixed("e", fault.ReasonCredentialsRefused) {
+		t.Errorf("%v woke; it may go on: %t", woken, w.fixed("e", fault.ReasonCredentialsRefused))
 	}
 	if names := w.secrets(func(string) bool { return true }); !slices.Equal(names, []types.NamespacedName{now}) {
 		t.Errorf("looks at %v", names)

@@ -27,7 +27,7 @@ const (
 
 // LookAround calls LookOnce now and then until ctx is done: after the time every, or Look if that
 // is 0, and a little more that differs from replica to replica.
-func (k *Keeper) LookAround(ctx context.Context, every time.Duration, open func(event string) bool) {
+func (k *Pool) PollSecrets(ctx context.Context, every time.Duration, open func(event string) bool) {
 	const jitter = 0.1
 	if every <= 0 {
 		every = Look
@@ -39,7 +39,7 @@ func (k *Keeper) LookAround(ctx context.Context, every time.Duration, open func(
 // were tried with something else. Only events count of which open tells that they are open and that
 // this process leads them; another process looks for the others, and they are forgotten here. When
 // the API server cannot tell, the next look asks again.
-func (k *Keeper) LookOnce(ctx context.Context, open func(event string) bool) {
+func (k *Pool) LookOnce(ctx context.Context, open func(event string) bool) {
 	for _, name := range k.waiting.secrets(open) {
 		now, known := k.contentNow(ctx, name)
 		if !known {
@@ -51,7 +51,7 @@ func (k *Keeper) LookOnce(ctx context.Context, open func(event string) bool) {
 	}
 }
 
-func (k *Keeper) contentNow(ctx context.Context, name types.NamespacedName) (content, bool) {
+func (k *Pool) contentNow(ctx context.Context, name types.NamespacedName) (content, bool) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	return contentOf(k.options.Kube.Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{}))
@@ -61,7 +61,7 @@ func (k *Keeper) contentNow(ctx context.Context, name types.NamespacedName) (con
 // for that. What the global Repository says may hold any event. Before and after are what an
 // informer tells: before is nil when the Repository was created, and nothing but a change of its
 // spec counts. Open lists the open events; it is called if it is needed.
-func (k *Keeper) RepositoryChanged(before, after any, open func() []*v1alpha1.GitEvent) {
+func (k *Pool) RepositoryChanged(before, after any, open func() []*v1alpha1.GitEvent) {
 	was, _ := before.(*pacv1alpha1.Repository)
 	is, ok := after.(*pacv1alpha1.Repository)
 	if !ok || was != nil && equality.Semantic.DeepEqual(was.Spec, is.Spec) {

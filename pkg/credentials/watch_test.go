@@ -31,7 +31,7 @@ func always(string) bool { return true }
 // B8: each Secret is asked for once, and only the events wake that were tried with something else.
 func TestLookOnce(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	r.store(secret(tenant, "b", map[string]string{"k": "v"}))
 	r.wait("1", tenant, "a")
 	r.wait("2", tenant, "a")
@@ -67,7 +67,7 @@ func TestLookOnce(t *testing.T) {
 // What the API server cannot tell changes nothing.
 func TestALookThatFails(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	r.wait("1", tenant, "a")
 	r.wait("2", tenant, "b")
 	failing(&r.kube.Fake, "secrets", apierrors.NewServiceUnavailable("down"))
@@ -81,12 +81,12 @@ func TestALookThatFails(t *testing.T) {
 // It looks again and again until its context ends.
 func TestLookAround(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, 1)
+	r := newRoom(t)
 	r.wait("1", tenant, "a")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	looks := 0
-	r.LookAround(ctx, time.Millisecond, func(string) bool {
+	r.PollSecrets(ctx, time.Millisecond, func(string) bool {
 		if looks++; looks == 3 {
 			cancel()
 		}
@@ -122,7 +122,7 @@ func TestRepositoryChanged(t *testing.T) {
 		"what is no Repository":    {nil, held, nil},
 		"nothing, of which it was": {own, nil, nil},
 	} {
-		r, listed := newRoom(t, 1), false
+		r, listed := newRoom(t), false
 		r.RepositoryChanged(test.before, test.after, func() []*v1alpha1.GitEvent {
 			listed = true
 			return []*v1alpha1.GitEvent{held, runs, others}
@@ -132,7 +132,7 @@ func TestRepositoryChanged(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, event := range test.want {
-			if !r.begin(event, "own", "git.example").Mended(forbids.Reason) {
+			if !r.begin(event, "own", "git.example").Fixed(forbids.Reason) {
 				t.Errorf("%s: %s wakes and must wait on", name, event)
 			}
 		}

@@ -22,7 +22,7 @@ func TestAPipelineAboveACeilingIsRefused(t *testing.T) {
 	}{
 		"no ceiling": {func(*plan.Input) {}, nil},
 		"the installation's": {func(in *plan.Input) { in.Config.Ceiling.PodSecurity = "baseline" },
-			[]string{".tekton/greedy.yaml", "spec.taskRunTemplate.podTemplate.hostNetwork is true", "run-pod-security"}},
+			[]string{".tekton/greedy.yaml", "spec.taskRunTemplate.podTemplate: ", "hostNetwork=true", "run-pod-security"}},
 		"the Repository's": {func(in *plan.Input) {
 			in.Repository.Spec.Settings = &pacv1alpha1.Settings{RunCeiling: &pacv1alpha1.RunCeiling{ServiceAccounts: []string{"builder"}}}
 		}, []string{".tekton/greedy.yaml", `spec.taskRunTemplate.serviceAccountName is "admin"`, "settings.run_ceiling"}},

@@ -48,8 +48,8 @@ func TestPlanningHoldsNoMoreThanItsBudget(t *testing.T) {
 			if len(created(made)) != len(w.files)-1 && !strings.HasPrefix(made.Decisions[0].Reason, "on-cel-expression") {
 				t.Fatalf("%+v, want it to be planned", made.Decisions[0])
 			}
-			if peak > memory.MaxHeld {
-				t.Errorf("planning held %d MiB, want at most %d", peak>>20, memory.MaxHeld>>20)
+			if peak > memory.MaxPart {
+				t.Errorf("planning held %d MiB, want at most %d", peak>>20, memory.MaxPart>>20)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ type answer struct {
 	hold func(bytes int) error
 }
 
-func answerOf(ctx context.Context) answer { return answer{pagesOf(ctx), memory.HoldOf(ctx)} }
+func answerOf(ctx context.Context) answer { return answer{pagesOf(ctx), memory.ReserveOf(ctx)} }
 
 // Write implements io.Writer. It refuses what there is no memory for.
 func (a answer) Write(part []byte) (int, error) {

@@ -40,7 +40,7 @@ func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
 	full := errors.New("no memory")
 	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes
 		asked := 0
-		ctx := memory.Held(Pages(t.Context()), func(bytes int) error {
+		ctx := memory.WithReserve(Pages(t.Context()), func(bytes int) error {
 			if asked += bytes; asked > 20<<20 {
 				return full
 			}
@@ -57,7 +57,7 @@ func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
 			t.Errorf("after %d bytes, for which %d were asked: %v", read, asked, err)
 		}
 	}
-	ctx := memory.Held(t.Context(), func(int) error { return full })
+	ctx := memory.WithReserve(t.Context(), func(int) error { return full })
 	if _, err := answerOf(ctx).Write([]byte(strings.Repeat("{},", 500))); err != nil {
 		t.Errorf("an ordinary answer: %v", err)
 	}

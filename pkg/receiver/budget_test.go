@@ -45,7 +45,7 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 				repository := map[string]string{quota.ReasonRepository: "ci/app", quota.ReasonNamespace: "ci/other", quota.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
 				seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i),
 					Annotations: map[string]string{"plumbline.dev/repository": repository, "plumbline.dev/stored-bytes": "1"}}}
-				w.budget.Handler().OnAdd(seen, true)
+				w.budget.Watched(seen)
 			}
 			answer := w.expect(http.StatusServiceUnavailable, push("k2"))
 			if !strings.Contains(answer.Body.String(), c.says) || answer.Result().Header.Get("Retry-After") != "300" {
@@ -58,7 +58,7 @@ func TestADeliveryPastTheBudgetIsNotRecorded(t *testing.T) {
 				t.Errorf("%d payloads, want the first one's", w.payloads())
 			}
 			w.expect(http.StatusAccepted, large("k1"))
-			w.budget.Handler().OnDelete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e0"}})
+			w.budget.Deleted(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e0"}})
 			w.expect(http.StatusAccepted, push("k2"))
 			w.wantEvents(2)
 		})

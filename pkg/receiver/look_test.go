@@ -102,7 +102,7 @@ func TestACopyNeedsNoRoom(t *testing.T) {
 	for i := range 200 {
 		seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i)}}
 		quota.Annotate(seen, types.NamespacedName{Namespace: "ci", Name: "app"}, 1)
-		w.budget.Handler().OnAdd(seen, true)
+		w.budget.Watched(seen)
 	}
 	w.expect(http.StatusAccepted, d)
 	w.expect(http.StatusServiceUnavailable, happened("k2", w.clock.Now().Add(time.Second)))

@@ -225,7 +225,7 @@ func (r *Recorder) create(ctx context.Context, name string, p *parcel) error {
 		p.made += cost
 	}
 	if f := fault.Of(err); f != nil && (!f.Unknown || apierrors.IsAlreadyExists(err)) {
-		r.Budget.Dropped(name) // one that may be there counts until the watch would have shown it
+		r.Budget.Release(name) // one that may be there counts until the watch would have shown it
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	err = r.createEvent(ctx, event)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		r.Budget.Dropped(event.Name) // the watch shows whose it is
+		r.Budget.Release(event.Name) // the watch shows whose it is
 	case err != nil:
 		r.Budget.Orphaned(event.Name, stored)
 	}

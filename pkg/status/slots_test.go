@@ -33,7 +33,7 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		for _, run := range test.slots {
 			granted = append(granted, pacv1alpha1.Slot{Run: run})
 		}
-		says := slots.Says("", slots.Standing{Repository: "ci/app", Limit: 2, Place: 1}, granted)
+		says := slots.Says("", slots.Waiting{Repository: "ci/app", Limit: 2, Place: 1}, granted)
 		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
 			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
 		}})[0]

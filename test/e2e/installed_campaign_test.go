@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// plumb campaign, with the rights of config/examples and no others, refuses patches of the canary's
+// livecampaign, with the rights of config/examples and no others, refuses patches of the canary's
 // runs and deletes the copies of its webhook secret, finds nothing that was not as promised, and
 // leaves nothing behind: neither at its end, nor when it is interrupted, nor, with --clean, when it
 // was killed.
@@ -31,10 +31,10 @@ func TestACampaignAgainstAnInstallation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{receivers: 1, controllers: 1})
 	w.claimed()
-	p := w.newPlumb()
+	p := w.newLiveCampaigns()
 
 	asked := p.start("no\n")
-	p.ends(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to begin", "nothing was done")
+	p.ends(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to start", "nothing was done")
 	p.leaves(0, "without a yes")
 
 	pushes := filepath.Join(t.TempDir(), "pushes")
@@ -70,9 +70,9 @@ func TestACampaignAgainstAnInstallation(t *testing.T) {
 	p.leaves(0, "after --clean")
 }
 
-// plumbs starts plumb against a world, as somebody who has the rights of
+// liveCampaigns starts livecampaign against a world, as somebody who has the rights of
 // config/examples/campaign-rights.yaml.
-type plumbs struct {
+type liveCampaigns struct {
 	*world
 	path, kubeconfig, policy string
 }
@@ -96,28 +96,28 @@ func (p *played) said() string {
 	return p.text.String()
 }
 
-func (w *world) newPlumb() *plumbs {
+func (w *world) newLiveCampaigns() *liveCampaigns {
 	w.t.Helper()
 	root, err := cluster.Root()
 	w.must(err)
 	rights, err := os.ReadFile(filepath.Join(root, "config", "examples", "campaign-rights.yaml"))
 	w.must(err)
-	account := "plumb-campaign-" + w.Namespace
+	account := "livecampaign-" + w.Namespace
 	w.must(w.Cluster.Apply(w.ctx, []byte(strings.NewReplacer(
-		"namespace: plumbline", "namespace: "+w.Namespace, "namespace: canary", "namespace: "+w.ci, "name: plumb-campaign", "name: "+account,
+		"namespace: plumbline", "namespace: "+w.Namespace, "namespace: canary", "namespace: "+w.ci, "name: livecampaign", "name: "+account,
 	).Replace(string(rights)))))
 	token, err := w.Cluster.Token(w.ctx, w.Namespace, account)
 	w.must(err)
 	dir := w.t.TempDir()
-	p := &plumbs{world: w, path: filepath.Join(dir, "plumb"), kubeconfig: filepath.Join(dir, "kubeconfig"), policy: w.ci + ".app.campaign.plumbline.dev"}
+	p := &liveCampaigns{world: w, path: filepath.Join(dir, "livecampaign"), kubeconfig: filepath.Join(dir, "kubeconfig"), policy: w.ci + ".app.campaign.plumbline.dev"}
 	w.must(w.Cluster.WriteKubeconfig(p.kubeconfig, token))
-	w.must(installation.Compile(w.ctx, dir, "./cmd/plumb"))
+	w.must(installation.Compile(w.ctx, dir, "./test/livecampaign/cmd/livecampaign"))
 	return p
 }
 
-func (p *plumbs) start(in string, args ...string) *played {
+func (p *liveCampaigns) start(in string, args ...string) *played {
 	p.t.Helper()
-	args = append([]string{"campaign", "--kubeconfig=" + p.kubeconfig, "--namespace=" + p.ci, "--repository=app", "--system-namespace=" + p.Namespace}, args...)
+	args = append([]string{"--kubeconfig=" + p.kubeconfig, "--namespace=" + p.ci, "--repository=app", "--system-namespace=" + p.Namespace}, args...)
 	if in != "" { // there are no pods of Deployments in a test's cluster
 		args = append(args, "--faults=policy,secrets")
 	}
@@ -128,15 +128,15 @@ func (p *plumbs) start(in string, args ...string) *played {
 }
 
 // ends waits for the end of a call and requires its exit code and words.
-func (p *plumbs) ends(c *played, code int, words ...string) {
+func (p *liveCampaigns) ends(c *played, code int, words ...string) {
 	p.t.Helper()
 	if err := c.Wait(); c.ProcessState == nil || c.ProcessState.ExitCode() != code || !containsAll(c.said(), words...) {
-		p.t.Errorf("plumb ends with %v, want %d, and says\n%s\nwant in it %q", err, code, c.said(), words)
+		p.t.Errorf("livecampaign ends with %v, want %d, and says\n%s\nwant in it %q", err, code, c.said(), words)
 	}
 }
 
 // refuses waits until a campaign has begun to refuse patches.
-func (p *plumbs) refuses(c *played) {
+func (p *liveCampaigns) refuses(c *played) {
 	p.t.Helper()
 	p.eventually(soon, "patches are refused", func() error {
 		if !strings.Contains(c.said(), "patches of the canary's PipelineRuns are refused") {
@@ -148,7 +148,7 @@ func (p *plumbs) refuses(c *played) {
 
 // enforced waits until the API server, which hears of the policy a moment later, refuses a patch by
 // the controller, and requires that it refuses nobody else's.
-func (p *plumbs) enforced(run string) {
+func (p *liveCampaigns) enforced(run string) {
 	p.t.Helper()
 	controller, patch, dry := p.asController(), []byte(`{"metadata":{"annotations":{"probe":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
 	p.eventually(soon, "the policy is enforced", func() error {
@@ -163,7 +163,7 @@ func (p *plumbs) enforced(run string) {
 }
 
 // leaves requires that so many policies and bindings of a campaign are there.
-func (p *plumbs) leaves(want int, when string) {
+func (p *liveCampaigns) leaves(want int, when string) {
 	p.t.Helper()
 	named := metav1.ListOptions{FieldSelector: "metadata.name=" + p.policy}
 	policies, err := p.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(p.ctx, named)

@@ -88,7 +88,7 @@ func TestUntrustedPullRequestsAreReportedSlowly(t *testing.T) {
 		}
 		return nil
 	})
-	if n, most := w.pendingReports(), report.Burst+1+int(time.Since(began)/report.Apart); n > most {
+	if n, most := w.pendingReports(), report.Burst+1+int(time.Since(began)/report.Interval); n > most {
 		t.Errorf("%d reports were written, want at most %d", n, most)
 	}
 	if n := w.count(askPermission); n > pulls/4 {

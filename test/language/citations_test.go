@@ -103,7 +103,7 @@ func (r *reader) file(t *testing.T, path string) {
 // an invariant's checker does not show the invariant. Names and doc comments of the tests count
 // there.
 func judges(dir string) bool {
-	return slices.Contains([]string{"cmd/plumb/internal/campaign", "test/campaign", "test/campaign/mutants", "test/canary", "test/invariants", "test/language"}, dir)
+	return slices.Contains([]string{"test/campaign", "test/campaign/mutants", "test/canary", "test/invariants", "test/language", "test/livecampaign"}, dir)
 }
 
 // names are those of a top-level declaration.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podsecurity says what an author's PipelineRun may ask the cluster for at most:
-// ServiceAccounts, and what the Pod Security Standards leave out
+// Package podsecurity checks whether a PipelineRun stays within what an administrator allows its
+// author: some ServiceAccounts, and a level of the Pod Security Standards
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
 package podsecurity
 
@@ -17,28 +17,29 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The levels of the Pod Security Standards that restrict.
+// The levels of the Pod Security Standards that forbid something.
 const (
 	Baseline   = "baseline"
 	Restricted = "restricted"
 )
 
-// Limits are one ceiling; the zero value is none.
+// Limits are what one setting allows. The zero value allows everything.
 type Limits struct {
-	// ServiceAccounts are those that may be named; empty is any. A run that names none has Tekton's
-	// default.
+	// ServiceAccounts are the only ones that may be named; empty allows all. A run that names none
+	// has Tekton's default.
 	ServiceAccounts []string
-	// PodSecurity is the level whose forbidden values are refused; empty is none.
+	// PodSecurity is a level of the Pod Security Standards; empty forbids nothing.
 	PodSecurity string
-	// Setting says for people where the ceiling is configured.
+	// Setting names the setting in messages.
 	Setting string
 }
 
-// ReasonAbove is the reason of the Invalid fault of a PipelineRun that asks for more.
+// ReasonAbove is the reason of the Invalid fault of a PipelineRun that exceeds a limit.
 const ReasonAbove = "AboveCeiling"
 
-// Check refuses a PipelineRun, with everything inlined, that asks for more than any of the ceilings
-// allows. The error is an Invalid fault that names the field; file is where the run is defined.
+// Check returns an Invalid fault for a PipelineRun that exceeds any of the limits. Everything that
+// the run refers to has to be inlined. The message names the file that defines the run, the field,
+// the limit and the setting.
 func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 	all = slices.DeleteFunc(
 		slices.Clone(all),
@@ -47,34 +48,41 @@ func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 	if len(all) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(run)
-	if err != nil {
-		return fault.Invalidf(ReasonAbove, "%s: cannot be judged: %w", file, err)
-	}
 	var tree map[string]any
-	if err := json.Unmarshal(data, &tree); err != nil {
-		return fault.Invalidf(ReasonAbove, "%s: cannot be judged: %w", file, err)
+	if err := convert(run, &tree); err != nil {
+		return fault.Invalidf(ReasonAbove, "%s: it cannot be checked against %s: %w", file, all[0].Setting, err)
 	}
 	for _, limits := range all {
-		w := walk{limits: limits, rules: rulesOf(limits)}
-		w.mapping("metadata", tree["metadata"])
-		w.mapping("spec", tree["spec"])
+		rules, err := rulesOf(limits)
+		if err != nil {
+			return err
+		}
+		w := walk{rules: rules}
+		w.mapping("", map[string]any{"metadata": tree["metadata"], "spec": tree["spec"]})
 		if w.found != "" {
-			return fault.Invalidf(ReasonAbove, "%s: %s, which %s does not allow", file, w.found, limits.Setting)
+			return fault.Invalidf(ReasonAbove, "%s: %s. This limit is set in %s", file, w.found, limits.Setting)
 		}
 	}
 	return nil
 }
 
-// walk looks for the first value that is refused, in the order of keys. It knows names of fields,
-// not types: whatever Tekton makes pods of, a field has the name that it has in a pod.
-type walk struct {
-	limits Limits
-	rules  []rule
-	found  string
+// convert reads what Tekton has as what Kubernetes has: the fields have the same names.
+func convert(value any, into any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("writing it as JSON: %w", err)
+	}
+	return json.Unmarshal(data, into)
 }
 
-// rule returns the value that it refuses of a field, as a text for people, "" if it refuses none.
+// walk searches for the first field that a rule forbids, in the order of keys. Fields are known by
+// their names and not by Tekton's types: a custom task may embed a task as well.
+type walk struct {
+	rules []rule
+	found string
+}
+
+// rule returns why a field is forbidden, as the part of a sentence after the field's path, or "".
 type rule func(parent, key string, value any) string
 
 func (w *walk) mapping(path string, value any) {
@@ -88,17 +96,17 @@ func (w *walk) mapping(path string, value any) {
 			return
 		}
 		if key == "params" {
-			continue // texts of the author's, which have the author's names
+			continue // the author's own names and texts
 		}
 		w.field(path, parent, key, mapping[key])
 	}
 }
 
 func (w *walk) field(path, parent, key string, value any) {
-	at := path + "." + key
-	for _, refuses := range w.rules {
-		if what := refuses(parent, key, value); what != "" {
-			w.found = fmt.Sprintf("%s is %s", at, what)
+	at := strings.TrimPrefix(path+"."+key, ".")
+	for _, forbids := range w.rules {
+		if why := forbids(parent, key, value); why != "" {
+			w.found = at + why
 			return
 		}
 	}
@@ -112,7 +120,7 @@ func (w *walk) field(path, parent, key string, value any) {
 	}
 }
 
-// nameOf is what an item of a list is called.
+// nameOf returns what an item of a list is called in messages.
 func nameOf(item any, index int) string {
 	mapping, _ := item.(map[string]any)
 	for _, key := range []string{"name", "pipelineTaskName"} {
@@ -123,22 +131,43 @@ func nameOf(item any, index int) string {
 	return fmt.Sprint(index)
 }
 
-func rulesOf(l Limits) []rule {
+func rulesOf(l Limits) ([]rule, error) {
 	var all []rule
 	if len(l.ServiceAccounts) > 0 {
-		all = append(all, func(_, key string, value any) string {
-			name, _ := value.(string)
-			if key != "serviceAccountName" || name == "" || slices.Contains(l.ServiceAccounts, name) {
-				return ""
-			}
-			return fmt.Sprintf("%q", name)
-		})
+		all = append(all, accounts(l.ServiceAccounts))
 	}
 	if l.PodSecurity != "" {
-		all = append(all, unseen, forbidden, hosts, profiles, seLinux, sysctls, capabilities(l.PodSecurity), appArmor)
+		s, err := standardOf(l.PodSecurity)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, remote, s.forbids)
 	}
-	if l.PodSecurity == Restricted {
-		all = append(all, restricted, volumes)
+	return all, nil
+}
+
+// accounts forbids other ServiceAccounts. One with a Tekton variable is another: its value is not
+// known yet.
+func accounts(allowed []string) rule {
+	return func(_, key string, value any) string {
+		name, _ := value.(string)
+		if key != "serviceAccountName" || name == "" || slices.Contains(allowed, name) {
+			return ""
+		}
+		return fmt.Sprintf(" is %q, and only %s may be named", name, strings.Join(allowed, ", "))
 	}
-	return all
+}
+
+// remote forbids what Tekton fetches after this check. An annotation may refer to the same:
+// Plumbline fetches it before the check.
+func remote(parent, key string, value any) string {
+	resolver, _ := value.(string)
+	isReference := parent == "taskRef" || parent == "pipelineRef" || parent == "ref"
+	if key != "resolver" || !isReference || resolver == "" || resolver == "cluster" {
+		return ""
+	}
+	return fmt.Sprintf(
+		" is %q: Tekton would fetch it later, so it cannot be checked. Name it in an annotation instead (task, task-N or pipeline)",
+		resolver,
+	)
 }

@@ -14,12 +14,12 @@ import (
 func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
-	visits := map[string]Visit{}
+	visits := map[string]Request{}
 	come := func(pullsOf string) (release func()) {
 		v := w.visit("team", "git.example", 0)
 		v.PullsOf = pullsOf
 		visits[v.Event] = v
-		release, _ = w.Visit(v)
+		release, _ = w.AcquireService(v)
 		return release
 	}
 	first := []func(){come("app"), come("app"), come("app")}
@@ -44,7 +44,7 @@ func TestABegunPushTakesTurnsWithBegunPullRequests(t *testing.T) {
 func TestPullRequestsOfManyRepositoriesTakeTurnsWithPushes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
-	visits := map[string]Visit{}
+	visits := map[string]Request{}
 	var begun []func()
 	come := func(pullsOf string) {
 		v := w.visit("team", "git.example", 0)
@@ -85,24 +85,24 @@ func TestBegunPullRequestsDoNotWaitForOneAtAGitServiceThatHangs(t *testing.T) {
 		w := newWorld(t, workers)
 		hangs := w.visit("team", "git.example", 0)
 		hangs.PullsOf = "app"
-		if _, err := w.Begin(hangs, false); err != nil {
+		if _, err := w.AcquireWorker(hangs, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Visit(hangs); err != nil {
+		if _, err := w.AcquireService(hangs); err != nil {
 			t.Fatal(err)
 		}
 		for range 10 { // it has not answered before, so one visits it at a time
 			w.now = w.now.Add(time.Second)
-			w.Learn(hangs, Answer{Began: w.now, Strained: true})
+			w.Observe(hangs, Answer{Began: w.now, Strained: true})
 		}
 		for n := range 80 {
 			v := hangs
 			v.Event = fmt.Sprint("ended-", n)
-			release, err := w.Begin(v, false)
+			release, err := w.AcquireWorker(v, false)
 			if err != nil {
 				t.Fatalf("%d workers: %d of 80 were looked at, and the next waits: %v", workers, n, err)
 			}
-			if _, err := w.Visit(v); err == nil {
+			if _, err := w.AcquireService(v); err == nil {
 				t.Fatal("two visit a Git service that hangs")
 			}
 			release()

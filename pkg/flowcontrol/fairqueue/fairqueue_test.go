@@ -16,7 +16,7 @@ import (
 
 // world is Turns over a clock that the test sets, and who was woken.
 type world struct {
-	*Turns
+	*Queue
 	t       *testing.T
 	now     time.Time
 	woken   []string
@@ -35,7 +35,7 @@ type alarm struct {
 func newWorld(t *testing.T, workers int) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Unix(1_800_000_000, 0)}
-	w.Turns = New(Options{
+	w.Queue = New(Options{
 		Workers: workers, Now: func() time.Time { return w.now },
 		Wake: func(event string, after time.Duration) {
 			if after > 0 {
@@ -44,8 +44,8 @@ func newWorld(t *testing.T, workers int) *world {
 			}
 			w.woken = append(w.woken, event)
 		},
-		Refused: func(share string) { w.refused = append(w.refused, share) },
-		After:   func(d time.Duration, do func()) { w.alarms = append(w.alarms, alarm{w.now.Add(d), do}) },
+		Full:  func(share string) { w.refused = append(w.refused, share) },
+		After: func(d time.Duration, do func()) { w.alarms = append(w.alarms, alarm{w.now.Add(d), do}) },
 	})
 	return w
 }
@@ -74,23 +74,23 @@ func (w *world) pass(d time.Duration) {
 }
 
 // bears makes the service of a visit known as one that bears all of its share.
-func (w *world) bears(v Visit) Visit {
+func (w *world) bears(v Request) Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.window(measured(v)).size = 1000
+	w.limiter.window(measured(v.Namespace, v.Host, v.Installation)).size = 1000
 	return v
 }
 
 // visit is an event that nobody else is, at a service that bears everything.
-func (w *world) visit(namespace, host string, installation int64) Visit {
+func (w *world) visit(namespace, host string, installation int64) Request {
 	w.events++
-	return w.bears(Visit{Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation})
+	return w.bears(Request{Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation})
 }
 
 // begin begins an event that needs a visit; nil is what stands in a line.
-func (w *world) begin(v Visit) func() {
+func (w *world) begin(v Request) func() {
 	w.t.Helper()
-	release, err := w.Begin(v, true)
+	release, err := w.AcquireWorker(v, true)
 	if f := fault.Of(err); f != nil && (f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != Retry) {
 		w.t.Fatalf("%s is told %+v, want to wait in a line", v.Event, f)
 	}
@@ -98,9 +98,9 @@ func (w *world) begin(v Visit) func() {
 }
 
 // visits is how many turns at a Git service there are for visits that come one after the other.
-func (w *world) visits(of func(n int) Visit) (n int) {
+func (w *world) visits(of func(n int) Request) (n int) {
 	for {
-		if _, err := w.Visit(of(n)); err != nil {
+		if _, err := w.AcquireService(of(n)); err != nil {
 			return n
 		}
 		n++
@@ -112,23 +112,23 @@ func (w *world) visits(of func(n int) Visit) (n int) {
 func TestATenantsHostsThatHangHoldAQuarter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		of      func(w *world, n int) Visit
+		of      func(w *world, n int) Request
 		want    int
 		refused string
 	}{
-		"one tenant, many hosts":                    {func(w *world, n int) Visit { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace},
-		"one tenant, one host":                      {func(w *world, _ int) Visit { return w.visit("team", "git.example", 0) }, 3, NamespaceHost},
-		"many tenants, one host":                    {func(w *world, n int) Visit { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation},
-		"many tenants, one installation of the App": {func(w *world, n int) Visit { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation},
-		"many installations, one host":              {func(w *world, n int) Visit { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host},
+		"one tenant, many hosts":                    {func(w *world, n int) Request { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace},
+		"one tenant, one host":                      {func(w *world, _ int) Request { return w.visit("team", "git.example", 0) }, 3, NamespaceHost},
+		"many tenants, one host":                    {func(w *world, n int) Request { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation},
+		"many tenants, one installation of the App": {func(w *world, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation},
+		"many installations, one host":              {func(w *world, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 16)
-			if got := w.visits(func(n int) Visit { return c.of(w, n) }); got != c.want || len(w.refused) != 1 || w.refused[0] != c.refused {
+			if got := w.visits(func(n int) Request { return c.of(w, n) }); got != c.want || len(w.refused) != 1 || w.refused[0] != c.refused {
 				t.Errorf("%d turns, refused %v, want %d and %s", got, w.refused, c.want, c.refused)
 			}
-			if got := w.visits(func(n int) Visit { return w.visit("other", fmt.Sprintf("other-%d.example", n), 0) }); got != 4 {
+			if got := w.visits(func(n int) Request { return w.visit("other", fmt.Sprintf("other-%d.example", n), 0) }); got != 4 {
 				t.Errorf("a tenant at other hosts has %d turns, want its quarter", got)
 			}
 		})
@@ -139,8 +139,8 @@ func TestATenantsHostsThatHangHoldAQuarter(t *testing.T) {
 func TestOneTenantDoesNotTakeASharedHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
-	w.visits(func(int) Visit { return w.visit("team", "git.example", 0) })
-	if got := w.visits(func(int) Visit { return w.visit("other", "git.example", 0) }); got != 3 {
+	w.visits(func(int) Request { return w.visit("team", "git.example", 0) })
+	if got := w.visits(func(int) Request { return w.visit("other", "git.example", 0) }); got != 3 {
 		t.Errorf("the other tenant of the host has %d turns, want 3", got)
 	}
 }
@@ -152,14 +152,14 @@ func TestANamespacesWorkTakesHalf(t *testing.T) {
 		w := newWorld(t, workers)
 		n := 0
 		for ; n < 100; n++ {
-			if _, err := w.Begin(Visit{Event: fmt.Sprint(n), Namespace: "team"}, false); err != nil {
+			if _, err := w.AcquireWorker(Request{Event: fmt.Sprint(n), Namespace: "team"}, false); err != nil {
 				break
 			}
 		}
 		if n != want || w.refused[0] != Work {
 			t.Errorf("of %d workers %d are for one namespace, want %d", workers, n, want)
 		}
-		if _, err := w.Begin(Visit{Event: "other", Namespace: "other"}, false); err != nil {
+		if _, err := w.AcquireWorker(Request{Event: "other", Namespace: "other"}, false); err != nil {
 			t.Errorf("another namespace: %v", err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	release := w.begin(w.visit("team", "a.example", 0))
-	before := w.Taken()
+	before := w.InUse()
 	if diff := cmp.Diff(map[string]int{"work team": 1, "namespace team": 1, "namespace_host team at a.example": 1, "installation a.example/0": 1, "host a.example": 1}, before); diff != "" {
 		t.Error(diff)
 	}
@@ -179,10 +179,10 @@ func TestTaken(t *testing.T) {
 	if w.begin(v) != nil {
 		t.Fatal("a namespace has more turns than its quarter")
 	}
-	if diff := cmp.Diff(before, w.Taken()); diff != "" {
+	if diff := cmp.Diff(before, w.InUse()); diff != "" {
 		t.Error(diff)
 	}
-	w.Leave(v.Event)
+	w.Remove(v.Event)
 	release()
 	release()
 	w.nothingLeft()
@@ -191,8 +191,8 @@ func TestTaken(t *testing.T) {
 // nothingLeft fails unless everything is forgotten but what services bear.
 func (w *world) nothingLeft() {
 	w.t.Helper()
-	if len(w.Taken()) != 0 || len(w.Waiting()) != 0 || len(w.shares) != 0 || len(w.lines) != 0 || len(w.Turns.events) != 0 || w.total != 0 || len(w.places) != 0 {
-		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.Taken(), w.Waiting(), len(w.shares), len(w.lines), len(w.Turns.events), w.total)
+	if len(w.InUse()) != 0 || len(w.Waiting()) != 0 || len(w.limiter.limits) != 0 || len(w.fifos) != 0 || len(w.Queue.events) != 0 || w.queued != 0 || len(w.queuedOf) != 0 {
+		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.InUse(), w.Waiting(), len(w.limiter.limits), len(w.fifos), len(w.Queue.events), w.queued)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	const limit, events = 3, 2000
 	queue := make(chan string, 2*events)
-	s := New(Options{Workers: 16, Now: time.Now, Refused: func(string) {}, Wake: func(event string, _ time.Duration) { queue <- event }})
+	s := New(Options{Workers: 16, Now: time.Now, Full: func(string) {}, Wake: func(event string, _ time.Duration) { queue <- event }})
 	var there, done atomic.Int64
 	var all sync.WaitGroup
 	for n := range events {
@@ -211,12 +211,12 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for event := range queue {
-				v := Visit{Event: event, Namespace: "team", Host: "git.example"}
-				release, err := s.Begin(v, true)
+				v := Request{Event: event, Namespace: "team", Host: "git.example"}
+				release, err := s.AcquireWorker(v, true)
 				if err != nil {
 					continue
 				}
-				leave, err := s.Visit(v)
+				leave, err := s.AcquireService(v)
 				if err != nil {
 					t.Errorf("%s has begun and has no visit", event)
 				}
@@ -233,8 +233,8 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(s.Taken()) != 0 || len(s.Waiting()) != 0 {
-		t.Errorf("left: %v, waiting %v", s.Taken(), s.Waiting())
+	if len(s.InUse()) != 0 || len(s.Waiting()) != 0 {
+		t.Errorf("left: %v, waiting %v", s.InUse(), s.Waiting())
 	}
 }
 
@@ -244,7 +244,7 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 func TestFreshPullRequestsOfARepositoryHaveAShareOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
-	pull := func(repository string) Visit {
+	pull := func(repository string) Request {
 		v := w.visit("team", "github.com", 42)
 		v.PullsOf = repository
 		return v
@@ -263,9 +263,9 @@ func TestFreshPullRequestsOfARepositoryHaveAShareOfTheirOwn(t *testing.T) {
 	}
 	for n := range 3 {
 		v := pull("app")
-		if _, err := w.Begin(v, false); (err == nil) != (n < 2) {
+		if _, err := w.AcquireWorker(v, false); (err == nil) != (n < 2) {
 			t.Errorf("of those that have begun, beside them: %d: %v", n+1, err)
-		} else if _, visits := w.Visit(v); err == nil && visits != nil {
+		} else if _, visits := w.AcquireService(v); err == nil && visits != nil {
 			t.Errorf("it waits at the Git service: %v", visits)
 		}
 	}

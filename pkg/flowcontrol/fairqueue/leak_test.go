@@ -17,11 +17,11 @@ func TestNoTurnLeaks(t *testing.T) {
 		gone func(w *world, event string)
 		took time.Duration
 	}{
-		"it is settled, or led elsewhere": {func(w *world, event string) { w.Leave(event) }, 0},
-		"it does not come":                {func(w *world, _ string) { w.pass(Reserved) }, Reserved},
+		"it is settled, or led elsewhere": {func(w *world, event string) { w.Remove(event) }, 0},
+		"it does not come":                {func(w *world, _ string) { w.pass(ReservedFor) }, ReservedFor},
 		"it comes, and its work fails": {func(w *world, event string) {
-			release := w.begin(Visit{Event: event, Namespace: "team", Host: "git.example"})
-			leave, err := w.Visit(Visit{Event: event, Namespace: "team", Host: "git.example"})
+			release := w.begin(Request{Event: event, Namespace: "team", Host: "git.example"})
+			leave, err := w.AcquireService(Request{Event: event, Namespace: "team", Host: "git.example"})
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestNoTurnLeaks(t *testing.T) {
 			release()
 			leave()
 		}, 0},
-		"it comes, and needs nothing": {func(w *world, event string) { w.begin(Visit{Event: event, Namespace: "team"})() }, 0},
+		"it comes, and needs nothing": {func(w *world, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,12 +62,12 @@ func TestALineThatIsFull(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	w.begin(w.visit("team", "git.example", 0))
-	for range maxWaiting {
+	for range maxQueued {
 		w.begin(w.visit("team", "git.example", 0))
 	}
-	known := len(w.Turns.events)
-	_, err := w.Begin(w.visit("team", "git.example", 0), true)
-	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != Unlisted || len(w.Turns.events) != known {
-		t.Errorf("told %+v, %d events are known", f, len(w.Turns.events))
+	known := len(w.Queue.events)
+	_, err := w.AcquireWorker(w.visit("team", "git.example", 0), true)
+	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != RetryUnqueued || len(w.Queue.events) != known {
+		t.Errorf("told %+v, %d events are known", f, len(w.Queue.events))
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // shift plays a workqueue: each event that has a turn ends with each step, the longest first, and
 // who is woken comes. It returns the namespaces in the order in which they came.
-func (w *world) shift(begun []func(), visits map[string]Visit, steps int) (order []string) {
+func (w *world) shift(begun []func(), visits map[string]Request, steps int) (order []string) {
 	w.t.Helper()
 	for range steps {
 		begun[0]()
@@ -36,7 +36,7 @@ func (w *world) shift(begun []func(), visits map[string]Visit, steps int) (order
 func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
-	begun, visits, want := []func(){}, map[string]Visit{}, []string{}
+	begun, visits, want := []func(){}, map[string]Request{}, []string{}
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
 	}
@@ -76,7 +76,7 @@ func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
 func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
-	begun, visits := []func(){}, map[string]Visit{}
+	begun, visits := []func(){}, map[string]Request{}
 	come := func(namespace string, n int) {
 		for range n {
 			v := w.visit(namespace, "git.example", 0)
@@ -107,7 +107,7 @@ func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
 func TestInstallationsComeInTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
-	begun, visits := []func(){}, map[string]Visit{}
+	begun, visits := []func(){}, map[string]Request{}
 	come := func(namespace string, installation int64, n int) {
 		for range n {
 			v := w.visit(namespace, "github.com", installation)
@@ -141,16 +141,16 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
 	}
 	first, second := w.visit("team", "git.example", 0), w.visit("team", "git.example", 0)
-	release, err := w.Begin(first, false)
+	release, err := w.AcquireWorker(first, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Visit(first); fault.Of(err) == nil {
+	if _, err := w.AcquireService(first); fault.Of(err) == nil {
 		t.Fatal("there is a visit too many")
 	}
 	w.begin(second)
 	release()
-	release, err = w.Begin(first, false) // its run has ended
+	release, err = w.AcquireWorker(first, false) // its run has ended
 	if err != nil {
 		t.Fatalf("what needs no Git service waits for one: %v", err)
 	}
@@ -163,11 +163,11 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 	if diff := cmp.Diff([]string{second.Event, first.Event}, w.woken); diff != "" {
 		t.Error(diff)
 	}
-	release, err = w.Begin(first, false)
+	release, err = w.AcquireWorker(first, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Visit(first); err != nil {
+	if _, err := w.AcquireService(first); err != nil {
 		t.Errorf("it was called and has no visit: %v", err)
 	}
 	release()
@@ -178,7 +178,7 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
-	begun, visits := []func(){}, map[string]Visit{}
+	begun, visits := []func(){}, map[string]Request{}
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
 	}
@@ -192,11 +192,11 @@ func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 		v := late
 		v.Event = fmt.Sprint("late-", n)
 		visits[v.Event] = v
-		release, err := w.Begin(v, false)
+		release, err := w.AcquireWorker(v, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Visit(v); err == nil {
+		if _, err := w.AcquireService(v); err == nil {
 			t.Fatal("there is a visit too many")
 		}
 		release()
@@ -223,7 +223,7 @@ func TestWorkAndVisitsComeInTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	hold := func(event string) func() {
-		release, err := w.Begin(Visit{Event: event, Namespace: "team"}, false)
+		release, err := w.AcquireWorker(Request{Event: event, Namespace: "team"}, false)
 		if err != nil {
 			return nil
 		}
@@ -232,7 +232,7 @@ func TestWorkAndVisitsComeInTurn(t *testing.T) {
 	begun := []func(){hold("a"), hold("b")}
 	for n := range 10 {
 		hold(fmt.Sprint("work-", n))
-		w.begin(Visit{Event: fmt.Sprint("visit-", n), Namespace: "team", Host: "git.example"})
+		w.begin(Request{Event: fmt.Sprint("visit-", n), Namespace: "team", Host: "git.example"})
 	}
 	kinds := map[byte]int{}
 	for range 8 {
@@ -257,7 +257,7 @@ func BenchmarkNext(b *testing.B) {
 	for b.Loop() {
 		release()
 		event := w.woken[len(w.woken)-1]
-		release = w.begin(Visit{Event: event, Namespace: "x"})
+		release = w.begin(Request{Event: event, Namespace: "x"})
 		w.begin(w.visit("team-"+event, "github.com", int64(w.events+1)))
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Pull requests of a Repository that wait do so for as long as the one before them took, up to
-// maxRest; others do not, nor a pull request that comes when nobody waits.
+// maxPause; others do not, nor a pull request that comes when nobody waits.
 func TestPullRequestsRest(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -16,18 +16,18 @@ func TestPullRequestsRest(t *testing.T) {
 		took, rest time.Duration
 	}{
 		"pull requests":          {"app", 30 * time.Millisecond, 30 * time.Millisecond},
-		"one that took for long": {"app", time.Minute, maxRest},
+		"one that took for long": {"app", time.Minute, maxPause},
 		"pushes":                 {"", 30 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 4)
-			visit := func() Visit {
+			visit := func() Request {
 				v := w.visit("team", "github.com", 7)
 				v.PullsOf = test.pullsOf
 				return v
 			}
 			first, second, third := w.begin(visit()), visit(), visit()
-			for _, v := range []Visit{second, third} {
+			for _, v := range []Request{second, third} {
 				if w.begin(v) != nil {
 					t.Fatal("there are two turns")
 				}

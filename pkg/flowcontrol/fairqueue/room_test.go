@@ -16,20 +16,20 @@ func TestRenewalsGoFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	var begun []func()
-	visits, renewals := map[string]Visit{}, 0
-	come := func(v Visit) {
+	visits, renewals := map[string]Request{}, 0
+	come := func(v Request) {
 		t.Helper()
-		release, err := w.Begin(v, false)
+		release, err := w.AcquireWorker(v, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer release()
 		visits[v.Event] = v
-		if visiting, err := w.Visit(v); err == nil {
+		if visiting, err := w.AcquireService(v); err == nil {
 			begun = append(begun, visiting)
 		}
 	}
-	var standing Visit
+	var standing Request
 	for range 200 {
 		for _, namespace := range []string{"a", "b", "c"} {
 			standing = w.visit(namespace, "github.com", 1)
@@ -54,8 +54,8 @@ func TestRenewalsGoFirst(t *testing.T) {
 		for _, event := range w.woken {
 			if v := visits[event]; v.Renews {
 				renewals--
-			} else if s := w.shares[place{NamespaceHost, "b at github.com"}]; s.taken < s.limit {
-				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d turns", n, event, v.Namespace, renewals, s.taken, s.limit)
+			} else if s := w.limiter.limits[key{NamespaceHost, "b at github.com"}]; s.used < s.max {
+				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d turns", n, event, v.Namespace, renewals, s.used, s.max)
 			}
 			come(visits[event])
 		}
@@ -70,7 +70,7 @@ func TestPlacesAreDivided(t *testing.T) {
 	w := newWorld(t, 16)
 	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0))}
 	last := ""
-	for range maxWaiting {
+	for range maxQueued {
 		v := w.visit("busy", "git.example", 0)
 		last = v.Event
 		w.begin(v)
@@ -84,14 +84,14 @@ func TestPlacesAreDivided(t *testing.T) {
 			}
 		}
 	}
-	if w.total != maxWaiting || w.places["one"] < others-3 || w.places["two"] < others-3 {
-		t.Errorf("of %d places %v are taken", w.total, w.places)
+	if w.queued != maxQueued || w.queuedOf["one"] < others-3 || w.queuedOf["two"] < others-3 {
+		t.Errorf("of %d places %v are taken", w.queued, w.queuedOf)
 	}
-	if n := w.places["one"] + w.places["two"]; len(w.late) != n || !slices.Contains(w.late, last+" after "+Unlisted.String()) {
-		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n, slices.Contains(w.late, last+" after "+Unlisted.String()))
+	if n := w.queuedOf["one"] + w.queuedOf["two"]; len(w.late) != n || !slices.Contains(w.late, last+" after "+RetryUnqueued.String()) {
+		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n, slices.Contains(w.late, last+" after "+RetryUnqueued.String()))
 	}
-	_, err := w.Begin(w.visit("busy", "git.example", 0), true)
-	if f := fault.Of(err); f == nil || f.RetryAfter != Unlisted {
+	_, err := w.AcquireWorker(w.visit("busy", "git.example", 0), true)
+	if f := fault.Of(err); f == nil || f.RetryAfter != RetryUnqueued {
 		t.Errorf("the namespace with the most places gets one more: %+v", f)
 	}
 	for len(begun) > 0 {
@@ -100,7 +100,7 @@ func TestPlacesAreDivided(t *testing.T) {
 		for len(w.woken) > 0 {
 			settled := w.woken[0]
 			w.woken = w.woken[1:]
-			w.Leave(settled)
+			w.Remove(settled)
 		}
 	}
 	w.nothingLeft()

@@ -13,11 +13,11 @@ import (
 // simulation plays Turns with a clock that jumps from one thing to the next. What falls due at the
 // same time happens in a random order.
 type simulation struct {
-	*Turns
+	*Queue
 	now    time.Time
 	random *rand.Rand
 	later  timeline
-	visits map[string]Visit // of events that are not served yet
+	visits map[string]Request // of events that are not served yet
 	served int
 	last   time.Time // when the last one was served
 	alarms int       // calls of After
@@ -28,10 +28,10 @@ type simulation struct {
 func newSimulation() *simulation {
 	s := &simulation{
 		now: time.Unix(1_800_000_000, 0), random: rand.New(rand.NewPCG(1, 2)),
-		visits: map[string]Visit{},
+		visits: map[string]Request{},
 	}
-	s.Turns = New(Options{
-		Workers: 64, Now: func() time.Time { return s.now }, Refused: func(string) {},
+	s.Queue = New(Options{
+		Workers: 64, Now: func() time.Time { return s.now }, Full: func(string) {},
 		Wake: func(event string, after time.Duration) { s.after(after, func() { s.begin(event) }) },
 		After: func(d time.Duration, f func()) {
 			s.alarms++
@@ -48,7 +48,7 @@ func (s *simulation) after(d time.Duration, do func()) {
 }
 
 // come lets an event arrive.
-func (s *simulation) come(v Visit) {
+func (s *simulation) come(v Request) {
 	s.visits[v.Event] = v
 	s.after(0, func() { s.begin(v.Event) })
 }
@@ -60,7 +60,7 @@ func (s *simulation) begin(event string) {
 	if !open {
 		return
 	}
-	release, err := s.Begin(v, true)
+	release, err := s.AcquireWorker(v, true)
 	if err != nil {
 		return
 	}
@@ -71,14 +71,14 @@ func (s *simulation) begin(event string) {
 	})
 }
 
-func (s *simulation) call(v Visit, calls int, done func()) {
+func (s *simulation) call(v Request, calls int, done func()) {
 	if calls == 0 {
 		done()
 		return
 	}
 	began := s.now
 	s.after(time.Duration(6+s.random.IntN(12))*time.Millisecond, func() {
-		s.Learn(v, Answer{Began: began})
+		s.Observe(v, Answer{Began: began})
 		s.call(v, calls-1, done)
 	})
 }
@@ -102,7 +102,7 @@ func (s *simulation) play(end time.Time, maxAlarms int) {
 func (s *simulation) pullRequests(repositories, each int) {
 	for n := range repositories * each {
 		r := n % repositories
-		s.come(Visit{
+		s.come(Request{
 			Event: fmt.Sprint("pull-", n), Namespace: fmt.Sprint("team-", r%4), Host: "github.com", Installation: int64(1 + r%2), PullsOf: fmt.Sprint("app-", r),
 		})
 	}
@@ -140,12 +140,12 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 			s := newSimulation()
 			began := s.now
 			for i := range installations {
-				v := Visit{Event: fmt.Sprint("first-", i), Namespace: fmt.Sprint("team-", i), Host: "github.com", Installation: int64(i + 1)}
-				release, err := s.Begin(v, true)
+				v := Request{Event: fmt.Sprint("first-", i), Namespace: fmt.Sprint("team-", i), Host: "github.com", Installation: int64(i + 1)}
+				release, err := s.AcquireWorker(v, true)
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Learn(v, Answer{Began: s.now, Closed: time.Hour - time.Duration(i)*time.Second})
+				s.Observe(v, Answer{Began: s.now, Closed: time.Hour - time.Duration(i)*time.Second})
 				v.Event = fmt.Sprint("second-", i)
 				s.come(v)
 				release()
@@ -153,7 +153,7 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 			s.play(began.Add(2*time.Hour), 100_000)
 			// The hour is passed in steps of Reserved; each installation sets one alarm when it
 			// closes and one when it opens, each event one.
-			if most := int(time.Hour/Reserved) + 3*installations; s.alarms > most || s.served != installations {
+			if most := int(time.Hour/ReservedFor) + 3*installations; s.alarms > most || s.served != installations {
 				t.Errorf("%d alarms, want at most %d; %d of %d events were served", s.alarms, most, s.served, installations)
 			}
 		})
@@ -166,17 +166,17 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	t.Parallel()
 	s := newSimulation()
 	began := s.now
-	v := Visit{Event: "limited", Namespace: "team", Host: "github.com", Installation: 99}
-	if _, err := s.Begin(v, true); err != nil {
+	v := Request{Event: "limited", Namespace: "team", Host: "github.com", Installation: 99}
+	if _, err := s.AcquireWorker(v, true); err != nil {
 		t.Fatal(err)
 	}
-	s.Learn(v, Answer{Began: s.now, Closed: time.Hour})
+	s.Observe(v, Answer{Began: s.now, Closed: time.Hour})
 	const events = 2000 // at some 10 a second
 	for n := range events {
-		s.come(Visit{Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app"})
+		s.come(Request{Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app"})
 	}
 	s.play(began.Add(time.Hour), 100_000)
-	if s.served != events || s.alarms > 3*events+int(time.Hour/Reserved) || s.most > 300 {
+	if s.served != events || s.alarms > 3*events+int(time.Hour/ReservedFor) || s.most > 300 {
 		t.Errorf("%d of %d events were served; %d alarms, %d of them pending at once", s.served, events, s.alarms, s.most)
 	}
 }

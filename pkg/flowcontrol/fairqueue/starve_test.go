@@ -12,7 +12,7 @@ import (
 func TestABacklogIsNotStarvedByTenantsWithOneEventEach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
-	visits := map[string]Visit{}
+	visits := map[string]Request{}
 	var begun []func()
 	var whose []string
 	come := func(namespace string) {

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // visitor is an event at a service that nobody knows yet. An installation of the App has three
 // namespaces.
-func visitor(n int, namespace string, installation int64) Visit {
+func visitor(n int, namespace string, installation int64) Request {
 	if installation != 0 {
 		namespace += fmt.Sprint("-", n%3)
 	}
-	return Visit{Event: fmt.Sprint(namespace, "-", n), Namespace: namespace, Host: "git.example", Installation: installation}
+	return Request{Event: fmt.Sprint(namespace, "-", n), Namespace: namespace, Host: "git.example", Installation: installation}
 }
 
 // fits is how many more visits there may be at once, which it gives back.
@@ -29,9 +30,9 @@ func (w *world) fits(namespace string, installation int64) int {
 	}()
 	for n := 0; ; n++ {
 		v := visitor(n, namespace, installation)
-		release, err := w.Visit(v)
+		release, err := w.AcquireService(v)
 		if err != nil {
-			w.Leave(v.Event)
+			w.Remove(v.Event)
 			return n
 		}
 		releases = append(releases, release)
@@ -45,13 +46,13 @@ func (w *world) answers(rounds int, namespace string, installation int64, took t
 		n := w.fits(namespace, installation)
 		var releases []func()
 		for i := range n {
-			release, _ := w.Visit(visitor(i, namespace, installation))
+			release, _ := w.AcquireService(visitor(i, namespace, installation))
 			releases = append(releases, release)
 		}
 		began := w.now
 		w.pass(took)
 		for i, release := range releases {
-			w.Learn(visitor(i, namespace, installation), Answer{Began: began, Strained: strained})
+			w.Observe(visitor(i, namespace, installation), Answer{Began: began, Strained: strained})
 			defer release()
 		}
 		for _, release := range releases {
@@ -111,10 +112,10 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 	w := newWorld(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
-	if _, err := w.Visit(first); err != nil {
+	if _, err := w.AcquireService(first); err != nil {
 		t.Fatal(err)
 	}
-	w.Learn(first, Answer{Began: w.now, Closed: 7 * time.Second})
+	w.Observe(first, Answer{Began: w.now, Closed: 7 * time.Second})
 	release()
 	if w.begin(second) != nil {
 		t.Fatal("a visit that can do nothing")
@@ -126,7 +127,7 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 	if w.pass(1); len(w.woken) != 1 {
 		t.Fatalf("%v were woken", w.woken)
 	}
-	if _, err := w.Visit(second); fault.Of(err) != nil {
+	if _, err := w.AcquireService(second); fault.Of(err) != nil {
 		t.Error(err)
 	}
 }
@@ -138,17 +139,17 @@ func TestAServiceThatIsClosedOpensThoughItIsForgotten(t *testing.T) {
 	w := newWorld(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
-	if _, err := w.Visit(first); err != nil {
+	if _, err := w.AcquireService(first); err != nil {
 		t.Fatal(err)
 	}
 	w.alarm(w.now.Add(time.Second)) // e.g. for a turn that is kept
-	w.Learn(first, Answer{Began: w.now, Closed: 7 * time.Second})
+	w.Observe(first, Answer{Began: w.now, Closed: 7 * time.Second})
 	release()
 	if w.begin(second) != nil {
 		t.Fatal("a visit that can do nothing")
 	}
-	for n := range maxWindows {
-		w.window(place{Installation, fmt.Sprint("other/", n)})
+	for n := range recent.DefaultMax {
+		w.limiter.window(key{Installation, fmt.Sprint("other/", n)})
 	}
 	if w.pass(7 * time.Second); len(w.woken) != 1 {
 		t.Fatalf("%v were woken", w.woken)

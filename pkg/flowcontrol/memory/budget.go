@@ -8,178 +8,177 @@ import (
 )
 
 const (
-	// Shared is what all events that are worked on at once may hold, in bytes: a quarter of the
+	// Shared is how many bytes all events that are reconciled at once may have: a quarter of the
 	// container's limit.
 	Shared = 256 << 20
 	// MaxHeld is the most that one event is counted for one thing: its definitions, its payload or
 	// its plan. What is read of each has budgets.
-	MaxHeld = 64 << 20
-	// MaxEvent is the most that one event is counted for altogether, and all events of one owner:
-	// what one fetches may hang, and it keeps its part meanwhile (S6). Alone an event always finds
-	// room.
+	MaxPart = 64 << 20
+	// MaxEvent is the most that is counted for one event, and for all events of one owner: a fetch
+	// of one owner may hang while its memory stays reserved (S6). An event that is alone is never
+	// refused.
 	MaxEvent = Shared / 2
-	// small is what nearly every event takes at most, and forSmall what is kept for those: whoever
-	// needs little never waits for those who need much.
+	// small is the most that nearly every event needs. An event that needs no more can use
+	// forSmall, which others cannot: it never waits for them.
 	small    = 8 << 20
 	forSmall = 64 << 20
 )
 
-// Room is the memory that several attempts share. Whoever finds none stands in a line: when its
-// turn comes, what it needs is kept for it, and it is told. Safe for concurrent use; losing it
-// costs nothing but memory and time.
-type Room struct {
+// Budget is the memory that several reconciles share. An event that is refused is queued: when
+// there is enough memory, the Budget reserves it for the event and wakes the event. Safe for
+// concurrent use; losing it costs nothing but memory and time.
+type Budget struct {
 	now  func() time.Time
 	full func()
 	wake func(event string, after time.Duration)
 
 	mu sync.Mutex
-	// left is what nobody holds and what is kept for nobody, little what is held by those who need
-	// little or is kept for them.
+	// left is what is neither in use nor reserved. little is what events that need little use or
+	// have reserved.
 	left, little int
 	owned        map[string]int
-	line         line
-	kept         map[string]place
+	queue        queue
+	reserved     map[string]reservation
 }
 
-// place is what is kept for an event that has waited.
-type place struct {
-	wish
+// reservation is what is reserved for an event that has waited.
+type reservation struct {
+	request
 
 	until time.Time
-	used  bool // the event has come, and takes of it
+	used  bool // the event is being reconciled and has used some of it
 }
 
-// NewRoom returns a room of Shared bytes. It calls full whenever somebody finds no room, and wake,
-// after no time, for whoever did as soon as there is.
-func NewRoom(now func() time.Time, full func(), wake func(event string, after time.Duration)) *Room {
-	return &Room{now: now, full: full, wake: wake, left: Shared, owned: map[string]int{}, kept: map[string]place{}}
+// NewBudget returns a budget of Shared bytes. It calls full whenever it refuses an event, and wake
+// with no delay as soon as there is enough memory for the event.
+func NewBudget(now func() time.Time, full func(), wake func(event string, after time.Duration)) *Budget {
+	return &Budget{now: now, full: full, wake: wake, left: Shared, owned: map[string]int{}, reserved: map[string]reservation{}}
 }
 
-// Take takes more of the room for an event that holds so much of it already. Its owner is, e.g., a
-// namespace. It never waits: when there is not as much left, or not for that owner, or others stand
-// in line for it, it returns false and takes nothing, and the event stands in line. Give gives back
+// Reserve takes more bytes for an event that has so many of them already. Its owner is, e.g., a
+// namespace. It does not wait. If there is not enough memory, or not for that owner, or other
+// events are queued for it, it takes nothing, queues the event and returns false. Release releases
 // what was taken.
-func (r *Room) Take(event, owner string, more, held int) (taken bool) {
-	r.change(func() {
-		taken = r.take(event, owner, more, held)
+func (b *Budget) Reserve(event, owner string, more, held int) (taken bool) {
+	b.change(func() {
+		taken = b.reserve(event, owner, more, held)
 		if !taken {
-			r.full()
-			r.line.join(wish{event, owner, held + more})
+			b.full()
+			b.queue.join(request{event, owner, held + more})
 		}
 	})
 	return taken
 }
 
-func (r *Room) take(event, owner string, more, held int) bool {
-	p := r.kept[event]
-	r.drop(event)
-	if more > p.need && !r.fits(wish{event, owner, more}, held, r.line.ahead(r.owned)) {
+func (b *Budget) reserve(event, owner string, more, held int) bool {
+	p := b.reserved[event]
+	b.drop(event)
+	if more > p.need && !b.fits(request{event, owner, more}, held, b.queue.ahead(b.owned)) {
 		return false
 	}
 	if held+more > small && held <= small {
-		r.little -= held // it needs much from now on
+		b.little -= held // from now on it needs much
 	}
-	r.hold(wish{event, owner, more}, 1, held+more <= small)
+	b.count(request{event, owner, more}, 1, held+more <= small)
 	if p.need > more {
 		p.need, p.used = p.need-more, true
-		r.keep(p)
+		b.hold(p)
 	}
 	return true
 }
 
-// fits reports whether an event that holds so much finds what it wishes beside those who stand in
-// line before it. One that was let in goes on: who begins stands in line, and who needs much from
-// now on.
-func (r *Room) fits(w wish, held int, before ahead) bool {
+// fits reports whether there is enough memory for a request, besides the requests that are queued
+// before it. An event that has memory already goes on, unless from now on it needs much.
+func (b *Budget) fits(w request, held int, before ahead) bool {
 	switch {
-	case w.need > MaxEvent-r.owned[w.owner]:
+	case w.need > MaxEvent-b.owned[w.owner]:
 		return false
 	case held+w.need > small:
-		return (held > small || !before.blocks(w.owner)) && w.need <= r.left-max(0, forSmall-r.little)
+		return (held > small || !before.blocks(w.owner)) && w.need <= b.left-max(0, forSmall-b.little)
 	case held == 0 && before.little:
 		return false
 	}
-	return w.need <= r.left-before.much || w.need <= min(r.left, forSmall-r.little)
+	return w.need <= b.left-before.much || w.need <= min(b.left, forSmall-b.little)
 }
 
-// Waits reports whether an event stands in line. It keeps its place, and is woken: until then
-// nothing needs to be done for it.
-func (r *Room) Waits(event string) (waits bool) {
-	r.change(func() { waits = r.line.has(event) })
+// Queued reports whether an event is queued. Nothing needs to be done for it until it is woken.
+func (b *Budget) Queued(event string) (waits bool) {
+	b.change(func() { waits = b.queue.has(event) })
 	return waits
 }
 
-// Give gives all that an event has taken back, and wakes those whose turn it is. What is kept for
-// the event is kept for its next attempt, unless this one has taken of it.
-func (r *Room) Give(event, owner string, bytes int) {
+// Release releases all that an event has taken, and wakes the events that are next. What is
+// reserved for the event stays reserved for its next reconcile, unless this one has used some of
+// it.
+func (b *Budget) Release(event, owner string, bytes int) {
 	if bytes == 0 {
 		return
 	}
-	r.change(func() {
-		r.hold(wish{event, owner, bytes}, -1, bytes <= small)
-		if r.kept[event].used {
-			r.drop(event)
+	b.change(func() {
+		b.count(request{event, owner, bytes}, -1, bytes <= small)
+		if b.reserved[event].used {
+			b.drop(event)
 		}
 	})
 }
 
-// Leave forgets an event that needs nothing any more, or not of this process.
-func (r *Room) Leave(event string) {
-	r.change(func() {
-		r.line.leave(event)
-		r.drop(event)
+// Remove forgets an event that is settled, or that another process leads.
+func (b *Budget) Remove(event string) {
+	b.change(func() {
+		b.queue.leave(event)
+		b.drop(event)
 	})
 }
 
-// change does something, and then wakes those for whom there is room.
-func (r *Room) change(do func()) {
-	for _, event := range r.changed(do) {
-		r.wake(event, 0)
+// change calls do, and then wakes the events for which there is enough memory.
+func (b *Budget) change(do func()) {
+	for _, event := range b.changed(do) {
+		b.wake(event, 0)
 	}
 }
 
-func (r *Room) changed(do func()) (woken []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now, left, little, waiting := r.now(), r.left, r.little, len(r.line)
-	for event, p := range r.kept {
+func (b *Budget) changed(do func()) (woken []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, left, little, waiting := b.now(), b.left, b.little, len(b.queue)
+	for event, p := range b.reserved {
 		if now.After(p.until) && !p.used {
-			r.drop(event)
+			b.drop(event)
 		}
 	}
 	do()
-	if r.left <= left && r.little >= little && len(r.line) >= waiting {
-		return nil // whoever found no room before finds none now
+	if b.left <= left && b.little >= little && len(b.queue) >= waiting {
+		return nil // there is still not enough for the queued events
 	}
 	for {
-		w, found := r.line.next(r)
+		w, found := b.queue.next(b)
 		if !found {
 			return woken
 		}
-		r.keep(place{wish: w, until: now.Add(patience)})
+		b.hold(reservation{request: w, until: now.Add(reservedFor)})
 		woken = append(woken, w.event)
 	}
 }
 
-// hold counts what is taken (1), or given back (-1).
-func (r *Room) hold(w wish, sign int, little bool) {
-	r.left -= sign * w.need
+// count counts what is taken (1) or released (-1).
+func (b *Budget) count(w request, sign int, little bool) {
+	b.left -= sign * w.need
 	if little {
-		r.little += sign * w.need
+		b.little += sign * w.need
 	}
-	if r.owned[w.owner] += sign * w.need; r.owned[w.owner] <= 0 {
-		delete(r.owned, w.owner)
+	if b.owned[w.owner] += sign * w.need; b.owned[w.owner] <= 0 {
+		delete(b.owned, w.owner)
 	}
 }
 
-func (r *Room) keep(p place) {
-	r.kept[p.event] = p
-	r.hold(p.wish, 1, p.little())
+func (b *Budget) hold(p reservation) {
+	b.reserved[p.event] = p
+	b.count(p.request, 1, p.little())
 }
 
-func (r *Room) drop(event string) {
-	if p, found := r.kept[event]; found {
-		r.hold(p.wish, -1, p.little())
-		delete(r.kept, event)
+func (b *Budget) drop(event string) {
+	if p, found := b.reserved[event]; found {
+		b.count(p.request, -1, p.little())
+		delete(b.reserved, event)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory holds the budgets of what strangers can make a process hold: the weight of a JSON
-// text before it is decoded, and the limit of the process itself.
+// Package memory limits the memory that events can make a process use: a Budget that they share,
+// the weight of a JSON text before it is decoded, and the limit of the process itself.
 package memory
 
 // MaxAnswer is the most that one JSON text, or all pages of one list, may weigh when they are
@@ -9,13 +9,13 @@ package memory
 // of 100 pull requests (60,000).
 const MaxAnswer = 400_000
 
-// object is what an object weighs beside its members: an empty one, "{}", may become a structure of
-// a kilobyte, or a map.
+// object is what an object weighs in addition to its members: an empty one, "{}", may become a
+// structure of a kilobyte, or a map.
 const object = 16
 
-// Weight counts what a JSON text takes once it is decoded, as it comes by: some 70 bytes for each
-// unit, and the bytes of its strings. It looks at one byte after the other, holds nothing, and does
-// not care whether the text is JSON. The zero value is ready.
+// Weight estimates the memory that a JSON text takes once it is decoded: some 70 bytes for each
+// unit, and the bytes of its strings. It is a writer that stores nothing of the text, which need
+// not be valid JSON. The zero value is ready.
 type Weight struct {
 	total           int
 	quoted, escaped bool
@@ -40,13 +40,13 @@ func (w *Weight) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Bytes is what the text takes once it is decoded, beside the bytes of its strings.
+// Bytes returns what the text takes once it is decoded, without the bytes of its strings.
 func (w *Weight) Bytes() int { return 70 * w.total }
 
-// Total is what came by.
+// Total returns the weight of what was written.
 func (w *Weight) Total() int { return w.total }
 
-// Of is the weight of a text.
+// Of returns the weight of a text.
 func Of(text []byte) int {
 	var w Weight
 	_, _ = w.Write(text)

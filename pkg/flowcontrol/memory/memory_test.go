@@ -42,25 +42,25 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 // Whoever needs little finds room while those who need much have all that is theirs.
 func TestRoomIsGivenBack(t *testing.T) {
 	full := 0
-	room := NewRoom(time.Now, func() { full++ }, func(string, time.Duration) {})
+	room := NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})
 	for _, owner := range []string{"one", "two", "three"} {
-		if !room.Take("e", owner, MaxHeld, 0) {
+		if !room.Reserve("e", owner, MaxPart, 0) {
 			t.Fatal("there is no room for three that need much")
 		}
 	}
-	if room.Take("e", "four", small+1, 0) || room.Take("e", "four", 1, small) {
+	if room.Reserve("e", "four", small+1, 0) || room.Reserve("e", "four", 1, small) {
 		t.Error("what is for those who need little was given to one that needs more")
 	}
 	for range forSmall / small {
-		if !room.Take("e", "four", small, 0) {
+		if !room.Reserve("e", "four", small, 0) {
 			t.Error("there is no room for one that needs little")
 		}
 	}
-	if room.Take("e", "five", 1, 0) {
+	if room.Reserve("e", "five", 1, 0) {
 		t.Error("more was given than there is")
 	}
-	room.Give("e", "one", MaxHeld)
-	if !room.Take("e", "five", small, 0) {
+	room.Release("e", "one", MaxPart)
+	if !room.Reserve("e", "five", small, 0) {
 		t.Error("what was given back is not free")
 	}
 	if full != 3 {
@@ -70,19 +70,19 @@ func TestRoomIsGivenBack(t *testing.T) {
 
 // S6: what one owner holds leaves the others half of the room.
 func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
-	room := NewRoom(time.Now, func() {}, func(string, time.Duration) {})
-	if !room.Take("e", "team", MaxHeld, 0) || !room.Take("e", "team", MaxEvent-MaxHeld, MaxHeld) {
+	room := NewBudget(time.Now, func() {}, func(string, time.Duration) {})
+	if !room.Reserve("e", "team", MaxPart, 0) || !room.Reserve("e", "team", MaxEvent-MaxPart, MaxPart) {
 		t.Error("an owner did not get its half")
 	}
-	if room.Take("e", "team", 1, 0) {
+	if room.Reserve("e", "team", 1, 0) {
 		t.Error("one owner got more than half")
 	}
-	if !room.Take("e", "other", MaxHeld, 0) {
+	if !room.Reserve("e", "other", MaxPart, 0) {
 		t.Error("another owner has no room")
 	}
-	room.Give("e", "team", MaxHeld)
-	room.Give("e", "other", MaxHeld)
-	if !room.Take("e", "team", MaxHeld, 0) {
+	room.Release("e", "team", MaxPart)
+	room.Release("e", "other", MaxPart)
+	if !room.Reserve("e", "team", MaxPart, 0) {
 		t.Error("an owner did not get back what it gave")
 	}
 }

@@ -8,35 +8,35 @@ import (
 )
 
 const (
-	// maxWaiting bounds for how many it is remembered that they found no room, at some 100 bytes
-	// each.
-	maxWaiting = 10_000
-	// patience is for how long room is kept for an event that was woken and does not come. One that
-	// is new may have to wait longer than that for its turn at a Git service
-	// (pkg/flowcontrol/fairqueue), and then stands in line again: kept for longer, the memory would
-	// be as good as lost to the others while that service hangs.
-	patience = time.Minute
-	// step is what a wish for much is rounded up to: an event that needs a little more at each
-	// attempt finds no room a few times, not a hundred times.
+	// maxQueued bounds the queued events, at some 100 bytes each.
+	maxQueued = 10_000
+	// reservedFor is how long memory is reserved for an event that was woken and is not reconciled.
+	// A new event may have to wait longer for a slot of its Git service
+	// (pkg/flowcontrol/fairqueue), and is then queued again. Reserved for longer, the memory would
+	// be lost to the others while that service hangs.
+	reservedFor = time.Minute
+	// step is what a large request is rounded up to: an event that needs a little more at each
+	// reconcile is refused a few times, not a hundred times.
 	step = 16 << 20
 )
 
-// wish is what an event needs, from its beginning.
-type wish struct {
+// request is what an event needs altogether.
+type request struct {
 	event, owner string
 	need         int
 }
 
-func (w wish) little() bool { return w.need <= small }
+func (w request) little() bool { return w.need <= small }
 
-// line are those who found no room. Owners are served in turn: when one is, its other events that
-// need as much, or as little, go behind those of all others, so that nobody waits for a thousand
-// events of one owner. Among those of one owner the first comes first.
-type line []wish
+// queue is the requests of the events that were refused. Owners are served in turn: when a request
+// is served, its owner's other requests of the same kind, much or little, go behind those of all
+// other owners. So no event waits for a thousand events of one owner. Requests of one owner are
+// served in the order in which they came.
+type queue []request
 
-// join puts an event at the end. One that stands in line keeps its place, and needs what it needed
-// before, too: one attempt asks for several things at once.
-func (l *line) join(w wish) {
+// join appends a request. That of an event that is queued already stays where it is and grows to
+// the larger of both: one reconcile needs several things at once.
+func (l *queue) join(w request) {
 	if !w.little() {
 		w.need = min(MaxEvent, (w.need+step-1)/step*step)
 	}
@@ -44,23 +44,23 @@ func (l *line) join(w wish) {
 		(*l)[i].need = max((*l)[i].need, w.need)
 		return
 	}
-	if len(*l) < maxWaiting {
+	if len(*l) < maxQueued {
 		*l = append(*l, w)
 	}
 }
 
-func (l *line) leave(event string) {
-	*l = slices.DeleteFunc(*l, func(w wish) bool { return w.event == event })
+func (l *queue) leave(event string) {
+	*l = slices.DeleteFunc(*l, func(w request) bool { return w.event == event })
 }
 
-func (l line) has(event string) bool { return l.index(event) >= 0 }
+func (l queue) has(event string) bool { return l.index(event) >= 0 }
 
-func (l line) index(event string) int {
-	return slices.IndexFunc(l, func(w wish) bool { return w.event == event })
+func (l queue) index(event string) int {
+	return slices.IndexFunc(l, func(w request) bool { return w.event == event })
 }
 
-// next takes out the first for whom there is room.
-func (l *line) next(r *Room) (wish, bool) {
+// next removes and returns the first request for which there is enough memory.
+func (l *queue) next(r *Budget) (request, bool) {
 	var before ahead
 	for i, w := range *l {
 		if !r.fits(w, 0, before) {
@@ -68,40 +68,40 @@ func (l *line) next(r *Room) (wish, bool) {
 			continue
 		}
 		rest := slices.Delete(*l, i, i+1)
-		slices.SortStableFunc(rest, func(a, b wish) int { return served(a, w) - served(b, w) })
+		slices.SortStableFunc(rest, func(a, b request) int { return served(a, w) - served(b, w) })
 		*l = rest
 		return w, true
 	}
-	return wish{}, false
+	return request{}, false
 }
 
-// served is 1 for what has to stand behind others when one of its owner is served.
-func served(w, one wish) int {
+// served returns 1 for a request that goes behind others when one of its owner is served.
+func served(w, one request) int {
 	if w.owner == one.owner && w.little() == one.little() {
 		return 1
 	}
 	return 0
 }
 
-// ahead is who stands in line before somebody.
+// ahead describes the requests that are queued before another one.
 type ahead struct {
-	// much is what the first of those needs who need much and wait for others than their owner's.
+	// much is what the first large request needs that waits for events of other owners.
 	much int
-	// little tells that somebody waits for others who needs little.
+	// little says that a small request waits for events of other owners.
 	little bool
-	// owners are those of whom somebody waits who needs much.
+	// owners are those with a large request.
 	owners map[string]bool
 }
 
-// ahead are all who stand in line.
-func (l line) ahead(owned map[string]int) (all ahead) {
+// ahead describes all queued requests.
+func (l queue) ahead(owned map[string]int) (all ahead) {
 	for _, w := range l {
 		all.add(w, owned)
 	}
 	return all
 }
 
-func (a *ahead) add(w wish, owned map[string]int) {
+func (a *ahead) add(w request, owned map[string]int) {
 	waitsForOthers := w.need <= MaxEvent-owned[w.owner]
 	if w.little() {
 		a.little = a.little || waitsForOthers
@@ -119,5 +119,5 @@ func (a *ahead) add(w wish, owned map[string]int) {
 	a.owners[w.owner] = true
 }
 
-// blocks reports whether an event of an owner that needs much has to wait for those before it.
+// blocks reports whether a large request of an owner has to wait for the requests before it.
 func (a *ahead) blocks(owner string) bool { return a.much > 0 || a.owners[owner] }

@@ -11,7 +11,7 @@ import (
 
 // waiting is a room, the events that it has woken, and the time.
 type waiting struct {
-	*Room
+	*Budget
 
 	t     *testing.T
 	woken []string
@@ -20,14 +20,14 @@ type waiting struct {
 
 func newWaiting(t *testing.T) *waiting {
 	w := &waiting{t: t, now: time.Unix(0, 0)}
-	w.Room = NewRoom(func() time.Time { return w.now }, func() {}, func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
+	w.Budget = NewBudget(func() time.Time { return w.now }, func() {}, func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
 	return w
 }
 
 // want takes more for an event that holds nothing, or wants that it stands in line.
 func (w *waiting) want(taken bool, event, owner string, more int) {
 	w.t.Helper()
-	if got := w.Take(event, owner, more, 0); got != taken {
+	if got := w.Reserve(event, owner, more, 0); got != taken {
 		w.t.Fatalf("%s of %s finds room for %d MiB: %t, want %t", event, owner, more>>20, got, taken)
 	}
 }
@@ -45,29 +45,29 @@ func (w *waiting) wantWoken(want string) {
 func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
-	const large = MaxHeld
+	const large = MaxPart
 	for _, owner := range []string{"one", "two", "three"} {
 		w.want(true, "first-of-"+owner, owner, large)
 	}
 	for _, event := range []string{"a", "b", "a"} { // however often it comes, it keeps its place
 		w.want(false, event, "four", large)
 	}
-	if !w.Waits("a") || !w.Waits("b") || w.Waits("first-of-one") {
+	if !w.Queued("a") || !w.Queued("b") || w.Queued("first-of-one") {
 		t.Error("who found no room is not known to wait, or another one is")
 	}
-	w.Give("first-of-one", "one", large/2)
-	w.Give("first-of-one", "one", 0)
+	w.Release("first-of-one", "one", large/2)
+	w.Release("first-of-one", "one", 0)
 	w.wantWoken("") // there is half of what they need
-	w.Give("first-of-one", "one", large/2)
-	w.Give("first-of-two", "two", large)
+	w.Release("first-of-one", "one", large/2)
+	w.Release("first-of-two", "two", large)
 	w.wantWoken("a b")
-	if w.Waits("b") || w.Waits("a") {
+	if w.Queued("b") || w.Queued("a") {
 		t.Error("they were woken, and are not let in")
 	}
 	w.want(true, "b", "four", large)
 	w.want(true, "a", "four", large)
-	if len(w.line) != 0 || len(w.kept) != 0 || w.left != forSmall {
-		t.Errorf("%d stand in line, for %d room is kept, and %d MiB are left", len(w.line), len(w.kept), w.left>>20)
+	if len(w.queue) != 0 || len(w.reserved) != 0 || w.left != forSmall {
+		t.Errorf("%d stand in line, for %d room is kept, and %d MiB are left", len(w.queue), len(w.reserved), w.left>>20)
 	}
 }
 
@@ -85,18 +85,18 @@ func TestNobodyTakesTheRoomOfWhoWaits(t *testing.T) {
 	for n := 1; n < 10; n++ {
 		w.want(false, fmt.Sprint("shrill-", n), "shrill", 80<<20)
 	}
-	w.Give("loud-0", "loud", 80<<20)
+	w.Release("loud-0", "loud", 80<<20)
 	w.wantWoken("loud-1") // it was first
 	w.want(false, "loud-10", "loud", 9<<20)
 	w.want(false, "other", "other", 9<<20) // there is as much, and the next one waits for more
-	w.Give("shrill-0", "shrill", 80<<20)
+	w.Release("shrill-0", "shrill", 80<<20)
 	w.wantWoken("quiet") // before all others of both
 	w.want(false, "shrill-10", "shrill", 80<<20)
 	w.want(true, "loud-1", "loud", 80<<20)
-	if !w.Take("quiet", "quiet", 5<<20, 0) || !w.Take("quiet", "quiet", 64<<20, 5<<20) {
+	if !w.Reserve("quiet", "quiet", 5<<20, 0) || !w.Reserve("quiet", "quiet", 64<<20, 5<<20) {
 		t.Fatal("the room that was kept for it is taken")
 	}
-	w.Give("quiet", "quiet", 69<<20)
+	w.Release("quiet", "quiet", 69<<20)
 	w.wantWoken("shrill-1 other") // loud has another one at work, and there is room beside both
 }
 
@@ -111,16 +111,16 @@ func TestLittleOnesLeaveWhatComesTogether(t *testing.T) {
 	w.want(false, "large", "quiet", 80<<20)
 	w.want(false, "little", "team-0", small)
 	for n := range Shared/small - 1 {
-		w.Give(fmt.Sprint("little-", n), fmt.Sprint("team-", n%4), small)
+		w.Release(fmt.Sprint("little-", n), fmt.Sprint("team-", n%4), small)
 		if strings.Contains(strings.Join(w.woken, " "), "large") {
 			if held := Shared/small - 1 - n; held < forSmall/small {
 				t.Errorf("it is woken when %d little ones are left", held)
 			}
 			return
 		}
-		w.Take(fmt.Sprint("next-", n), fmt.Sprint("team-", n%4), small, 0)
+		w.Reserve(fmt.Sprint("next-", n), fmt.Sprint("team-", n%4), small, 0)
 		for _, event := range w.woken {
-			w.Take(event, "team-0", small, 0)
+			w.Reserve(event, "team-0", small, 0)
 		}
 		w.woken = nil
 	}
@@ -135,20 +135,20 @@ func TestRoomIsNotKeptForEver(t *testing.T) {
 	for _, event := range []string{"gone", "late", "next", "last"} {
 		w.want(false, event, event, MaxEvent)
 	}
-	w.Leave("gone")
-	w.Give("first", "one", MaxEvent)
+	w.Remove("gone")
+	w.Release("first", "one", MaxEvent)
 	w.wantWoken("late")
-	w.now = w.now.Add(patience)
-	if !w.Waits("next") {
+	w.now = w.now.Add(reservedFor)
+	if !w.Queued("next") {
 		t.Error("room is kept for less than it takes to come")
 	}
 	w.now = w.now.Add(1)
-	w.Waits("next")
+	w.Queued("next")
 	w.wantWoken("next")
 	w.want(false, "late", "late", MaxEvent)
-	w.Leave("next")
+	w.Remove("next")
 	w.wantWoken("last")
-	w.Leave("last")
+	w.Remove("last")
 	w.wantWoken("late")
 }
 
@@ -158,16 +158,16 @@ func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "first", "one", MaxEvent)
-	if !w.Take("second", "two", 5<<20, 0) || w.Take("second", "two", MaxHeld+1<<20, 5<<20) {
+	if !w.Reserve("second", "two", 5<<20, 0) || w.Reserve("second", "two", MaxPart+1<<20, 5<<20) {
 		t.Fatal("there is room for two")
 	}
-	w.Give("first", "one", MaxEvent)
+	w.Release("first", "one", MaxEvent)
 	w.wantWoken("second")
-	w.Give("second", "two", 5<<20) // of the attempt that found no room
+	w.Release("second", "two", 5<<20) // of the attempt that found no room
 	w.want(false, "third", "three", MaxEvent)
 	w.want(true, "second", "two", 5<<20)
 	w.wantWoken("")
-	w.Give("second", "two", 5<<20)
+	w.Release("second", "two", 5<<20)
 	w.wantWoken("third")
 }
 
@@ -183,9 +183,9 @@ func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
 	w.want(false, "large", "three", MaxEvent)
 	w.want(false, "large", "three", 1<<20)
 	w.want(false, "next", "four", MaxEvent)
-	w.Give("little-0", "two", small)
+	w.Release("little-0", "two", small)
 	w.wantWoken("") // there is no room for all that it needs
-	w.Give("first", "one", MaxEvent)
+	w.Release("first", "one", MaxEvent)
 	w.wantWoken("large")
 	w.want(true, "large", "three", MaxEvent)
 }
@@ -202,9 +202,9 @@ func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
 	w.want(false, "large", "busy", 112<<20)
 	w.want(false, "other", "loud", 112<<20)
 	w.want(false, "push", "busy", small)
-	w.Give("little-0", "two", small)
+	w.Release("little-0", "two", small)
 	w.wantWoken("push")
-	w.Give("first", "one", MaxEvent)
+	w.Release("first", "one", MaxEvent)
 	w.wantWoken("large")
 }
 
@@ -219,11 +219,11 @@ func TestALittleOneThatGivesWayIsNotHiddenByALargeOneThatGoesOn(t *testing.T) {
 	}
 	w.want(false, "large", "four", 112<<20) // nobody who comes later takes what comes together for it
 	w.want(false, "late", "five", small)
-	w.Give("little-0", "two", small)
+	w.Release("little-0", "two", small)
 	w.wantWoken("late")
 	w.want(false, "waits", "six", small)
-	w.now = w.now.Add(patience + 1)
-	if !w.Take("first", "one", small+1, 96<<20) {
+	w.now = w.now.Add(reservedFor + 1)
+	if !w.Reserve("first", "one", small+1, 96<<20) {
 		t.Fatal("one that was let in does not go on")
 	}
 	w.wantWoken("waits")

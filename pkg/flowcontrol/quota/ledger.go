@@ -14,10 +14,10 @@ const (
 	// unseen is how long an event that this process has created counts although no watch has shown
 	// it: an API server ends each watch within ten minutes, and the list that follows shows what
 	// there is.
-	unseen = 10 * time.Minute
+	unseenFor = 10 * time.Minute
 	// orphaned is how long a payload without an event counts: the sweep, which comes every ten
 	// minutes, deletes it when it is an hour old.
-	orphaned = 75 * time.Minute
+	orphanedFor = 75 * time.Minute
 )
 
 // Ledger adds up what open events use: what a watch shows, and what this process has just written
@@ -81,7 +81,7 @@ func (l *Ledger) Admit(event string, use Use) (Scope, bool) {
 	}
 	l.remove(event)
 	admitted := entryOf(use)
-	admitted.until = l.clock.Now().Add(unseen)
+	admitted.until = l.clock.Now().Add(unseenFor)
 	s, over := l.over(admitted)
 	if over {
 		l.expire()
@@ -98,7 +98,7 @@ func (l *Ledger) Admit(event string, use Use) (Scope, bool) {
 }
 
 // Dropped takes back what was admitted: nothing of it was written.
-func (l *Ledger) Dropped(event string) {
+func (l *Ledger) Release(event string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.entries[event].until.IsZero() {
@@ -117,7 +117,7 @@ func (l *Ledger) Orphaned(event string, bytes int64) {
 	}
 	l.remove(event)
 	if bytes > 0 {
-		l.put(event, entry{repository: e.repository, use: Limits{Bytes: bytes}, until: l.clock.Now().Add(orphaned)})
+		l.put(event, entry{repository: e.repository, use: Limits{Bytes: bytes}, until: l.clock.Now().Add(orphanedFor)})
 	}
 }
 

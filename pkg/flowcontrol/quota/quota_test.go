@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -116,11 +115,11 @@ func TestWhatWasNotWrittenDoesNotCount(t *testing.T) {
 	r := of("one", "a")
 	w.admitted("dropped-", r, 10, 5000)
 	for i := range 10 {
-		w.Dropped(fmt.Sprint("dropped-", i))
+		w.Release(fmt.Sprint("dropped-", i))
 	}
 	w.want("events after attempts that wrote nothing", r, load{10, 1}, 10, Scope{})
 	w.Seen("x", Use{Repository: of("two", "a"), Bytes: 1})
-	w.Dropped("x")
+	w.Release("x")
 	if w.used[Scope{Namespace: "two", Name: "a"}].Events != 1 {
 		t.Error("an event that the watch has shown is taken back")
 	}
@@ -139,7 +138,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	if used := w.used[Scope{Namespace: "one", Name: "a"}]; used != (Limits{0, 10_000}) {
 		t.Errorf("%+v are used, want the bytes of ten", used)
 	}
-	w.clock.SetTime(w.clock.Now().Add(orphaned))
+	w.clock.SetTime(w.clock.Now().Add(orphanedFor))
 	w.want("events after the sweep", r, load{20, 1}, 10, Scope{Namespace: "one", Name: "a"})
 }
 
@@ -149,7 +148,7 @@ func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
 	r := of("one", "a")
 	w.want("events", r, load{11, 1}, 10, Scope{Namespace: "one", Name: "a"})
 	w.Seen("events0", Use{Repository: r, Bytes: 1})
-	w.clock.SetTime(w.clock.Now().Add(unseen))
+	w.clock.SetTime(w.clock.Now().Add(unseenFor))
 	w.want("more events", r, load{20, 1}, 9, Scope{Namespace: "one", Name: "a"})
 }
 
@@ -260,10 +259,10 @@ func TestTheWatch(t *testing.T) {
 	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 || len(kept.Labels) != 1 || kept.ManagedFields != nil {
 		t.Fatalf("%+v, %v", kept, err)
 	}
-	handler := w.Handler()
-	handler.OnAdd(trimmed, true)
-	handler.OnUpdate(trimmed, trimmed)
-	handler.OnAdd(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "former"}}, true)
+	object := trimmed.(metav1.Object)
+	w.Watched(object)
+	w.Watched(object)
+	w.Watched(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "former"}})
 	for scope, want := range map[Scope]Limits{
 		{Namespace: "one", Name: "a", Pull: "pull-1"}: {1, 4096}, {Namespace: "one", Name: "a"}: {1, 4096}, {}: {2, 4096},
 	} {
@@ -271,7 +270,7 @@ func TestTheWatch(t *testing.T) {
 			t.Errorf("used: %v", w.used)
 		}
 	}
-	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/e", Obj: trimmed})
+	w.Deleted(object)
 	if w.used[Scope{}] != (Limits{1, 0}) || len(w.used) != 1 {
 		t.Errorf("used: %v", w.used)
 	}

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
@@ -47,7 +46,7 @@ func Annotate(event metav1.Object, repository types.NamespacedName, bytes int64)
 	event.SetAnnotations(annotations)
 }
 
-// Trim keeps of an object's metadata what Handler reads. It is a transform for an informer.
+// Trim keeps of an object's metadata what Read reads. It is a transform for an informer.
 func Trim(obj any) (any, error) {
 	event, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -77,26 +76,11 @@ func Kept(event metav1.Object) map[string]string {
 	return kept
 }
 
-// Handler keeps the ledger up to date with an informer of open events, whole or metadata alone.
-func (l *Ledger) Handler() cache.ResourceEventHandler {
-	seen := func(obj any) {
-		if event, ok := obj.(metav1.Object); ok {
-			l.Seen(event.GetName(), Read(event))
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    seen,
-		UpdateFunc: func(_, changed any) { seen(changed) },
-		DeleteFunc: func(obj any) {
-			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = missed.Obj
-			}
-			if event, ok := obj.(metav1.Object); ok {
-				l.Gone(event.GetName())
-			}
-		},
-	}
-}
+// Watched counts what an event uses that an informer has, whole or metadata alone.
+func (l *Ledger) Watched(event metav1.Object) { l.Seen(event.GetName(), Read(event)) }
+
+// Deleted stops counting an event that an informer has no more.
+func (l *Ledger) Deleted(event metav1.Object) { l.Gone(event.GetName()) }
 
 // Read returns what an event uses, nothing of one that the version before recorded.
 func Read(event metav1.Object) Use {

@@ -33,7 +33,7 @@ func names(line []pacv1alpha1.Slot) []string {
 func TestAPriorityIsAHeadStart(t *testing.T) {
 	t.Parallel()
 	const hour = 3600
-	got := names(Line([]*v1alpha1.GitEvent{
+	got := names(Queue([]*v1alpha1.GitEvent{
 		event("none", hour, v1alpha1.Run{Name: "run"}), prioritized("just not", 2*hour+1, 12), prioritized("as early", 2*hour, 12), prioritized("urgent", 2*hour, 13),
 		prioritized("low", 0, -12), prioritized("lower", 0, -13), prioritized("most", 10*hour, 1<<31-1), prioritized("least", 0, -1<<31),
 	}, nil))
@@ -52,14 +52,14 @@ func TestTheLineIsOne(t *testing.T) {
 		for i := range 2 + random.IntN(20) {
 			events = append(events, prioritized(fmt.Sprint("e", i), random.IntN(4)*int(Step/time.Second), int32(random.IntN(5)-2)))
 		}
-		want := names(Line(events, nil))
+		want := names(Queue(events, nil))
 		random.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-		if got := names(Line(events, nil)); !slices.Equal(got, want) {
+		if got := names(Queue(events, nil)); !slices.Equal(got, want) {
 			t.Fatalf("shuffled it is %q, and was %q", got, want)
 		}
 		gone := events[0].Name
 		want = slices.DeleteFunc(want, func(name string) bool { return name == gone })
-		if got := names(Line(events[1:], nil)); !slices.Equal(got, want) {
+		if got := names(Queue(events[1:], nil)); !slices.Equal(got, want) {
 			t.Fatalf("without %s it is %q, want %q", gone, got, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestNobodyStarves(t *testing.T) {
 		waited := time.Duration(-1)
 		for now := minute; now < 48*60*minute; now += minute { // each minute one comes, and one slot falls free
 			events = append(events, prioritized(fmt.Sprint("urgent-", now), now, test.urgent))
-			first := Line(events, nil)[0].Event
+			first := Queue(events, nil)[0].Event
 			events = slices.DeleteFunc(events, func(e *v1alpha1.GitEvent) bool { return e.Name == first })
 			if first == "old" {
 				waited = time.Duration(now) * time.Second
@@ -105,7 +105,7 @@ func TestAReceiversClockMovesNobody(t *testing.T) {
 		e.CreationTimestamp = prioritized("", i, 0).Spec.ReceivedAt
 		events = append(events, e)
 	}
-	if got := fmt.Sprint(names(Line(events, nil))); got != "[e0 e1 e2 e3 e4]" {
+	if got := fmt.Sprint(names(Queue(events, nil))); got != "[e0 e1 e2 e3 e4]" {
 		t.Errorf("the line is %s", got)
 	}
 }

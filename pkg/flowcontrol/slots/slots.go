@@ -27,7 +27,7 @@ const Step = 5 * time.Minute
 // priority moves; then by that time itself and by the event's name, which is random; and those of
 // one event as Pipelines-as-Code orders them, by name, with numbers as numbers ("test-2" before
 // "test-10").
-func Line(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
+func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	granted := map[pacv1alpha1.Slot]bool{}
 	for _, slot := range slots {
 		granted[pacv1alpha1.Slot{Run: slot.Run, Event: slot.Event}] = true
@@ -101,7 +101,7 @@ func digits(text string) int {
 func places() []int { return []int{1, 2, 3, 5, 10, 20, 50, 100} }
 
 // Place says where in the line a run is, from 1 on: "place 2", "places 6 to 10".
-func Place(place int) string {
+func Position(place int) string {
 	before := 0
 	for _, last := range places() {
 		switch {
@@ -120,14 +120,14 @@ func Place(place int) string {
 const inLine = " in the line"
 
 // Shows reports whether what a run that waits was told names its place still.
-func Shows(text string, place int) bool { return strings.HasPrefix(text, Place(place)+inLine) }
+func Shows(text string, place int) bool { return strings.HasPrefix(text, Position(place)+inLine) }
 
 // maxNames is how many runs that have a slot are named to one that waits.
 const maxNames = 5
 
 // Standing is where a run stands: in the line of which Repository, how many of that may run at
 // once, its place from 1 on, and its priority.
-type Standing struct {
+type Waiting struct {
 	Repository   string
 	Limit, Place int
 	Priority     int32
@@ -139,10 +139,10 @@ const Have = "; the slots have "
 // Says is what a run that waits is told: its place, the limit, and which runs have the slots. Of
 // what stands already the same place and limit are left as they are: who has the slots changes with
 // every run that ends. Before anybody has one it names nobody.
-func Says(before string, at Standing, slots []pacv1alpha1.Slot) string {
+func Says(before string, at Waiting, slots []pacv1alpha1.Slot) string {
 	head := fmt.Sprintf(
 		"%s%s of Repository %s, of which %d may run at once",
-		Place(at.Place),
+		Position(at.Place),
 		inLine,
 		at.Repository,
 		at.Limit,

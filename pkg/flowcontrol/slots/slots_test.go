@@ -25,7 +25,7 @@ func event(name string, received int, runs ...v1alpha1.Run) *v1alpha1.GitEvent {
 // refused, not resolved or has a slot already does not stand in the line.
 func TestTheOrderOfTheLine(t *testing.T) {
 	t.Parallel()
-	line := Line([]*v1alpha1.GitEvent{
+	line := Queue([]*v1alpha1.GitEvent{
 		event("z", 2, v1alpha1.Run{Name: "late"}),
 		event("b", 1, v1alpha1.Run{Name: "t-10"}, v1alpha1.Run{Name: "t-2"}, v1alpha1.Run{Name: "t-02a"}, v1alpha1.Run{Name: "t"},
 			v1alpha1.Run{Name: "slot"}, v1alpha1.Run{Name: "there", UID: "uid"}, v1alpha1.Run{Name: "open", Unresolved: true}, v1alpha1.Run{Name: "bad", Refused: &v1alpha1.Refusal{}},
@@ -60,13 +60,13 @@ func TestPlacesAreCoarse(t *testing.T) {
 	for place, want := range map[int]string{
 		1: "place 1", 2: "place 2", 3: "place 3", 4: "places 4 to 5", 5: "places 4 to 5", 6: "places 6 to 10", 50: "places 21 to 50", 101: "a place after 100",
 	} {
-		if got := Place(place); got != want {
+		if got := Position(place); got != want {
 			t.Errorf("%d is %q, want %q", place, got, want)
 		}
 	}
 	changes, before := 0, ""
 	for place := 150; place > 0; place-- {
-		if now := Place(place); now != before {
+		if now := Position(place); now != before {
 			changes, before = changes+1, now
 		}
 	}
@@ -75,8 +75,8 @@ func TestPlacesAreCoarse(t *testing.T) {
 	}
 }
 
-func at(limit, place int) Standing {
-	return Standing{Repository: "team/app", Limit: limit, Place: place}
+func at(limit, place int) Waiting {
+	return Waiting{Repository: "team/app", Limit: limit, Place: place}
 }
 
 // What a run is told changes with its place and the limit, not with who has the slots.

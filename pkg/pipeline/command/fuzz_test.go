@@ -76,7 +76,7 @@ func FuzzParse(f *testing.F) {
 		for _, hidden := range []string{
 			"> " + strings.NewReplacer("\n", "\n> ", "\r", " ").Replace(comment),
 			"```\n" + strings.ReplaceAll(comment, "`", "x"),
-			"<!--" + strings.ReplaceAll(comment, "-->", ""),
+			"<!-- " + strings.ReplaceAll(comment, ">", "x"),
 			"<pre>\n" + strings.ReplaceAll(comment, "</", "x"),
 		} {
 			if found, err := Parse(hidden, prefix, onCommit); found != nil || err != nil {

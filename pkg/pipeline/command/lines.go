@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	commentBegins = "<!--"
-	commentEnds   = "-->"
 	// codeIndent is the spaces in front of a line that make it code
 	// (https://spec.commonmark.org/0.31.2/#indented-code-blocks).
 	codeIndent = "    "
@@ -18,8 +16,10 @@ const (
 )
 
 // lines returns the lines of a comment in which a command may begin, and an empty one for each
-// other. Commands do not begin in what somebody quotes or shows as code, nor where nobody sees
-// them. In doubt a line is not one of those: Markdown has more rules than are followed here.
+// other. No command begins in a quote, in a code block, or in HTML that a page does not show. In
+// doubt none begins: Markdown has more rules than this package. There are three exceptions, which
+// count as text: code within a line, and a tag, that span several lines; and what is in or below an
+// element such as <span> that begins a block.
 func lines(comment string) []string {
 	comment = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 	if len(comment) > maxComment {
@@ -33,14 +33,27 @@ func lines(comment string) []string {
 	return all
 }
 
+// inList matches what may stand in front of a block: a few spaces, and markers of lists.
+const inList = `^( {0,3}(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)`
+
+var beforeBlock = regexp.MustCompile(inList)
+
 // markdown knows what the next line of a comment is part of.
 type markdown struct {
-	// fence is what closes the code block, "" outside of one; indent is how many spaces may stand
-	// in front of it.
-	fence  string
-	indent int
-	// hidden is true inside of an HTML comment.
-	hidden bool
+	// fence is what closes the code block, "" outside of one.
+	fence string
+	// html is what closes the block of HTML, nil outside of one.
+	html *regexp.Regexp
+	// item is the column in which the block begins within a list. A line that begins before it is
+	// outside of the item, and of the block.
+	item int
+	// page is true in a block of HTML that a page shows, and so in an element such as <details>: up
+	// to an empty line it holds no other block. pageItem is its column, as item is.
+	page     bool
+	pageItem int
+	// hidden is what closes the HTML comment, or the like, that began within a line. It is nil
+	// outside of one.
+	hidden *regexp.Regexp
 	// tag is the HTML element of which everything is shown as it is, "" outside of one.
 	tag string
 	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
@@ -50,35 +63,55 @@ type markdown struct {
 
 // line returns what people see of a line in which a command may begin, "" for any other.
 func (m *markdown) line(line string) string {
-	if m.fence != "" {
-		if m.closes(line) {
-			m.fence = ""
-		}
+	if m.inBlock(line) {
 		return ""
 	}
-	wasHidden := m.hidden || m.tag != ""
-	if !wasHidden && m.opens(line) {
-		m.quoted = false
+	m.opensPage(line)
+	isQuote := quotePattern.MatchString(line)
+	if isQuote || m.opens(line) || m.opensHTML(line) {
+		m.quoted, m.hidden = isQuote, nil
 		return ""
 	}
-	isQuote := !wasHidden && quotePattern.MatchString(line)
-	m.quoted = isQuote || m.quoted && strings.Trim(line, blanks) != ""
-	seen := m.uncomment(line)
-	if !isQuote { // an element ends with its quote
-		m.element(seen)
-	}
-	text := strings.TrimLeft(line, " ")
-	switch {
-	case wasHidden, m.tag != "", m.quoted, strings.HasPrefix(text, commentBegins):
+	if strings.Trim(line, blanks) == "" { // the end of a paragraph
+		m.quoted, m.hidden = false, nil
 		return ""
-	case strings.HasPrefix(line, codeIndent), strings.HasPrefix(text, "\t"):
+	}
+	wasHidden := m.hidden != nil || m.tag != ""
+	seen := m.shown(line)
+	m.element(seen)
+	isCode := strings.HasPrefix(line, codeIndent) || strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
+	if isCode || wasHidden || m.tag != "" || m.quoted {
 		return ""
 	}
 	return seen
 }
 
+// inBlock reports whether a line belongs to the code or HTML that lines above it have opened.
+func (m *markdown) inBlock(line string) bool {
+	text := strings.TrimLeft(line, " ")
+	column, isEmpty := len(line)-len(text), strings.Trim(text, blanks) == ""
+	switch leaves := !isEmpty && column < m.item; {
+	case m.page && (isEmpty || column < m.pageItem): // so what seemed to begin in it did not
+		m.page, m.pageItem = false, 0
+		fallthrough
+	case leaves:
+		m.fence, m.html, m.item = "", nil, 0
+	}
+	switch {
+	case m.fence != "":
+		if m.closes(line) {
+			m.fence, m.item = "", 0
+		}
+		return true
+	case m.html != nil:
+		m.inHTML(line)
+		return true
+	}
+	return false
+}
+
 // quotePattern is the beginning of a line of a quote, in a list or not.
-var quotePattern = regexp.MustCompile(`^ *(?:(?:[-*+]|[0-9]{1,9}[.)]) {1,4})*>`)
+var quotePattern = regexp.MustCompile(`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*>`)
 
 // elementPattern is the beginning of an HTML element that is shown as it is
 // (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case. One behind a backtick is code
@@ -103,8 +136,24 @@ func (m *markdown) element(line string) {
 	}
 }
 
-// fencePattern is the beginning of a code block, in a list or not (https://spec.commonmark.org/0.31.2/#fenced-code-blocks).
-var fencePattern = regexp.MustCompile("^( {0,3})((?:(?:[-*+]|[0-9]{1,9}[.)]) {1,4})*)(```+|~~~+)(.*)$")
+// pagePattern is the beginning of a block of HTML that a page shows, after what may stand in front
+// of it (https://spec.commonmark.org/0.31.2/#html-blocks, the sixth kind).
+var pagePattern = regexp.MustCompile(`(?i)^</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|` +
+	`col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|` +
+	`header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|` +
+	`summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:[ \t>]|/>|$)`)
+
+// opensPage notes whether a line begins such a block.
+func (m *markdown) opensPage(line string) {
+	before := beforeBlock.FindString(line)
+	if !m.page && pagePattern.MatchString(line[len(before):]) {
+		m.page, m.pageItem, m.hidden = true, itemOf(before), nil
+	}
+}
+
+// fencePattern is the beginning of a code block, in a list or not
+// (https://spec.commonmark.org/0.31.2/#fenced-code-blocks).
+var fencePattern = regexp.MustCompile(inList + "(```+|~~~+)(.*)$")
 
 // opens reports whether a line opens a code block.
 func (m *markdown) opens(line string) bool {
@@ -112,42 +161,95 @@ func (m *markdown) opens(line string) bool {
 	if found == nil {
 		return false
 	}
-	indent, list, fence, info := found[1], found[2], found[3], found[4]
+	before, fence, info := found[1], found[2], found[3]
 	if fence[0] == '`' && strings.Contains(info, "`") { // code within a line
 		return false
 	}
-	m.fence, m.indent = fence, len(codeIndent)-1
-	if list != "" {
-		m.indent += len(indent) + len(list)
-	}
+	m.fence, m.item = fence, itemOf(before)
 	return true
+}
+
+// itemOf returns the column of what stands behind markers of lists, 0 without any.
+func itemOf(before string) int {
+	if strings.Trim(before, blanks) == "" {
+		return 0
+	}
+	return len(before)
 }
 
 // closes reports whether a line closes the code block.
 func (m *markdown) closes(line string) bool {
 	text := strings.TrimLeft(line, " ")
 	end := strings.TrimRight(text, blanks)
-	return len(line)-len(text) <= m.indent && len(end) >= len(m.fence) && strings.Trim(end, m.fence[:1]) == ""
+	return len(line)-len(text) < m.item+len(codeIndent) && len(end) >= len(m.fence) && strings.Trim(end, m.fence[:1]) == ""
 }
 
-// uncomment returns a line with a space for each HTML comment in it.
-func (m *markdown) uncomment(line string) string {
+// hidingPattern is the beginning of HTML that a page does not show
+// (https://spec.commonmark.org/0.31.2/#raw-html): a comment, a processing instruction, CDATA, or a
+// declaration. hidingEnds are their ends in this order.
+var hidingPattern, hidingEnds = regexp.MustCompile(`(<!--)|(<\?)|(<!\[CDATA\[)|(<![A-Za-z])`), [...]*regexp.Regexp{
+	regexp.MustCompile(`-->`), regexp.MustCompile(`\?>`), regexp.MustCompile(`\]\]>`), regexp.MustCompile(`>`),
+}
+
+// hides returns where the first such HTML of a line begins, and what closes it, nil if there is
+// none.
+func hides(line string) (at []int, end *regexp.Regexp) {
+	at = hidingPattern.FindStringSubmatchIndex(line)
+	for i, e := range hidingEnds {
+		if at != nil && at[2+2*i] >= 0 {
+			return at[:2], e
+		}
+	}
+	return nil, nil
+}
+
+// elementEnd closes a block that an element opened.
+var elementEnd = regexp.MustCompile(`(?i)</(?:pre|script|style|textarea)>`)
+
+// opensHTML reports whether a line begins a block of HTML that a page does not show as text
+// (https://spec.commonmark.org/0.31.2/#html-blocks).
+func (m *markdown) opensHTML(line string) bool {
+	before := beforeBlock.FindString(line)
+	html := line[len(before):]
+	at, end := hides(html)
+	if at == nil || at[0] > 0 {
+		element := elementPattern.FindStringIndex(strings.ToLower(html))
+		if element == nil || html[0] != '<' || element[0] > 0 {
+			return false
+		}
+		end = elementEnd
+	}
+	m.html, m.item = end, itemOf(before)
+	m.inHTML(line)
+	return true
+}
+
+// inHTML notes what a line of such a block leaves open.
+func (m *markdown) inHTML(line string) {
+	if m.html == elementEnd {
+		m.element(line)
+	}
+	if m.html.MatchString(line) {
+		m.html, m.item = nil, 0
+	}
+}
+
+// shown returns a line with a space for each part of it that a page does not show.
+func (m *markdown) shown(line string) string {
 	var seen strings.Builder
 	for {
-		mark := commentBegins
-		if m.hidden {
-			mark = commentEnds
+		if m.hidden != nil {
+			end := m.hidden.FindStringIndex(line)
+			if end == nil {
+				return seen.String()
+			}
+			m.hidden, line = nil, line[end[1]:]
 		}
-		before, behind, found := strings.Cut(line, mark)
-		if !m.hidden {
-			seen.WriteString(before)
+		at, end := hides(line)
+		if at == nil {
+			return seen.String() + line
 		}
-		if !found {
-			return seen.String()
-		}
-		if m.hidden = !m.hidden; m.hidden {
-			seen.WriteByte(' ')
-		}
-		line = behind
+		seen.WriteString(line[:at[0]] + " ")
+		m.hidden, line = end, line[at[1]:]
 	}
 }

@@ -37,7 +37,7 @@ func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.D
 	}
 	reach := c.Reach
 	reach.Trusted = egress.HostPort(api.String())
-	account := s.logins.Get(
+	account := s.logins.GetOrCreate(
 		loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
 		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
 	)
@@ -46,7 +46,7 @@ func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.D
 		return nil, err
 	}
 	client.UserAgent = s.options.UserAgent
-	pace := s.paces.Get(
+	pace := s.paces.GetOrCreate(
 		paceKey{api: api.String()},
 		func() *provider.Pace { return provider.NewPace(s.options.Now, limits.Of(api.Host)) },
 	)

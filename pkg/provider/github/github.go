@@ -17,8 +17,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
@@ -27,7 +27,7 @@ import (
 // Name is GitEventSpec.provider of the events this package decodes.
 const Name = delivery.Name
 
-// maxCached bounds each of the in-memory caches; what is evicted is made anew.
+// maxCached bounds each of the in-memory caches; what is evicted is recreated.
 const maxCached = 2000
 
 // Options tune the provider. The zero value is right for production.
@@ -53,13 +53,11 @@ func New(o Options) provider.Provider {
 	s := &service{
 		options:   o,
 		transport: transport,
-		paces: cache.New[paceKey, *provider.Pace](
-			maxCached,
-		),
-		minters:  cache.New[minterKey, *minter](maxCached),
-		limits:   cache.New[limitKey, *limits.Mints](maxCached),
-		logins:   cache.New[loginKey, *login](maxCached),
-		renewals: cache.New[paceKey, *renewals](maxCached),
+		paces:     recent.Map[paceKey, *provider.Pace]{Max: maxCached},
+		minters:   recent.Map[minterKey, *minter]{Max: maxCached},
+		limits:    recent.Map[limitKey, *limits.Mints]{Max: maxCached},
+		logins:    recent.Map[loginKey, *login]{Max: maxCached},
+		renewals:  recent.Map[paceKey, *renewals]{Max: maxCached},
 	}
 	return provider.Provider{
 		Name:       Name,
@@ -73,11 +71,11 @@ func New(o Options) provider.Provider {
 type service struct {
 	options   Options
 	transport *provider.Transport
-	paces     *cache.Cache[paceKey, *provider.Pace]
-	minters   *cache.Cache[minterKey, *minter]
-	limits    *cache.Cache[limitKey, *limits.Mints]
-	logins    *cache.Cache[loginKey, *login]
-	renewals  *cache.Cache[paceKey, *renewals]
+	paces     recent.Map[paceKey, *provider.Pace]
+	minters   recent.Map[minterKey, *minter]
+	limits    recent.Map[limitKey, *limits.Mints]
+	logins    recent.Map[loginKey, *login]
+	renewals  recent.Map[paceKey, *renewals]
 	trees     provider.Trees
 }
 
@@ -121,13 +119,13 @@ func (s *service) connect(
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
-	account := s.logins.Get(
+	account := s.logins.GetOrCreate(
 		loginKey{c.AppID, digest},
 		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
 	)
 	installation := paceKey{api.String(), c.InstallationID}
-	renewed := s.renewals.Get(installation, func() *renewals { return &renewals{} })
-	tokens := s.minters.Get(reader, func() *minter {
+	renewed := s.renewals.GetOrCreate(installation, func() *renewals { return &renewals{} })
+	tokens := s.minters.GetOrCreate(reader, func() *minter {
 		return &minter{
 			base:         base,
 			api:          strings.TrimSuffix(api.String(), "/"),
@@ -142,7 +140,7 @@ func (s *service) connect(
 			renewals:     renewed,
 		}
 	})
-	pace := s.paces.Get(installation, func() *provider.Pace {
+	pace := s.paces.GetOrCreate(installation, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, limits.Of(api.Host))
 	})
 	client := gh.NewClient(&http.Client{
@@ -153,7 +151,7 @@ func (s *service) connect(
 	runs := &runTokens{
 		minter: tokens,
 		base:   base,
-		limit:  s.limits.Get(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
+		limit:  s.limits.GetOrCreate(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
 	}
 	r := &repository{
 		client: client,

@@ -18,8 +18,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/cache"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/hooks"
@@ -31,7 +31,7 @@ const Name = delivery.Name
 // publicURL is where projects are unless something else is configured.
 const publicURL = "https://gitlab.com"
 
-// maxCached bounds what is kept of rate limits in memory; what is evicted is learnt anew.
+// maxCached bounds what is stored of rate limits in memory; what is evicted is learnt again.
 const maxCached = 2000
 
 // Options tune the provider. The zero value is right for production.
@@ -52,7 +52,7 @@ func New(o Options) provider.Provider {
 	o.UserAgent = cmp.Or(o.UserAgent, "plumbline")
 	transport := provider.NewTransport(o.Limits)
 	transport.Provider = Name
-	s := &service{options: o, transport: transport, paces: cache.New[paceKey, *provider.Pace](maxCached)}
+	s := &service{options: o, transport: transport, paces: recent.Map[paceKey, *provider.Pace]{Max: maxCached}}
 	return provider.Provider{
 		Name:     Name,
 		Webhook:  delivery.Webhook{},
@@ -98,7 +98,7 @@ func host(u *url.URL) string {
 type service struct {
 	options   Options
 	transport *provider.Transport
-	paces     *cache.Cache[paceKey, *provider.Pace]
+	paces     recent.Map[paceKey, *provider.Pace]
 	trees     provider.Trees
 }
 
@@ -169,7 +169,7 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	}
 	at := base.JoinPath("api/v4/")
 	user := paceKey{at.String(), sha256.Sum256([]byte(token))}
-	pace := s.paces.Get(user, func() *provider.Pace {
+	pace := s.paces.GetOrCreate(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
 	})
 	client, err := api.New(

@@ -19,7 +19,7 @@ func testMemory(t *testing.T, open func(*testing.T) World) {
 	sha := w.Service.Commit("main", map[string]string{"large.txt": strings.Repeat("x", 900<<10)})
 	var mu sync.Mutex
 	asked, refuse := 0, error(fault.Throttledf(fault.ReasonBusy, time.Minute, "the memory is taken by others"))
-	ctx := memory.Held(t.Context(), func(bytes int) error {
+	ctx := memory.WithReserve(t.Context(), func(bytes int) error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked += bytes

@@ -122,31 +122,6 @@ func TestACancelThatIsRefused(t *testing.T) {
 	}
 }
 
-// A run ends between the last look at it and the patch, which is then refused for good; or another
-// object has its name.
-func TestACancelRacesWithTheEnd(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	_, _ = w.reconcile()
-	w.cancelled()
-	w.hook = func(_ int, call string) outcome {
-		if call != "patch pipelineruns" {
-			return outcome{}
-		}
-		w.mu.Unlock()
-		w.end(corev1.ConditionTrue)
-		w.mu.Lock()
-		return outcome{err: errDenied}
-	}
-	_, _ = w.reconcile()
-	if waits := w.event().Status.Waits; len(waits) > 0 && strings.HasPrefix(waits[0].Step, v1alpha1.StepCancel) {
-		t.Errorf("waits %+v for a run that is over", waits)
-	}
-	w.hook = nil
-	w.until(w.over)
-	w.wantSuccess()
-}
-
 // What is not planned starts nothing, whatever it waits for; what is planned and not created is not
 // created, though the quota is used up for hours. Both end at once.
 func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
@@ -180,20 +155,6 @@ func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
 				t.Errorf("conclusion %q, want %s; %d runs, %d secrets", got, test.want, len(w.runs()), w.secrets())
 			}
 		})
-	}
-}
-
-// A create has landed whose answer nobody has: the run is found and ended.
-func TestACancelFindsWhatLanded(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.hook = func(_ int, call string) outcome { return outcome{err: lost(call), apply: true} }
-	_, _ = w.reconcile()
-	w.hook = nil
-	w.cancelled()
-	w.until(w.over)
-	if e := w.event(); len(w.runs()) != 1 || e.Status.Runs[0].UID == "" || w.git.checks["1"].Conclusion != status.Cancelled {
-		t.Errorf("%d runs, %+v, checks %v", len(w.runs()), e.Status.Runs[0], w.git.checks)
 	}
 }
 

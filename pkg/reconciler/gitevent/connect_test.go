@@ -46,7 +46,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().share(fairqueue.New(fairqueue.Options{Workers: 8 * limit, Now: w.clock.Now, Refused: func(string) {}, Wake: func(string, time.Duration) {}}))
+				w.process().share(fairqueue.New(fairqueue.Options{Workers: 8 * limit, Now: w.clock.Now, Full: func(string) {}, Wake: func(string, time.Duration) {}}))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)
@@ -55,7 +55,7 @@ func TestAFailedLoginGivesItsSlotBack(t *testing.T) {
 				for range 10 {
 					for event, host := range events {
 						w.git.logins, w.git.atLogin = 0, func() {
-							if taken := w.alive.turns.Taken(); len(taken) != 5 || taken["host "+host] != 1 {
+							if taken := w.alive.queue.InUse(); len(taken) != 5 || taken["host "+host] != 1 {
 								t.Errorf("while %s logs in the slots taken are %v, want one of %s", event, taken, host)
 							}
 						}
@@ -91,7 +91,7 @@ func TestAnEventWaitsForItsOwnHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("a"))
 	w.add("push-2", "other.example")
-	busy, _ := w.process().turns.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+	busy, _ := w.process().queue.AcquireService(fairqueue.Request{Event: "hangs", Namespace: "other", Host: "git.example"})
 	defer busy()
 	for range 3 { // of four workers one visits a host
 		if _, err := w.reconcile(); err == nil || w.event().Status.Plan != nil {
@@ -118,15 +118,15 @@ func TestAnEventThatIsGoneGivesItsTurnBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, helloFile("a"))
-			end, _ := w.process().turns.Visit(fairqueue.Visit{Event: "hangs", Namespace: "other", Host: "git.example"})
+			end, _ := w.process().queue.AcquireService(fairqueue.Request{Event: "hangs", Namespace: "other", Host: "git.example"})
 			_, _ = w.reconcile()
 			end()
-			if len(w.alive.turns.Taken()) == 0 {
+			if len(w.alive.queue.InUse()) == 0 {
 				t.Fatal("no turn is kept for the event that waited")
 			}
 			leave(w)
-			if _, _ = w.reconcile(); len(w.alive.turns.Taken()) != 0 {
-				t.Errorf("its turn is kept: %v", w.alive.turns.Taken())
+			if _, _ = w.reconcile(); len(w.alive.queue.InUse()) != 0 {
+				t.Errorf("its turn is kept: %v", w.alive.queue.InUse())
 			}
 		})
 	}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent connects the reconciler of GitEvents with knative's clients, informers and
-// workqueue.
 package gitevent
 
 import (
@@ -31,6 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
+	"github.com/plumbline-ci/plumbline/pkg/store/handler"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -69,7 +68,7 @@ func NewController(
 		r := New(c, o)
 		if err := errors.Join(
 			metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock),
-			metrics.ObserveLines(r.Waiting),
+			metrics.ObserveQueues(r.Waiting),
 			leaderelection.Count(&r.LeaderAwareFuncs, queueName),
 		); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
@@ -91,10 +90,10 @@ func NewController(
 		}
 		events.BeforeTrim(r.Appeared)
 		watch(ctx, events.Informer(ctx).Informer(), r.RunWatch().OnEvent(impl))
-		watch(ctx, events.Informer(ctx).Informer(), r.OnGone())
+		watch(ctx, events.Informer(ctx).Informer(), r.OnEventDeleted())
 		watch(ctx, runs, r.RunWatch().OnRun(impl))
 		watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
-		used, err := events.Informer(ctx).Informer().AddEventHandler(o.Budget.Handler())
+		used, err := events.Informer(ctx).Informer().AddEventHandler(handler.Of(o.Budget.Watched, o.Budget.Deleted))
 		if err != nil {
 			logger.Fatalw("Adding up GitEvents", "error", err)
 		}
@@ -105,7 +104,7 @@ func NewController(
 			logger.Fatalw("Listing GitEvents", "error", err)
 		}
 		cache.WaitForCacheSync(ctx.Done(), used.HasSynced)
-		go r.LookAround(ctx)
+		go r.PollSecrets(ctx)
 		return impl
 	}
 }

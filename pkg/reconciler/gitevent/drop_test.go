@@ -123,7 +123,7 @@ func TestAReportThatFoundNoTurnIsNotDropped(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 	}
-	release, _ := w.process().turns.Visit(fairqueue.Visit{Namespace: "other", Host: "git.example"}) // another event's
+	release, _ := w.process().queue.AcquireService(fairqueue.Request{Namespace: "other", Host: "git.example"}) // another event's
 	for range 6 {
 		w.later(time.Minute)
 		w.alive.repositoryChanged(nil, repository())

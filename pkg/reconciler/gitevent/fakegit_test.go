@@ -99,7 +99,7 @@ func (g *fakeGit) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, e
 
 func (g *fakeGit) Files(ctx context.Context, sha, _ string) ([]git.File, error) {
 	g.read = append(g.read, sha+" .tekton")
-	if err := memory.HoldOf(ctx)(g.large); err != nil {
+	if err := memory.ReserveOf(ctx)(g.large); err != nil {
 		return nil, err
 	}
 	if g.filesErr != nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -144,23 +143,6 @@ func TestDeletedRunIsCancelled(t *testing.T) {
 	}
 	if !w.event().Settled() {
 		t.Errorf("nothing is left to do: %+v", w.event().Status)
-	}
-}
-
-// C11: a denial that echoes an outage is retried for ten minutes and then believed.
-func TestDenialThatEchoesAnOutage(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.hook = always("create pipelineruns", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden,
-		Message: `admission webhook "policy" denied the request: failed to load context: dial tcp 10.0.0.1:443: i/o timeout`}})
-	_, _ = w.reconcile()
-	if got := w.git.checks["1"]; got.State != status.Queued {
-		t.Errorf("at first the check must wait: %v", got)
-	}
-	w.clock.SetTime(w.clock.Now().Add(create.EchoLimit + time.Second))
-	_, _ = w.reconcile()
-	if got := w.git.checks["1"]; got.Conclusion != status.Failure {
-		t.Errorf("after %v the denial must be believed: %v", create.EchoLimit, got)
 	}
 }
 

@@ -283,7 +283,7 @@ func TestAnEventWithoutATurnIsNotGivenUp(t *testing.T) {
 	w.later(25 * time.Minute)
 	w.git.err = nil
 	w.alive.repositoryChanged(nil, repository())
-	release, _ := w.alive.turns.Visit(fairqueue.Visit{Namespace: "other", Host: "git.example"})
+	release, _ := w.alive.queue.AcquireService(fairqueue.Request{Namespace: "other", Host: "git.example"})
 	w.later(6 * time.Minute)
 	if w.event().Settled() {
 		t.Fatal("given up although only the turn was missing")

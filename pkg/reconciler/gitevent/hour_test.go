@@ -247,7 +247,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 			t.Fatalf("%s did not begin as it should: %+v", event, h.statusOf(event))
 		}
 	}
-	free, _ := h.process().turns.Visit(fairqueue.Visit{Namespace: "other", Host: busyHost}) // by somebody who hangs
+	free, _ := h.process().queue.AcquireService(fairqueue.Request{Namespace: "other", Host: busyHost}) // by somebody who hangs
 	h.world.git.asked = h.git
 	h.calls = map[string]int{}
 	h.pass(50 * time.Minute)
@@ -266,7 +266,7 @@ func TestAnHourInWhichEveryStepWaitsForSomethingElse(t *testing.T) {
 	})
 	h.end("")
 	h.within("everything is settled", time.Minute, func(event string) bool { return h.statusOf(event).Phase == v1alpha1.PhaseSettled })
-	if r := h.process(); len(r.turns.Taken()) != 0 || r.credentials.Waiting() != 0 || r.desk.Timers.Len() != 0 {
-		t.Errorf("remembers slots %v, %d held events and %d failing ones", r.turns.Taken(), r.credentials.Waiting(), r.desk.Timers.Len())
+	if r := h.process(); len(r.queue.InUse()) != 0 || r.credentials.Waiting() != 0 || r.state.Timers.Len() != 0 {
+		t.Errorf("remembers slots %v, %d held events and %d failing ones", r.queue.InUse(), r.credentials.Waiting(), r.state.Timers.Len())
 	}
 }

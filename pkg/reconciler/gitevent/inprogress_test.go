@@ -254,7 +254,7 @@ func TestOnlyWhatMayBeOlderWaitsAndNotForEver(t *testing.T) {
 		}
 		return names
 	}
-	for waited := time.Duration(0); waited < supersede.Patience; waited += time.Minute {
+	for waited := time.Duration(0); waited < supersede.GuessAfter; waited += time.Minute {
 		if got := created(); !slices.Equal(got, []string{"lint"}) {
 			t.Fatalf("after %s %v are created: %+v", waited, got, w.named("push-1").Status.Waits)
 		}

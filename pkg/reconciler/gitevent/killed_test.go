@@ -38,8 +38,8 @@ func TestAnEventThatKillsTheProcessIsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
 	w.older()
-	w.killing(planning.MaxBegun)
-	for n := range int32(planning.MaxBegun) {
+	w.killing(planning.MaxUnfinished)
+	for n := range int32(planning.MaxUnfinished) {
 		if killed, _ := w.reconcile(); !killed {
 			t.Fatalf("attempt %d does not kill the process", n+1)
 		}
@@ -67,8 +67,8 @@ func TestAnEventThatWasPlannedWhenTheProcessEndedGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, helloFile("hello"))
 	w.older()
-	w.killing(planning.MaxBegun - 1)
-	for range planning.MaxBegun - 1 {
+	w.killing(planning.MaxUnfinished - 1)
+	for range planning.MaxUnfinished - 1 {
 		_, _ = w.reconcile()
 	}
 	w.hook = nil

@@ -46,7 +46,7 @@ func TestANewEventIsNotRead(t *testing.T) {
 			if read := slices.Contains(w.calls, "get gitevents"); read == test.want {
 				t.Errorf("read: %t, calls %v", read, w.calls)
 			}
-			if first := r.desk.Known.First("push-1"); first != test.want {
+			if first := r.state.Cache.Exclusive("push-1"); first != test.want {
 				t.Errorf("nobody else can have worked on it: %t, want %t", first, test.want)
 			}
 		})

@@ -163,7 +163,7 @@ func TestRefusedCredentials(t *testing.T) {
 	asks("before its time", 0)
 	p.mended()
 	asks("another event at the same moment", 0)
-	w.clock.SetTime(w.clock.Now().Add(credentials.RefusalBelieved))
+	w.clock.SetTime(w.clock.Now().Add(credentials.RefusalLife))
 	p.mended()
 	asks("later", 1)
 	w.storeApp(func(s *corev1.Secret) { s.Data[keyPrivateKey] = []byte("other") })

@@ -30,19 +30,19 @@ func TestAFileOfTheServiceIsMissingAfterThreeReads(t *testing.T) {
 			w := newWorld(t, referring("at-the-service", "lint", h.URL+"/private/lint.yaml"), helloFile("plain"))
 			w.uses(h)
 			w.git.hides = h.URL + "/private/"
-			seen := &planning.Misses{}
+			seen := &planning.NotFound{}
 			read := func() {
 				r := w.quietly(w.reconciler)
-				r.steps.Plan.Misses = seen // it is the same process
+				r.steps.Plan.NotFound = seen // it is the same process
 				_ = r.Reconcile(t.Context(), system+"/push-1")
 			}
-			for range planning.MissReads - 1 {
+			for range planning.NotFoundReads - 1 {
 				read()
 				read() // at once: it counts for nothing
 				if got := w.conclusions()["at-the-service"]; got != "" || len(w.runs()) != 1 {
 					t.Fatalf("%d runs, the check says %q: want the other pipeline's and no verdict", len(w.runs()), got)
 				}
-				w.pass(planning.MissApart)
+				w.pass(planning.NotFoundInterval)
 			}
 			if c.shown {
 				w.git.hides = ""

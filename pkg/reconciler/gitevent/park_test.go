@@ -24,7 +24,7 @@ import (
 func (w *world) reconcileTelling(told *[]string) error {
 	recorder := record.NewFakeRecorder(100)
 	r := w.quietly(w.reconciler)
-	r.desk.Recorder = recorder
+	r.state.Recorder = recorder
 	err := r.Reconcile(context.Background(), system+"/push-1")
 	for len(recorder.Events) > 0 {
 		*told = append(*told, <-recorder.Events)

@@ -119,7 +119,7 @@ func (w *world) reconcilerWith(c caches) *Reconciler {
 func (w *world) used(c caches) *quota.Ledger {
 	used := quota.New(func() quota.Limits { return w.store().Load().Open }, w.clock, nil)
 	for _, event := range c.events.List() {
-		used.Handler().OnAdd(event, true)
+		used.Watched(event.(metav1.Object))
 	}
 	return used
 }
@@ -156,14 +156,14 @@ func (w *world) reconcileEvent(name string) (killed bool, err error) {
 	done := make(chan struct{})
 	killed, w.wakes = true, nil
 	r := w.quietly(w.process)
-	taken := r.turns.Taken()
+	taken := r.queue.InUse()
 	go func() {
 		defer close(done)
 		err = r.Reconcile(context.Background(), system+"/"+name)
 		killed = false
 	}()
 	<-done
-	for share, now := range r.turns.Taken() { // fewer are taken than before if one was kept for this event
+	for share, now := range r.queue.InUse() { // fewer are taken than before if one was kept for this event
 		if !killed && now > taken[share] {
 			w.t.Errorf("the reconcile has ended; before it the slots taken were %v, and now %d of %s", taken, now, share)
 		}

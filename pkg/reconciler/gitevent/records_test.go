@@ -226,7 +226,7 @@ func TestAnUntrustedCancelIsAnsweredIfItEndsARun(t *testing.T) {
 	})
 	before := w.event()
 	before.Name = "comment-before"
-	w.process().steps.Report.Strangers.Reply(report.ReportOf(before), w.clock.Now())
+	w.process().steps.Report.Pending.Reply(report.PendingReportOf(before), w.clock.Now())
 	for range 5 { // that one is answered in this minute
 		_, _ = w.reconcile()
 		w.pass(10 * time.Second)

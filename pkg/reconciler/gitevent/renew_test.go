@@ -187,22 +187,11 @@ func TestRenewal(t *testing.T) {
 		change  func(w *world)
 		renewed bool
 	}{
-		"not before its time":              {func(w *world) { w.pass(29 * time.Minute) }, false},
-		"at half of the token's life":      {func(w *world) { w.pass(30 * time.Minute) }, true},
-		"at once after an hour of absence": {func(w *world) { w.pass(2 * time.Hour) }, true},
-		"at once if its time is not known: another version wrote the status": {func(w *world) {
-			w.pass(10 * time.Minute)
-			w.edit(func(e *v1alpha1.GitEvent) { e.Status.Runs[0].SecretRenewAt = nil })
-		}, true},
+		"at half of the token's life": {func(w *world) { w.pass(30 * time.Minute) }, true},
 		"made again if somebody deleted it": {func(w *world) {
 			w.pass(30 * time.Minute)
 			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
 		}, true},
-		"not for a run that is over": {func(w *world) {
-			w.hook = always("put check completedsuccess", errRefused) // so that the event stays open
-			w.end(corev1.ConditionTrue)
-			w.pass(2 * time.Hour)
-		}, false},
 		"not without its Repository": {func(w *world) {
 			w.repository = func(repository *pacv1alpha1.Repository) { repository.Spec.URL = "https://git.example/acme/other" }
 			w.hook = always("get repositories", apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), "app"))
@@ -265,7 +254,7 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
-	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedLook, 30 * time.Minute, backoff.MinWait}) {
+	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedPoll, 30 * time.Minute, backoff.MinWait}) {
 		t.Errorf("error %v, woken after %v: want an error, the look at a run that is too new for the cache, half of the token's life, and the first attempt after a failure", err, w.wakes)
 	}
 	if w.git.checks["1"].State != status.InProgress {

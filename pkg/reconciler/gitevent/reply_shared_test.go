@@ -13,9 +13,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
@@ -80,25 +78,6 @@ func TestTwoCommandsShareOneComment(t *testing.T) {
 	}
 }
 
-// An event that began to write and never ends must not keep the others from being answered.
-func TestAnEventThatNeverEndsItsReply(t *testing.T) {
-	t.Parallel()
-	w := commands(t, "/test helo", pullFile("hello"))
-	w.second(-time.Second, func(e *v1alpha1.GitEvent) {
-		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
-	})
-	_, err := w.reconcile()
-	if _, known := backoff.KnownWait(err); !known || w.over() || len(w.git.replies.comments) != 0 || w.event().Status.Reply.Begun != nil {
-		t.Fatalf("%v, %+v, %q", err, w.event().Status.Reply, w.git.replies.comments)
-	}
-	w.pass(2*time.Hour + time.Second)
-	_, _ = w.reconcile()
-	w.wantReply("no pipeline called helo")
-	if !w.over() {
-		t.Errorf("%+v", w.event().Status)
-	}
-}
-
 // What was sent and not answered may still take effect, also if the status that says so cannot be
 // written: nothing is sent before that is over.
 func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
@@ -129,24 +108,6 @@ func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	w.wantReply("no pipeline called helo")
 	if !w.over() || w.git.replies.edits != 1 {
 		t.Errorf("over %t after %d edits: %+v", w.over(), w.git.replies.edits, w.event().Status.Reply)
-	}
-}
-
-// Anybody may make a conversation larger than what is read of it. It is read once for each command,
-// and ends nothing but the reply.
-func TestAConversationThatIsTooLargeIsReadOnce(t *testing.T) {
-	t.Parallel()
-	w := commands(t, "/test", pullFile("hello"))
-	w.git.looks(w)
-	w.git.replies.asked = func() error {
-		return fault.New(fault.Transient, fault.ReasonGitUnreachable, fmt.Errorf("%w than 8 MB", provider.ErrTooLarge))
-	}
-	for range 5 {
-		_, _ = w.reconcile()
-		w.pass(time.Minute)
-	}
-	if reply := w.event().Status.Reply; !w.over() || w.count("put reply") != 1 || reply.GivenUp == "" {
-		t.Errorf("over %t after %d attempts: %+v", w.over(), w.count("put reply"), reply)
 	}
 }
 

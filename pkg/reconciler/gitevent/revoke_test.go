@@ -25,13 +25,13 @@ func TestARevocationWaitsForItsTurn(t *testing.T) {
 	w.hook = nil
 	var others []func()
 	for {
-		release, err := w.process().turns.Visit(fairqueue.Visit{Event: "other", Namespace: "other", Host: "git.example"})
+		release, err := w.process().queue.AcquireService(fairqueue.Request{Event: "other", Namespace: "other", Host: "git.example"})
 		if err != nil {
 			break
 		}
 		others = append(others, release)
 	}
-	w.process().turns.Leave("other")
+	w.process().queue.Remove("other")
 	for spent := time.Duration(0); spent < 2*settle.RevokeLimit; spent += 20 * time.Second {
 		w.pass(20 * time.Second)
 		_, _ = w.reconcile()

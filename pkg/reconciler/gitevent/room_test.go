@@ -58,9 +58,9 @@ func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 	w := newWorld(t, helloFile("hello"))
 	w.git.large = 100 << 20 // more than one event is counted for
 	r := w.quietly(w.reconciler)
-	room := r.store.Room
+	room := r.store.Memory
 	for _, other := range []string{"one", "two"} {
-		if !room.Take("e", other, memory.MaxEvent-memory.MaxHeld, 0) || !room.Take("e", other, memory.MaxHeld/2, memory.MaxHeld) {
+		if !room.Reserve("e", other, memory.MaxEvent-memory.MaxPart, 0) || !room.Reserve("e", other, memory.MaxPart/2, memory.MaxPart) {
 			t.Fatal("there is no room")
 		}
 	}
@@ -76,16 +76,16 @@ func TestLargeAnswersTakeTheSharedMemory(t *testing.T) {
 		t.Errorf("it is planned %d times while there is no memory for it", now-read)
 	}
 	w.wakes = nil
-	room.Give("e", "one", memory.MaxEvent-memory.MaxHeld/2)
+	room.Release("e", "one", memory.MaxEvent-memory.MaxPart/2)
 	if len(w.wakes) != 1 || w.wakes[0] != 0 {
 		t.Errorf("woken after %v when there is room", w.wakes)
 	}
 	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || len(w.runs()) != 1 {
 		t.Errorf("error %v, %d runs", err, len(w.runs()))
 	}
-	room.Give("e", "two", memory.MaxEvent-memory.MaxHeld/2)
+	room.Release("e", "two", memory.MaxEvent-memory.MaxPart/2)
 	for _, owner := range []string{"team", "two"} {
-		if !room.Take("e", owner, memory.MaxHeld, 0) {
+		if !room.Reserve("e", owner, memory.MaxPart, 0) {
 			t.Errorf("not all of the room of %s was given back", owner)
 		}
 	}
@@ -98,17 +98,17 @@ func TestAnEventThatIsGoneLeavesTheLine(t *testing.T) {
 	w.git.large = 100 << 20
 	c := newCaches()
 	r := w.quietly(func() *Reconciler { w.fill(c); return w.reconcilerWith(c) })
-	room := r.store.Room
+	room := r.store.Memory
 	for _, other := range []string{"one", "two", "three"} {
-		if !room.Take(other, other, memory.MaxHeld, 0) {
+		if !room.Reserve(other, other, memory.MaxPart, 0) {
 			t.Fatal("there is no room")
 		}
 	}
-	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || !room.Waits("push-1") {
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || !room.Queued("push-1") {
 		t.Fatalf("error %v: want that it waits for memory", err)
 	}
 	w.must(c.events.Replace(nil, ""))
-	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || room.Waits("push-1") {
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err != nil || room.Queued("push-1") {
 		t.Errorf("error %v, it still waits", err)
 	}
 }

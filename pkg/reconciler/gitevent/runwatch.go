@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent tells which events a change of a PipelineRun wakes. Anybody who may write
-// PipelineRuns may label one with the name of an event, or with any other: a run counts only if the
-// event that it names records it (S9).
 package gitevent
 
 import (
@@ -21,22 +18,24 @@ type Queue interface {
 	Enqueue(obj any)
 }
 
-// Watch joins the caches of two informers, which tell of changes in no order: of what one tells
-// before the other knows of it, the other tells.
+// Watch decides which changes of PipelineRuns wake which events. Anybody who may write PipelineRuns
+// may label one with the name of an event: a run counts only if the event that it names has
+// recorded it (S9). The two informers report changes in no order. If one reports a change before
+// the other one's cache has what it needs, the other one's next report wakes the event.
 type Watch struct {
-	// Open is the cache of the open events.
+	// Open is the cache of the unsettled events.
 	Open listers.GitEventNamespaceLister
 	// Runs is the cache of PipelineRuns.
 	Runs cache.KeyListerGetter
-	// Deleted is told of each run of an open event that was deleted, or that is not watched any
-	// more, as it was last.
+	// Deleted is called with the last state of each run of an unsettled event that was deleted, or
+	// that is not watched any more.
 	Deleted func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun)
 }
 
-// OnEvent enqueues open events. Updates of a GitEvent come from its reconciler and are not
-// enqueued: a status write would otherwise defeat the backoff. Resyncs are, and that another event
-// has cancelled this one, and so is what its runs may have told before the cache knew that they are
-// its runs.
+// OnEvent enqueues unsettled events. Updates of a GitEvent come from its reconciler and are not
+// enqueued: otherwise a status write would defeat the backoff. Enqueued are resyncs, cancellations
+// by other events, and run changes that were reported before the cache linked the run to this
+// event.
 func (w *Watch) OnEvent(queue Queue) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: queue.Enqueue,
@@ -48,7 +47,7 @@ func (w *Watch) OnEvent(queue Queue) cache.ResourceEventHandler {
 	}
 }
 
-// OnRun enqueues the event of a PipelineRun when something changes that means something to it.
+// OnRun enqueues the event of a PipelineRun if a significant part of it changes.
 func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 	enqueue := func(obj any) {
 		if event, _ := w.eventOf(obj); event != nil {
@@ -58,17 +57,17 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: enqueue,
 		UpdateFunc: func(before, after any) {
-			if sameVersion(before, after) || moved(before, after) {
+			if sameVersion(before, after) || significant(before, after) {
 				enqueue(after)
-				enqueue(before) // it may have named another event, which nothing else tells any more
+				enqueue(before) // it may have named another event, which gets no other report of it
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			// Every replica takes note: the one that created it may have ended before it could
-			// record that.
+			// Every replica records it: the one that created the run may have crashed before it
+			// could record it.
 			if event, run := w.eventOf(obj); event != nil {
 				w.Deleted(event, run)
 			}
@@ -77,14 +76,14 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 	}
 }
 
-// eventOf returns the open event that a run names and that expects it, nil if there is none.
+// eventOf returns the unsettled event that a run names and that expects it, nil if there is none.
 func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
 	run, ok := obj.(*pipelinev1.PipelineRun)
 	if !ok {
 		return nil, nil
 	}
 	event, err := w.Open.Get(run.Labels[plumbline.EventLabel])
-	if err != nil { // settled: nothing is created any more; or the label was made up
+	if err != nil { // the event is settled, so nothing is created any more; or somebody made up the label
 		return nil, nil
 	}
 	for i := range event.Status.Runs {
@@ -96,14 +95,14 @@ func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
 	return nil, nil
 }
 
-// expects reports whether an object with the name of a run is the one that the event records, or
-// may be: the event is planned, and which object was created is not recorded yet.
+// expects reports whether an object with the name of a run is the one that the event has recorded,
+// or may be: the event is planned, and which object was created is not recorded yet.
 func expects(run *v1alpha1.Run, uid types.UID) bool {
 	return run.UID == uid || run.UID == "" && run.Refused == nil && run.Result == nil
 }
 
-// missed reports whether a run that the event before did not know has something to tell: it has
-// begun or ended, or is gone.
+// missed reports whether a run that is new in this version has already started, finished or been
+// deleted.
 func (w *Watch) missed(before, after any) bool {
 	a, okA := before.(*v1alpha1.GitEvent)
 	b, okB := after.(*v1alpha1.GitEvent)
@@ -116,23 +115,23 @@ func (w *Watch) missed(before, after any) bool {
 	}
 	for i := range b.Status.Runs {
 		run := &b.Status.Runs[i]
-		if was := known[run.Name]; (was == nil || !expects(was, run.UID)) && w.tells(run) {
+		if was := known[run.Name]; (was == nil || !expects(was, run.UID)) && w.hasNews(run) {
 			return true
 		}
 	}
 	return false
 }
 
-// cancelled reports whether another event ends what this one has started.
+// cancelled reports whether another event stops what this one has started.
 func cancelled(before, after any) bool {
 	a, okA := before.(*v1alpha1.GitEvent)
 	b, okB := after.(*v1alpha1.GitEvent)
 	return okA && okB && !a.Knows(b)
 }
 
-// tells reports whether the cache says of a run that it has begun, ended or is gone. A run without
-// a UID that the cache does not have was not created yet.
-func (w *Watch) tells(run *v1alpha1.Run) bool {
+// hasNews reports whether, by the cache, a run has started, is finished or is gone. A run without a
+// UID that the cache does not have was not created yet.
+func (w *Watch) hasNews(run *v1alpha1.Run) bool {
 	obj, exists, err := w.Runs.GetByKey(run.Namespace + "/" + run.Name)
 	cached, ok := obj.(*pipelinev1.PipelineRun)
 	if err != nil || !exists || !ok {
@@ -144,9 +143,9 @@ func (w *Watch) tells(run *v1alpha1.Run) bool {
 	return cached.IsDone() || cached.HasStarted() || !cached.DeletionTimestamp.IsZero()
 }
 
-// moved reports whether a run's change means something to its event: its conditions, its start, its
-// deletion, its event's name.
-func moved(before, after any) bool {
+// significant reports whether a run's change means something to its event: its conditions, its
+// start, its deletion, the name of its event.
+func significant(before, after any) bool {
 	a, okA := before.(*pipelinev1.PipelineRun)
 	b, okB := after.(*pipelinev1.PipelineRun)
 	if !okA || !okB {

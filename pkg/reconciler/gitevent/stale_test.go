@@ -76,7 +76,7 @@ func TestAReadThatFailsOnceDelaysNoVerdict(t *testing.T) {
 		w.later(20 * time.Minute)
 	}
 	w.end(corev1.ConditionTrue)
-	w.process().desk.Known.Clear() // for want of room, or after a conflict
+	w.process().state.Cache.Clear() // for want of room, or after a conflict
 	w.hook = always("get gitevents", apierrors.NewServiceUnavailable("once"))
 	_, err := w.reconcile()
 	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitevent makes the steps of an event from what the reconciler is given. Their order is
-// gitevent's.
 package gitevent
 
 import (
@@ -19,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 )
 
-// Steps are what an event goes through. None of them knows another.
+// Steps are the steps of an event. None of them imports another.
 type Steps struct {
 	Plan     *planning.Step
 	Create   *create.Step
@@ -33,7 +31,7 @@ type Steps struct {
 
 // New gives each step what it asks.
 func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
-	leads := &settle.Tenure{}
+	leads := &settle.Leadership{}
 	secrets := gitauth.New(c.Kube)
 	owners := &claim.Keeper{
 		Cached:       c.Claims.RepositoryClaims(o.Namespace),
@@ -46,19 +44,19 @@ func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
 	ending.Unpatched = annotations.Unpatched
 	return &Steps{
 		Plan: &planning.Step{
-			Providers:    o.Providers,
-			Web:          o.Remote,
-			Events:       c.Plumbline.GitEvents(o.Namespace),
-			Version:      o.Version,
-			Owners:       owners,
-			Repositories: c.PaC,
-			Metrics:      m,
-			Misses:       &planning.Misses{},
-			Beginnings:   &planning.CrashLoopGuard{Inherited: leads.Inherited},
-			Closings:     ends,
+			Providers:     o.Providers,
+			Web:           o.Remote,
+			Events:        c.Plumbline.GitEvents(o.Namespace),
+			Version:       o.Version,
+			Owners:        owners,
+			Repositories:  c.PaC,
+			Metrics:       m,
+			NotFound:      &planning.NotFound{},
+			CrashLoop:     &planning.CrashLoopGuard{Inherited: leads.Inherited},
+			Cancellations: ends,
 		},
 		Create:  create.New(c, o, secrets, m),
-		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs},
+		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns()},
 		Cancel:  ends,
 		Report: &report.Step{
 			Providers: o.Providers,

@@ -55,16 +55,16 @@ func TestALaterPushOfAStrangerIsReportedAMinuteLater(t *testing.T) {
 	if err == nil || len(w.git.checks) != 1 || w.named("push-2").Settled() {
 		t.Fatalf("error %v, %d checks: want it to wait", err, len(w.git.checks))
 	}
-	if len(w.wakes) != 1 || w.wakes[0] != report.PullApart {
-		t.Errorf("woken after %v, want %v", w.wakes, report.PullApart)
+	if len(w.wakes) != 1 || w.wakes[0] != report.PullInterval {
+		t.Errorf("woken after %v, want %v", w.wakes, report.PullInterval)
 	}
 	w.calls, w.git.writes = nil, nil
-	w.pass(report.PullApart / 2)
+	w.pass(report.PullInterval / 2)
 	_, _ = w.reconcileEvent("push-2")
 	if got := strings.Join(w.calls, " "); got != "" || len(w.git.writes) != 0 {
 		t.Errorf("a look before its time costs %q and %d writes", got, len(w.git.writes))
 	}
-	w.pass(report.PullApart / 2)
+	w.pass(report.PullInterval / 2)
 	_, _ = w.reconcileEvent("push-2")
 	if e := w.named("push-2"); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionPending || len(w.git.checks) != 2 || w.git.checks["2"].State != status.Queued {
 		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
@@ -78,7 +78,7 @@ func TestAPushThatIsNotTheHeadAnyMoreIsNotReported(t *testing.T) {
 	w := pushed(t)
 	_, _ = w.reconcileEvent("push-2")
 	w.git.newer = strings.Repeat("8", 40)
-	w.pass(report.PullApart)
+	w.pass(report.PullInterval)
 	_, _ = w.reconcileEvent("push-2")
 	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
 		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
@@ -91,7 +91,7 @@ func TestAHeadThatCannotBeReadDropsNoReport(t *testing.T) {
 	w := pushed(t)
 	_, _ = w.reconcileEvent("push-2")
 	w.git.newerErr = errHidden
-	w.pass(report.PullApart)
+	w.pass(report.PullInterval)
 	_, err := w.reconcileEvent("push-2")
 	if err == nil || w.named("push-2").Settled() {
 		t.Fatalf("error %v, settled without an answer", err)
@@ -145,7 +145,7 @@ func TestAPushThatANewerOneReplacedDoesNotWait(t *testing.T) {
 	if e := w.named("push-2"); !e.Settled() || !e.MayRunAgain() || len(w.git.checks) != 1 {
 		t.Errorf("status %+v, checks %v: want it settled and not reported", e.Status, w.git.checks)
 	}
-	w.pass(report.PullApart)
+	w.pass(report.PullInterval)
 	_, _ = w.reconcileEvent("push-3")
 	if e := w.named("push-3"); !e.Settled() || len(w.git.checks) != 2 {
 		t.Errorf("status %+v, checks %v: want the newest push reported", e.Status, w.git.checks)

@@ -151,47 +151,6 @@ func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	}
 }
 
-// A create that landed although its answer was lost is not taken for one that can be given up: the
-// run exists.
-func TestSupersededAfterItsCreateLanded(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.hook = func(_ int, call string) outcome { return outcome{err: lost(call), apply: true} }
-	_, _ = w.reconcile()
-	w.hook, w.git.newer = nil, newerSHA
-	w.settle(corev1.ConditionTrue)
-	w.wantSuccess()
-}
-
-func lost(call string) error {
-	if call == "create pipelineruns" {
-		return errRefused
-	}
-	return nil
-}
-
-// A look for the run that fails says nothing about it.
-func TestSupersededAndTheRunCannotBeLookedFor(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
-	w.hook = always("create pipelineruns", errRefused)
-	_, _ = w.reconcile()
-	w.git.newer = newerSHA
-	w.hook = always("get pipelineruns", errThrottled)
-	for range 3 {
-		_, _ = w.reconcile()
-		w.clock.SetTime(w.clock.Now().Add(time.Minute))
-	}
-	if e := w.event(); e.Status.Runs[0].Result != nil {
-		t.Errorf("run %+v is over and nobody knows whether it exists", e.Status.Runs[0])
-	}
-	w.hook = nil
-	w.settle(corev1.ConditionTrue)
-	if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || len(w.runs()) != 0 {
-		t.Errorf("check %+v and %d runs", got, len(w.runs()))
-	}
-}
-
 // What is superseded while a part of it waits keeps what runs; what is not decided, or selected and
 // not created yet, is given up.
 func TestSupersededWhileAPipelineWaits(t *testing.T) {

@@ -47,8 +47,8 @@ func TestNoReportIsGivenUpInSilence(t *testing.T) {
 		}
 		core, logs := observer.New(zapcore.ErrorLevel)
 		r := w.process()
-		r.desk.Clock = &ticking{now: wait[0].NotBefore.Add(-time.Duration(before) * time.Millisecond)}
-		r.cluster.Clock = r.desk.Clock
+		r.state.Clock = &ticking{now: wait[0].NotBefore.Add(-time.Duration(before) * time.Millisecond)}
+		r.cluster.Clock = r.state.Clock
 		_ = r.Reconcile(logging.WithLogger(t.Context(), zap.New(core).Sugar()), system+"/push-1")
 		told := logs.FilterMessage("Reports are given up").Len()
 		if settled := w.event().Settled(); settled && told != 1 {

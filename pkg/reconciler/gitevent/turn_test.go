@@ -95,7 +95,7 @@ func TestASlowFailureLeavesTheOthersTheirTurn(t *testing.T) {
 			return outcome{}
 		}
 		if creates++; len(w.event().Status.Runs) == 2 && creates%2 == 1 {
-			w.clock.SetTime(w.clock.Now().Add(attempt.LongTurn))
+			w.clock.SetTime(w.clock.Now().Add(attempt.LongLimit))
 			return outcome{err: errRefused}
 		}
 		return outcome{}
@@ -118,7 +118,7 @@ func TestASlowRefusalOfAPatchLeavesTheOthersTheirTurn(t *testing.T) {
 		if patch, ok := action.(clienttesting.PatchAction); !ok || !strings.HasPrefix(patch.GetName(), "a-") {
 			return false, nil, nil
 		}
-		w.clock.SetTime(w.clock.Now().Add(attempt.LongTurn))
+		w.clock.SetTime(w.clock.Now().Add(attempt.LongLimit))
 		return true, nil, errRefused
 	})
 	for range 50 { // where it begins is left to chance

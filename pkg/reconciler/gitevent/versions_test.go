@@ -98,6 +98,6 @@ func (w *world) edited(e *v1alpha1.GitEvent) {
 	w.t.Helper()
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(e), system))
 	if w.alive != nil {
-		w.alive.desk.Known.Clear()
+		w.alive.state.Cache.Clear()
 	}
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// RunWatch wakes events for their PipelineRuns.
+// RunWatch returns what wakes events for their PipelineRuns.
 func (r *Reconciler) RunWatch() *Watch {
 	return &Watch{
 		Open: r.cluster.Open.GitEvents(r.options.Namespace),
 		Runs: r.cluster.Runs,
 		Deleted: func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
 			r.steps.Create.Created.Note(event.Name, event.UID, run.Name, run.UID)
-			r.steps.Observe.Ended.Note(run, r.cluster.Clock.Now())
+			r.steps.Observe.Deleted.Note(run)
 		},
 	}
 }
 
-// Appeared is told of each open event that the watch brings, whole. One that is new has its first
-// reconcile without a read.
+// Appeared is called with each unsettled event that the watch brings, whole. A new event has its
+// first reconcile without a read.
 func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
 		return
@@ -35,18 +35,18 @@ func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 		event.Name,
 	); err != nil &&
 		equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
-		r.desk.Known.Appeared(event)
+		r.state.Cache.Appeared(event)
 	}
 }
 
-// OnGone forgets events that are settled or deleted.
-func (r *Reconciler) OnGone() cache.ResourceEventHandler {
+// OnEventDeleted removes settled or deleted events from the cache.
+func (r *Reconciler) OnEventDeleted() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
 		}
 		if event, ok := obj.(*v1alpha1.GitEvent); ok {
-			r.desk.Known.Forget(event.Name)
+			r.state.Cache.Forget(event.Name)
 		}
 	}}
 }
@@ -61,21 +61,21 @@ func (r *Reconciler) OnRepository() cache.ResourceEventHandler {
 			}
 		},
 		UpdateFunc: r.repositoryChanged,
-		DeleteFunc: func(obj any) { r.steps.Create.Line.Changed(nil, obj, r.desk.Wake) },
+		DeleteFunc: func(obj any) { r.steps.Create.Queue.Changed(nil, obj, r.state.Wake) },
 	}
 }
 
 func (r *Reconciler) repositoryChanged(before, after any) {
 	r.credentials.RepositoryChanged(before, after, r.listed)
-	r.steps.Create.Line.Changed(before, after, r.desk.Wake)
+	r.steps.Create.Queue.Changed(before, after, r.state.Wake)
 }
 
-// LookAround reads the Secrets that events wait for until ctx is done.
-func (r *Reconciler) LookAround(ctx context.Context) {
-	r.credentials.LookAround(ctx, r.options.Times.CredentialLook, r.leadsOpen)
+// PollSecrets reads the Secrets that events wait for until ctx is done.
+func (r *Reconciler) PollSecrets(ctx context.Context) {
+	r.credentials.PollSecrets(ctx, r.options.Times.CredentialLook, r.leadsOpen)
 }
 
-// leadsOpen reports whether an event is open and this process's.
+// leadsOpen reports whether an event is unsettled and this process leads it.
 func (r *Reconciler) leadsOpen(event string) bool {
 	_, err := r.unsettled(event)
 	return err == nil && r.IsLeaderFor(types.NamespacedName{Namespace: r.options.Namespace, Name: event})
@@ -89,6 +89,5 @@ func (r *Reconciler) listed() []*v1alpha1.GitEvent {
 	return events
 }
 
-// Waiting returns how many events stand in lines, by the share of the workers of which each found
-// no turn.
-func (r *Reconciler) Waiting() map[string]int { return r.turns.Waiting() }
+// Waiting returns how many events wait in queues, by the share of the workers that was exhausted.
+func (r *Reconciler) Waiting() map[string]int { return r.queue.Waiting() }

@@ -13,10 +13,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A team whose admission webhook hangs at each status of its Repositories has two workers, for five
-// minutes; the others are for the rest.
-func TestATeamWhoseRepositoriesHangHasTwoWorkers(t *testing.T) {
-	w := newWorld(t, repo("slow", "app", "https://git.example/slow/app"), repo("fine", "app", "https://git.example/fine/app"))
+// A team's admission webhook hangs at each status of its Repositories. The team has two workers for
+// five minutes, and the others serve the rest.
+func TestHangingNamespaceHasTwoWorkers(t *testing.T) {
+	w := newEnv(t, repo("slow", "app", "https://git.example/slow/app"), repo("fine", "app", "https://git.example/fine/app"))
 	hangs, writes := true, map[string]int{}
 	w.client.PrependReactor("update", "repositories", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		writes[action.GetNamespace()]++
@@ -55,7 +55,7 @@ func TestATeamWhoseRepositoriesHangHasTwoWorkers(t *testing.T) {
 	if next, waits := w.r.hanging.leave("slow", began, began); !waits || next != team("app") {
 		t.Errorf("the next in line is %v, %v", next, waits)
 	}
-	if w.r.hanging.enter(team("app"), w.clock.Now()); len(w.r.hanging.of["slow"].line) != 0 {
+	if w.r.hanging.enter(team("app"), w.clock.Now()); len(w.r.hanging.of["slow"].waiting) != 0 {
 		t.Error("it stands in line twice")
 	}
 	if w.r.hanging.enter(team("late"), w.clock.Now()) {

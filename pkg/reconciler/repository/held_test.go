@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-func (w *world) heldMessage() string {
+func (w *env) heldMessage() string {
 	w.Helper()
 	c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySlots)
 	if c == nil {
@@ -23,11 +23,10 @@ func (w *world) heldMessage() string {
 	return c.Message
 }
 
-// A slot that is held for longer than an hour is named, without any event, and as long as nothing
-// changes once; with the next one the names change, and when all of them are free the condition
-// holds again.
-func TestASlotThatIsHeldForLong(t *testing.T) {
-	w := line(t, 2, 3)
+// It is named without any event, and once. The names change with the next one, and the condition is
+// true again when all are released.
+func TestSlotHeldForAnHourIsNamed(t *testing.T) {
+	w := queued(t, 2, 3)
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })
 	w.ran(2, func(run *v1alpha1.Run) { run.Refused = &v1alpha1.Refusal{Reason: "Denied"} }) // nobody waits
 	if after := w.wantQueue(2, 0, "r0", "r1"); after != heldLong {
@@ -49,7 +48,7 @@ func TestASlotThatIsHeldForLong(t *testing.T) {
 	}
 	w.writes()
 	for range 3 {
-		w.advance(slotsLook)
+		w.advance(slotsEvery)
 		w.reconcile("one/app")
 	}
 	if wrote := w.writes(); len(wrote) > 0 {
@@ -69,10 +68,9 @@ func TestASlotThatIsHeldForLong(t *testing.T) {
 	}
 }
 
-// The condition names a few of many, those that are held for the longest time; and it goes with the
-// limit.
-func TestManySlotsThatAreHeldForLong(t *testing.T) {
-	w := line(t, 8, 8)
+// The condition names a few of many, those with the oldest slots. It goes when the limit goes.
+func TestConditionNamesTheOldestSlots(t *testing.T) {
+	w := queued(t, 8, 8)
 	changed := w.repository("one", "app")
 	queue := &pacv1alpha1.Queue{Installation: systemNS}
 	for i := range 8 {

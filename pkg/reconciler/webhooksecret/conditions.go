@@ -19,12 +19,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// problem is why a secret is not copied, for whoever named it.
+// problem is the reason why a secret is not copied, for the users of its Repositories.
 type problem struct{ reason, message string }
 
 const reasonCopied = "Copied"
 
-// conditions tell Repositories what became of their webhook secrets.
+// conditions write the condition WebhookSecret.
 type conditions struct {
 	cached   listers.RepositoryLister
 	live     typed.RepositoriesGetter
@@ -34,20 +34,20 @@ type conditions struct {
 	namespace string
 }
 
-// set makes the condition WebhookSecret of Repositories tell the problem, nil for none.
-// Repositories that never had one have no such condition. It is false when it has to be tried
-// again. Each Repository that does not say so already takes from room.
-func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem, room *int) bool {
+// set writes the problem, nil for none, into the condition WebhookSecret of Repositories. A
+// Repository that never had one gets no condition. Each write takes one from left. It returns false
+// if it has to be repeated.
+func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem, left *int) bool {
 	done := true
 	for _, name := range repositories {
 		cached, err := c.cached.Repositories(name.Namespace).Get(name.Name)
-		if err != nil || c.told(cached, found) {
-			continue // deleted: nobody is to be told
+		if err != nil || c.current(cached, found) {
+			continue // deleted, or up to date
 		}
-		if *room <= 0 {
+		if *left <= 0 {
 			return false
 		}
-		*room--
+		*left--
 		if err := c.write(ctx, name, found); err != nil {
 			c.logger.Warnw(
 				"Telling a Repository of its webhook secret failed",
@@ -62,8 +62,9 @@ func (c conditions) set(ctx context.Context, repositories []types.NamespacedName
 	return done
 }
 
-// told reports whether a Repository says so already, or has to say something else.
-func (c conditions) told(repository *pacv1alpha1.Repository, found *problem) bool {
+// current reports whether a Repository needs no write: it says so already, or another installation
+// writes the condition.
+func (c conditions) current(repository *pacv1alpha1.Repository, found *problem) bool {
 	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhookSecret) {
 		return true
 	}
@@ -83,7 +84,7 @@ func (c conditions) write(ctx context.Context, name types.NamespacedName, found 
 	if fault.Gone(err) {
 		return nil
 	}
-	if err != nil || c.told(repository, found) {
+	if err != nil || c.current(repository, found) {
 		return err
 	}
 	was := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
@@ -95,7 +96,7 @@ func (c conditions) write(ctx context.Context, name types.NamespacedName, found 
 		repository.By(c.namespace).MarkTrue(pacv1alpha1.RepositoryWebhookSecret, reason, message)
 	}
 	if _, err := c.live.Repositories(name.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{}); err != nil {
-		return err // a conflict, too: the next look reads it again
+		return err // a conflict, too: the next pass reads it again
 	}
 	if was == nil || was.Reason != reason {
 		c.recorder.Event(repository, kind, reason, message)
@@ -103,21 +104,21 @@ func (c conditions) write(ctx context.Context, name types.NamespacedName, found 
 	return nil
 }
 
-// found is what became of a secret that was read in this pass.
+// found is the result for a secret that was read in this pass.
 type found struct {
 	id      string
 	problem *problem // nil for none
-	// at is when it was read before, and asked whether that was asked for.
-	at    time.Time
-	asked bool
+	// at is when it was read before, and requested is set if a receiver requested that.
+	at        time.Time
+	requested bool
 }
 
-// tell tells Repositories what was found, maxTold at most; it is false when some are left. The
-// copies do not wait for it: one Secret may be named by thousands of Repositories.
-func (p *pass) tell(ctx context.Context) bool {
-	all, room := true, maxTold
+// report writes the conditions of what was found, maxConditions at most; it returns false if some
+// are left. The copies do not wait for it: thousands of Repositories may name one Secret.
+func (p *pass) report(ctx context.Context) bool {
+	all, left := true, maxConditions
 	for _, f := range p.found {
-		if p.conditions.set(ctx, p.wanted[f.id].by, f.problem, &room) {
+		if p.conditions.set(ctx, p.wanted[f.id].by, f.problem, &left) {
 			delete(p.next.failed, f.id)
 		} else if !p.often(f.id) {
 			all = false
@@ -127,18 +128,18 @@ func (p *pass) tell(ctx context.Context) bool {
 	return all
 }
 
-// again has a secret read again as it was to be before this pass.
+// again makes a secret due as it was before this pass.
 func (p *pass) again(f found) {
 	if delete(p.next.read, f.id); !f.at.IsZero() {
 		p.next.read[f.id] = f.at
 	}
-	if f.asked {
-		p.next.asked[f.id] = true
+	if f.requested {
+		p.next.requested[f.id] = true
 	}
 }
 
-// often counts a failure, and reports whether there were so many that the next try is not any
-// sooner than everything else's.
+// often counts a failure. It reports whether there were so many that the secret is retried with all
+// others only.
 func (p *pass) often(id string) bool {
 	p.next.failed[id] = min(maxFailures, p.next.failed[id]+1)
 	return p.next.failed[id] == maxFailures

@@ -24,7 +24,7 @@ import (
 // it. What hangs for longer goes on without the lease and begins no other call for its event
 // (attempt.Record.Confirm). It is below the 50 s of a reconcile, so that a Git service that hangs
 // does not keep the next process waiting for as long.
-const Drain = 10 * time.Second
+const DrainLimit = 10 * time.Second
 
 // Election is this process's part in the election of who holds which lease. It has what knative's
 // standard elector has not: a lease is given back after the work under it has ended, and a lease
@@ -54,7 +54,7 @@ func New(
 		client:    client,
 		namespace: namespace,
 		config:    config,
-		drain:     Drain,
+		drain:     DrainLimit,
 		stop:      stop,
 		terms:     map[string]*term{},
 	}

@@ -16,9 +16,9 @@ type term struct {
 	queue  *Queue
 	bucket reconciler.Bucket
 
-	turning sync.Mutex // held while the reconciler is told that it leads, or leads no more
-	leads   bool       // the reconciler was told that it leads
-	ending  bool       // the process was told to end
+	changing sync.Mutex // held while the reconciler is told that it leads, or leads no more
+	leads    bool       // the reconciler was told that it leads
+	ending   bool       // the process was told to end
 
 	mu      sync.Mutex
 	until   time.Time          // nobody else can have got the lease before, as far as this process knows; zero if it does not hold it
@@ -52,8 +52,8 @@ func (t *term) run(stand func(context.Context), stop <-chan struct{}, drain time
 
 // started is called when the lease was got; ctx is done when it is lost.
 func (t *term) started(ctx context.Context) {
-	t.turning.Lock()
-	defer t.turning.Unlock()
+	t.changing.Lock()
+	defer t.changing.Unlock()
 	if t.ending || ctx.Err() != nil { // it is called in a goroutine of its own, maybe after that was lost
 		return
 	}
@@ -66,8 +66,8 @@ func (t *term) started(ctx context.Context) {
 
 // end lets nothing new begin, for good.
 func (t *term) end() {
-	t.turning.Lock()
-	defer t.turning.Unlock()
+	t.changing.Lock()
+	defer t.changing.Unlock()
 	t.ending = true
 	t.demote()
 }
@@ -106,9 +106,9 @@ func (t *term) holds() bool {
 
 // lost is called before the lease is given back, and when it was lost.
 func (t *term) lost() {
-	t.turning.Lock()
+	t.changing.Lock()
 	t.demote()
-	t.turning.Unlock()
+	t.changing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.until = time.Time{}

@@ -25,17 +25,17 @@ const (
 )
 
 // NewPace is the Pace of a process.
-func NewPace() *rate.Limiter { return rate.NewLimiter(share, share) }
+func NewRate() *rate.Limiter { return rate.NewLimiter(share, share) }
 
 // Rest returns when work may be done that takes a core so long, and that only large plans need.
 // Such a plan takes as much memory as two, so that a namespace makes one at once, and the process
 // two. The error is a Throttled fault with reason Busy.
 func (p *Plan) Rest(ctx context.Context, work time.Duration) error {
-	if err := p.Hold("large plan", memory.MaxHeld); err != nil {
+	if err := p.Hold("large plan", memory.MaxPart); err != nil {
 		return err
 	}
 	for left := int(work.Microseconds()); left > 0; left -= turn {
-		if err := p.Pace.WaitN(ctx, min(left, turn)); err != nil {
+		if err := p.Rate.WaitN(ctx, min(left, turn)); err != nil {
 			return fault.Throttledf(fault.ReasonBusy, restRetry, "others' large plans are made: %w", err)
 		}
 	}

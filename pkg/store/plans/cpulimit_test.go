@@ -19,7 +19,7 @@ import (
 // A namespace makes one large plan at once, the process two, and both together keep their pace.
 func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	t.Parallel()
-	store := &plans.Store{Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Pace: plans.NewPace()}
+	store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
 	of := func(namespace, name string) *plans.Plan {
 		event := &v1alpha1.GitEvent{}
 		event.Name, event.Spec.Repository.Namespace = name, namespace
@@ -64,7 +64,7 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 func TestALongPieceOfWorkIsDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &plans.Store{Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Pace: plans.NewPace()}
+		store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
 		plan := store.Of(&v1alpha1.GitEvent{})
 		begin := time.Now()
 		if err := plan.Rest(t.Context(), 1125*time.Millisecond); err != nil {
@@ -94,7 +94,7 @@ func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
 			default:
 			}
 		}
-		store := &plans.Store{Room: memory.NewRoom(time.Now, func() {}, wake), Pace: plans.NewPace()}
+		store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, wake), Rate: plans.NewRate()}
 		// attempt makes a plan of so many pieces, as a reconcile does, and reports whether it came
 		// to its end.
 		attempt := func(namespace, name string, pieces int, piece time.Duration) bool {

@@ -16,10 +16,10 @@ import (
 // comes to it.
 func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	t.Parallel()
-	room := memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {})
+	room := memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {})
 	of := func(namespace string) *plans.Plan {
 		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
-		return (&plans.Store{Room: room}).Of(event)
+		return (&plans.Store{Memory: room}).Of(event)
 	}
 	alone, other, third := of("one"), of("two"), of("three")
 	for _, what := range []string{"definitions", "payload", "plan", "plan", "another plan", "definitions"} {
@@ -27,10 +27,10 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 			t.Fatalf("an event that is alone finds no room for its %s: %v", what, err)
 		}
 	}
-	if err := other.Hold("plan", memory.MaxHeld); err != nil {
+	if err := other.Hold("plan", memory.MaxPart); err != nil {
 		t.Errorf("one event has taken more than half of the room: %v", err)
 	}
-	if f := fault.Of(third.Hold("plan", memory.MaxHeld)); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
+	if f := fault.Of(third.Hold("plan", memory.MaxPart)); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
 		t.Errorf("%v, want it to come back", f)
 	}
 	if err := third.Hold("definitions", 4<<20); err != nil {
@@ -38,12 +38,12 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 	}
 	for _, p := range []*plans.Plan{alone, other, third} {
 		p.Release()
-		if err := p.HoldAnswers(memory.MaxHeld); err != nil { // of a call that nobody waits for any more
+		if err := p.HoldAnswers(memory.MaxPart); err != nil { // of a call that nobody waits for any more
 			t.Error(err)
 		}
 	}
 	for _, namespace := range []string{"one", "two", "three"} {
-		if err := of(namespace).Hold("plan", memory.MaxHeld); err != nil {
+		if err := of(namespace).Hold("plan", memory.MaxPart); err != nil {
 			t.Errorf("what was released is not free: %v", err)
 		}
 	}
@@ -53,18 +53,18 @@ func TestAnEventHoldsItsShareOfTheRoom(t *testing.T) {
 func TestAnswersAddUp(t *testing.T) {
 	t.Parallel()
 	full := 0
-	room := memory.NewRoom(time.Now, func() { full++ }, func(string, time.Duration) {})
-	plan := (&plans.Store{Room: room}).Of(&v1alpha1.GitEvent{})
+	room := memory.NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})
+	plan := (&plans.Store{Memory: room}).Of(&v1alpha1.GitEvent{})
 	for range 8 {
-		if err := plan.HoldAnswers(memory.MaxHeld / 8); err != nil {
+		if err := plan.HoldAnswers(memory.MaxPart / 8); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if room.Take("e", "", memory.MaxEvent-memory.MaxHeld+1, 0) {
+	if room.Reserve("e", "", memory.MaxEvent-memory.MaxPart+1, 0) {
 		t.Error("what is held is free")
 	}
 	plan.Release()
-	if !room.Take("e", "", memory.MaxEvent, 0) || full != 1 {
+	if !room.Reserve("e", "", memory.MaxEvent, 0) || full != 1 {
 		t.Error("what was held is not free")
 	}
 }

@@ -147,14 +147,14 @@ func TestAPlanThatHasNoRoomWaits(t *testing.T) {
 	e := cached(event)
 	plan := w.store.Of(e)
 	err := plan.Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 700_000)}, nil)
-	if f := fault.Of(err); f == nil || f.Class != fault.Throttled || !plans.NoRoom(f.Reason) || f.RetryAfter == 0 ||
+	if f := fault.Of(err); f == nil || f.Class != fault.Throttled || !plans.OverBudget(f.Reason) || f.RetryAfter == 0 ||
 		f.Message != "the payloads and plans of the open events of Repository team/app have used up their 1 MiB: this event is planned when others have ended" {
 		t.Errorf("%v, want that it waits", err)
 	}
 	if calls := w.calls(); len(calls) != 0 {
 		t.Errorf("calls %v", calls)
 	}
-	if !plans.NoRoom(fault.Of(plan.HasRoom()).Reason) {
+	if !plans.OverBudget(fault.Of(plan.HasRoom()).Reason) {
 		t.Error("there is room")
 	}
 	if err := plan.Keep(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, nil); err != nil {

@@ -50,7 +50,7 @@ func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets ma
 }
 
 // NoRoom reports whether a reason is that of an event whose plan has no room.
-func NoRoom(reason string) bool {
+func OverBudget(reason string) bool {
 	return reason == quota.ReasonRepository || reason == quota.ReasonNamespace || reason == quota.ReasonTotal
 }
 

@@ -45,10 +45,10 @@ type Store struct {
 	Secrets  corev1client.SecretInterface
 	// Room is the memory for all events that are worked on at once, Budget what all open events
 	// keep in the API server.
-	Room   *memory.Room
+	Memory *memory.Budget
 	Budget *quota.Ledger
 	// Pace is that of all plans that are larger than nearly all are (NewPace).
-	Pace *rate.Limiter
+	Rate *rate.Limiter
 	// Changed is told of each event that was changed outside of its status, or may have been: who
 	// knows it knows an old version.
 	Changed func(event string)
@@ -90,11 +90,11 @@ func (p *Plan) Hold(what string, bytes int) error {
 }
 
 func (p *Plan) hold(what string, bytes int) error {
-	more := min(min(bytes, memory.MaxHeld)-p.held[what], memory.MaxEvent-p.total)
+	more := min(min(bytes, memory.MaxPart)-p.held[what], memory.MaxEvent-p.total)
 	if more <= 0 || p.held == nil {
 		return nil
 	}
-	if !p.Room.Take(p.event.Name, p.owner(), more, p.total) {
+	if !p.Memory.Reserve(p.event.Name, p.owner(), more, p.total) {
 		return noMemory()
 	}
 	p.held[what] += more
@@ -105,7 +105,7 @@ func (p *Plan) hold(what string, bytes int) error {
 // Waits returns the error of Hold for an event that found no memory at an attempt before, and whose
 // turn has not come. It is asked before anything is held.
 func (p *Plan) Waits() error {
-	if !p.Room.Waits(p.event.Name) {
+	if !p.Memory.Queued(p.event.Name) {
 		return nil
 	}
 	return noMemory()
@@ -130,7 +130,7 @@ func (p *Plan) Release() {
 	total := p.total
 	p.held, p.total = nil, 0
 	p.mu.Unlock()
-	p.Room.Give(p.event.Name, p.owner(), total)
+	p.Memory.Release(p.event.Name, p.owner(), total)
 }
 
 // owner is whose part of the room is taken.

@@ -38,10 +38,10 @@ type world struct {
 func newWorld(t *testing.T, event *v1alpha1.GitEvent) *world {
 	w := &world{T: t, client: fake.NewSimpleClientset(event), limits: quota.Limits{Events: 100, Bytes: 1 << 30}}
 	w.used = quota.New(func() quota.Limits { return w.limits }, clocktesting.NewFakePassiveClock(metav1.Now().Time), nil)
-	w.used.Handler().OnAdd(event, true)
+	w.used.Watched(event)
 	api := w.client.PlumblineV1alpha1()
 	w.store = &plans.Store{Events: api.GitEvents(system), Payloads: api.EventPayloads(system), Secrets: kubefake.NewSimpleClientset().CoreV1().Secrets(system),
-		Room: memory.NewRoom(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Pace: plans.NewPace()}
+		Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Rate: plans.NewRate()}
 	return w
 }
 

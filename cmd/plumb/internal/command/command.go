@@ -69,13 +69,12 @@ func (p Process) say(format string, args ...any) {
 func (p Process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "plumb",
-		Short:         "Ask what Plumbline would do, and whether it does",
+		Short:         "Show what Plumbline would do for an event",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Long: "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.\n" +
-			"plumb campaign tries whether an installation keeps its promises.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long:          "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.",
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	if strings.HasPrefix(filepath.Base(p.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl plumb"}
@@ -89,7 +88,7 @@ func (p Process) root() *cobra.Command {
 		}
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(p.plan(), p.campaign(), p.version())
+	root.AddCommand(p.plan(), p.version())
 	return root
 }
 

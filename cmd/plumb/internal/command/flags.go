@@ -45,81 +45,65 @@ type flags struct {
 	mustStart []string
 }
 
-// define adds the flags to a command.
+// define adds the flags to a command, in the order in which its help lists them.
 func (w *planner) define(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&w.base, "base", "", "`branch` that the pull request goes to; the default branch if not given")
-	f.StringVar(&w.head, "head", "", "`branch` that the pull request comes from; the one checked out if not given")
-	f.StringVar(&w.push, "push", "", "a push to a `branch`: --push=main; --push alone is the branch checked out")
-	f.Lookup("push").NoOptDefVal = currentBranch
-	f.StringVar(&w.tag, "tag", "", "a push of a tag of this `name`, at the commit checked out")
-	f.StringArrayVar(
-		&w.labels,
-		"label",
-		nil,
-		"a `label` is added to the pull request; of several it has all, and the last is new",
-	)
-	f.StringArrayVar(&w.comments, "comment", nil, "somebody writes this `text` on the pull request")
-	f.StringArrayVar(
-		&w.changed,
-		"changed",
-		nil,
-		"the changed files, instead of what Git says; added=`FILE`, deleted=FILE and renamed=FILE say how",
-	)
-	f.Int64Var(&w.number, "number", 0, "`number` of the pull request (1 if not given), of a push that of the merged one")
-	f.StringVar(&w.sender, "sender", "", "`login` of whoever does it; made of the author of the commit if not given")
-	f.StringVar(&w.url, "url", "", "web `URL` of the repository; made of the remote's if not given")
-	f.StringVar(
-		&w.service,
-		"provider",
-		"",
-		"Git `service`: "+strings.Join(delivery.Names(), " or ")+"; gitlab if the host's name says so, else github",
-	)
-	f.StringVar(
-		&w.payload,
-		"payload",
-		"",
-		"a recorded delivery instead: `file` with its payload, - for standard input; needs --headers",
-	)
-	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
-	f.StringVar(
-		&w.key,
-		"delivery",
-		"",
-		"`key` of the delivery, which names of PipelineRuns are made of where no time is in the payload; \""+delivery.Key+"\" if not given",
-	)
-	f.StringVar(&w.repository, "repository", "", "`file` with the Repository; one with nothing but the URL if not given")
-	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline; the defaults if not given")
-	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, in place of the Repository's")
-	f.BoolVar(
-		&w.fromCluster,
-		"from-cluster",
-		false,
-		"read the Repository, the global one, the ConfigMap and Secrets from the kubeconfig's cluster, except for what files give",
-	)
-	f.StringVarP(&w.namespace, "namespace", "n", "", "`namespace` of the Repository; default if nothing says")
-	f.StringVar(&w.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
-	f.StringVar(
-		&w.global,
-		"global-repository",
-		"pipelines-as-code",
-		"`name` of the Repository there whose settings complete those of all others",
-	)
-	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file`; KUBECONFIG or ~/.kube/config if not given")
-	f.StringVar(&w.context, "context", "", "`context` of the kubeconfig; the current one if not given")
-	f.BoolVar(&w.fetch, "fetch", false, "read what annotations refer to on the web and on hubs")
+	w.defineEvent(c)
+	w.defineRecorded(c)
+	w.defineSettings(c)
 	f.StringVarP(&w.output, "output", "o", outputTable, "`form` of the answer: "+strings.Join(outputs(), ", "))
-	f.StringArrayVar(
-		&w.mustStart,
-		"must-start",
-		nil,
-		"exit with 1 unless the pipeline of this `name` starts; may be given several times",
-	)
+	f.StringArrayVar(&w.mustStart, "must-start", nil, "exit with 1 unless the pipeline of this `name` starts; may be repeated")
 	for name, values := range map[string][]string{"output": outputs(), "provider": delivery.Names()} {
-		// It fails for a flag that does not exist only.
+		// An error would mean that the flag does not exist.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
+}
+
+// defineEvent adds the flags that describe an event.
+func (w *planner) defineEvent(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&w.base, "base", "", "`branch` that the pull request goes to (default: the default branch)")
+	f.StringVar(&w.head, "head", "", "`branch` that the pull request comes from (default: the one checked out)")
+	f.StringVar(&w.push, "push", "", "a push to a `branch`: --push=main; --push alone is the branch checked out")
+	f.Lookup("push").NoOptDefVal = currentBranch
+	f.StringVar(&w.tag, "tag", "", "a push of the tag of this `name`, at the commit checked out")
+	f.StringArrayVar(&w.labels, "label", nil, "a `label` is added to the pull request; with several, the last one is new")
+	f.StringArrayVar(&w.comments, "comment", nil, "a person writes this `text` on the pull request")
+	f.StringArrayVar(&w.changed, "changed", nil,
+		"the changed files, instead of those of Git; added=`FILE`, deleted=FILE and renamed=FILE say how")
+	f.Int64Var(&w.number, "number", 0, "`number` of the pull request (default: 1); with --push, of the merged one")
+	f.StringVar(&w.sender, "sender", "", "`login` of the sender (default: made of the commit's author)")
+	f.StringVar(&w.url, "url", "", "web `URL` of the repository (default: made of the remote's)")
+	f.StringVar(&w.service, "provider", "",
+		"Git `service`: "+strings.Join(delivery.Names(), " or ")+" (default: gitlab if the host's name says so, else github)")
+}
+
+// defineRecorded adds the flags that give a recorded delivery.
+func (w *planner) defineRecorded(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&w.payload, "payload", "",
+		"instead of an event, a recorded delivery: `file` with its payload, - for standard input; needs --headers")
+	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
+	f.StringVar(&w.key, "delivery", "",
+		"`key` of the delivery; names of PipelineRuns are made of it where the payload has no time (default: "+delivery.Key+")")
+}
+
+// defineSettings adds the flags about what the event is planned with.
+func (w *planner) defineSettings(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&w.repository, "repository", "", "`file` with the Repository (default: one that has only the URL)")
+	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline (default: its defaults)")
+	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, instead of the Repository's")
+	f.BoolVar(&w.fromCluster, "from-cluster", false,
+		"read the Repositories, the ConfigMap and Secrets from the kubeconfig's cluster, except for those that files give")
+	f.StringVarP(&w.namespace, "namespace", "n", "", "`namespace` of the Repository (default: its file's, else \"default\")")
+	f.StringVar(&w.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
+	f.StringVar(&w.global, "global-repository", "pipelines-as-code",
+		"`name` of the Repository in that namespace whose settings complete all others")
+	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG or ~/.kube/config)")
+	f.StringVar(&w.context, "context", "", "`context` of the kubeconfig (default: the current one)")
+	f.BoolVar(&w.fetch, "fetch", false, "fetch what annotations refer to on the web and on hubs")
 }
 
 // given reports whether a flag is there, even with an empty value.

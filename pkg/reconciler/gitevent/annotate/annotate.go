@@ -24,7 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 )
 
-// Step takes the runs with an accepted check, and gives digests of what was patched.
+// Step patches runs with an accepted check, and records a digest of each patch.
 type Step struct {
 	Tekton    tektonv1.PipelineRunsGetter
 	Providers map[string]provider.Provider
@@ -32,31 +32,30 @@ type Step struct {
 }
 
 // Do patches what the Git service returned onto the PipelineRuns. A failure is logged, counted and
-// requeued with the workqueue's backoff; it is never reported. Nothing waits for it but the end of
-// the event, for an hour (D1, I-10).
+// requeued with the workqueue's backoff. It is never reported. Only the end of the event waits for
+// it, for an hour (D1, I-10).
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	var faults []error
-	over := a.Turn(attempt.LongTurn)
-	for _, run := range attempt.InTurn(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.Unpatched(a)) {
-		patch, digest := s.metadata(a, run)
-		if err := over(); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		if err := a.Record.Confirm(ctx); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		err := a.Waits.Try(
-			backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest},
-			func() error { return s.patchRun(ctx, run, patch) },
-		)
-		if err == nil {
-			run.Patched = digest
-		} else if told := attempt.First(faults); told != nil && !attempt.Skipped(told) && !attempt.Skipped(err) { // knative logs the first that is returned
-			logging.FromContext(ctx).Errorw("Patching failed", "error", err)
-		}
-		faults = append(faults, err)
-	}
-	return attempt.First(faults)
+	failed := false
+	return attempt.Merge(attempt.Each(ctx,
+		attempt.Rotated(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.Unpatched(a)),
+		a.Within(attempt.LongLimit, a.Record.Confirm),
+		func(ctx context.Context, run *v1alpha1.Run) error {
+			patch, digest := s.patchOf(a, run)
+			err := a.Waits.WithBackoff(
+				backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest},
+				func() error { return s.patchRun(ctx, run, patch) },
+			)
+			switch {
+			case err == nil:
+				run.Patched = digest
+			case attempt.Skipped(err):
+			case failed: // knative logs the first error, which Do returns
+				logging.FromContext(ctx).Errorw("Patching failed", "error", err)
+			default:
+				failed = true
+			}
+			return err
+		}))
 }
 
 func (s *Step) patchRun(ctx context.Context, run *v1alpha1.Run, patch []byte) error {
@@ -73,34 +72,31 @@ func (s *Step) Unpatched(a *attempt.Attempt) []*v1alpha1.Run {
 	var runs []*v1alpha1.Run
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if patch, digest := s.metadata(a, run); patch != nil && digest != run.Patched {
+		if patch, digest := s.patchOf(a, run); patch != nil && digest != run.Patched {
 			runs = append(runs, run)
 		}
 	}
 	return runs
 }
 
-// notPatched keeps the reason of the refusal and makes the retry the workqueue's: whatever refuses
-// the patch, an operator included, must not slow down or stop the attempts (docs/adr/0003). The API
-// server's error itself is not in the chain: knative keeps what it recognises as a conflict out of
-// the error log, where every failed patch belongs.
-func notPatched(run *v1alpha1.Run, err error) error {
-	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
-	return fault.Transientf(f.Reason, "%s", f.Message)
-}
-
-// metadata is what a run should carry now, nil while there is nothing to add to what it was created
-// with.
-func (s *Step) metadata(a *attempt.Attempt, run *v1alpha1.Run) (patch []byte, digest string) {
-	check := a.Accepted(run.Name)
-	if run.UID == "" || check == nil || check.ID == "" {
-		return nil, ""
-	}
+// patchOf returns the patch of one run of an event.
+func (s *Step) patchOf(a *attempt.Attempt, run *v1alpha1.Run) (patch []byte, digest string) {
 	service, known := s.Providers[a.Event.Spec.Provider]
 	if !known { // and so nothing reports
 		return nil, ""
 	}
-	labels, annotations := service.Metadata(check.ID)
+	return patchOf(service.Metadata, run, a.Accepted(run.Name))
+}
+
+// patchOf returns what a run should carry in addition to what it was created with, and a digest of
+// it; nil if there is nothing. metadata is the Git service's part for the ID of a check.
+func patchOf(
+	metadata func(id string) (labels, annotations map[string]string), run *v1alpha1.Run, check *v1alpha1.Check,
+) (patch []byte, digest string) {
+	if run.UID == "" || check == nil || check.ID == "" {
+		return nil, ""
+	}
+	labels, annotations := metadata(check.ID)
 	if check.Concluded {
 		labels[pipelinesascode.State] = pipelinesascode.StateCompleted
 		annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
@@ -111,4 +107,13 @@ func (s *Step) metadata(a *attempt.Attempt, run *v1alpha1.Run) (patch []byte, di
 	patch = resources.AnnotationPatch(labels, annotations)
 	sum := sha256.Sum256(patch)
 	return patch, hex.EncodeToString(sum[:8])
+}
+
+// notPatched keeps the reason of the refusal and turns it into a Transient fault, which the workqueue
+// retries: no refusal, not even one that an operator must fix, may stop the attempts
+// (docs/adr/0003). The API server's error itself is not in the chain. knative would keep a conflict
+// out of the error log, and every failed patch must be in that log.
+func notPatched(run *v1alpha1.Run, err error) error {
+	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
+	return fault.Transientf(f.Reason, "%s", f.Message)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt is one reconcile of one event as its steps see it: the event, what was learnt on
-// the way, why steps wait, and the one write of the status. What lives longer than a reconcile is
-// on the Desk.
+// Package attempt holds what the steps of one reconcile of one GitEvent share: the event, what the
+// steps have learned, why steps wait, and the one writer of the status. State holds what outlives a
+// reconcile.
 package attempt
 
 import (
@@ -25,80 +25,78 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Attempt is one reconcile of one event. A step changes what is its own of Event.Status, and
-// nothing else.
+// Attempt is one reconcile of one event. A step changes only its own part of Event.Status.
 type Attempt struct {
-	// Event is the newest version that is known. The plan completes its spec; that is not written
-	// back.
+	// Event is the newest known version. The plan completes its spec; the completed spec is not
+	// written back.
 	Event  *v1alpha1.GitEvent
 	Config *config.Config
-	// Waits are why steps are not done, and when they are tried again.
+	// Waits are why steps wait, and when they are retried.
 	Waits *Waits
 	// Record writes the status.
 	Record *Record
 	// Git is logged in on first use.
 	Git *credentials.Session
-	// Kept is what was planned, read on first use.
-	Kept *plans.Plan
-	// Seen are the PipelineRuns that this reconcile has seen, by name.
-	Seen  map[string]*pipelinev1.PipelineRun
-	Began time.Time
-	Clock clock.PassiveClock
-	// Wake enqueues the event, beside whatever the reconcile returns.
+	// StoredPlan is what was planned, read on first use.
+	StoredPlan *plans.Plan
+	// Seen has the PipelineRuns that this reconcile has read, by name.
+	Seen    map[string]*pipelinev1.PipelineRun
+	Started time.Time
+	Clock   clock.PassiveClock
+	// Wake enqueues the event, in addition to what the reconcile returns.
 	Wake func(after time.Duration)
 }
 
-// Events is what is asked of the GitEvents' client.
+// Events is the part of the GitEvents' client that is needed.
 type Events interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*v1alpha1.GitEvent, error)
 	UpdateStatus(ctx context.Context, event *v1alpha1.GitEvent, o metav1.UpdateOptions) (*v1alpha1.GitEvent, error)
 }
 
-// Desk is what one reconcile leaves to the next ones, of this event and of others.
-type Desk struct {
+// State is what all reconciles of a process share.
+type State struct {
 	Clock    clock.PassiveClock
 	Events   Events
-	Known    *Known
+	Cache    *Cache
 	Recorder record.EventRecorder
 	Timers   *backoff.Timers
 	Metrics  *metrics.Metrics
-	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is
-	// fault.OperatorRetry.
+	// OperatorRetry is how long a fault waits that an operator must fix; 0 is fault.OperatorRetry.
 	OperatorRetry time.Duration
-	// Recorded is told of each event whose status was stored.
-	Recorded func(*v1alpha1.GitEvent)
+	// Stored is called with each event whose status was written.
+	Stored func(*v1alpha1.GitEvent)
 	// Wake enqueues an event.
 	Wake func(event string, after time.Duration)
-	// Holds reports whether the lease of an event is this process's, as far as it knows; nil is
+	// Holds reports whether this process holds the lease of an event, as far as it knows; nil means
 	// always.
 	Holds func(event string) bool
 }
 
-// Begin is the beginning of a reconcile of an event.
-func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.Keeper, plan *plans.Plan) *Attempt {
+// Start starts a reconcile of an event.
+func (d *State) Start(ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.Plan) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)
 	git := logins.Begin(event, settings)
 	waits := &Waits{
-		desk:    d,
+		state:   d,
 		event:   event,
 		session: git,
-		began:   version.began,
+		started: version.started,
 		config:  settings,
 		log:     logging.FromContext(ctx),
 	}
 	a := &Attempt{
-		Event:  event,
-		Config: settings,
-		Waits:  waits,
-		Git:    git,
-		Kept:   plan,
-		Seen:   map[string]*pipelinev1.PipelineRun{},
-		Began:  version.began,
-		Clock:  d.Clock,
+		Event:      event,
+		Config:     settings,
+		Waits:      waits,
+		Git:        git,
+		StoredPlan: plan,
+		Seen:       map[string]*pipelinev1.PipelineRun{},
+		Started:    version.started,
+		Clock:      d.Clock,
 		Record: &Record{
-			desk:      d,
+			state:     d,
 			event:     event,
 			waits:     waits,
 			received:  event.Spec.DeepCopy(),
@@ -111,13 +109,13 @@ func (d *Desk) Begin(ctx context.Context, version *Version, logins *credentials.
 	return a
 }
 
-// End gives back what the attempt has taken.
-func (a *Attempt) End() {
+// Release releases what the attempt has reserved.
+func (a *Attempt) Release() {
 	a.Git.End(a.Waits.tried, a.Waits.skipped)
-	a.Kept.Release()
+	a.StoredPlan.Release()
 }
 
-// pin makes the commit and the ref that the plan was made for the event's.
+// pin gives the event the commit and the ref that its plan was made for.
 func (a *Attempt) pin() {
 	if !a.Planned() {
 		return
@@ -131,20 +129,20 @@ func (a *Attempt) pin() {
 	}
 }
 
-// Restore takes back what is not recorded.
+// Restore discards all changes of the status that are not written.
 func (a *Attempt) Restore() {
 	a.Event.Status = *a.Record.stored.DeepCopy()
-	a.Kept.Forget()
+	a.StoredPlan.Forget()
 }
 
-// Planned reports whether anything is written down; Decided, whether nothing of it is open.
+// Planned reports whether the event has a plan.
 func (a *Attempt) Planned() bool { return a.Event.Status.Plan != nil }
 
-// Decided reports whether nothing of the plan is open.
+// Decided reports whether every part of the plan is decided.
 func (a *Attempt) Decided() bool { return a.Event.Status.Plan.Decided() }
 
-// Over reports whether every run is refused or has ended.
-func (a *Attempt) Over() bool {
+// Finished reports whether every run is refused or has a result.
+func (a *Attempt) Finished() bool {
 	for i := range a.Event.Status.Runs {
 		if run := &a.Event.Status.Runs[i]; run.Refused == nil && run.Result == nil {
 			return false
@@ -153,10 +151,7 @@ func (a *Attempt) Over() bool {
 	return true
 }
 
-// Creatable reports whether a run is still to be created.
-func Creatable(run *v1alpha1.Run) bool { return run.Creatable() }
-
-// Desired is what the Git service should show now.
+// Desired returns what the Git service should show now.
 func (a *Attempt) Desired() []status.Check {
 	in := status.Input{Application: a.Config.ApplicationName, Event: a.Event}
 	for _, run := range a.Event.Status.Runs {
@@ -171,12 +166,12 @@ func (a *Attempt) Desired() []status.Check {
 	return status.Desired(in)
 }
 
-// Outstanding is what the Git service should show minus what it has accepted.
+// Outstanding returns what the Git service should show and has not accepted.
 func (a *Attempt) Outstanding() []status.Check {
 	return status.Stale(a.Desired(), a.Event.Status.Checks)
 }
 
-// Accepted returns the record of a check, nil if nothing of it was sent or is about to be.
+// Accepted returns the record of a check, nil if nothing of it was sent or is about to be sent.
 func (a *Attempt) Accepted(key string) *v1alpha1.Check { return checkOf(&a.Event.Status, key) }
 
 func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
@@ -188,12 +183,12 @@ func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
 	return nil
 }
 
-// Requeue is backoff.Requeue with this process's wait for operators.
-func (d *Desk) Requeue(errs ...error) error {
+// Requeue is backoff.Requeue with this process's OperatorRetry.
+func (d *State) Requeue(errs ...error) error {
 	return backoff.RequeueAfter(d.operatorRetry(), errs...)
 }
 
-func (d *Desk) operatorRetry() time.Duration {
+func (d *State) operatorRetry() time.Duration {
 	if d.OperatorRetry > 0 {
 		return d.OperatorRetry
 	}

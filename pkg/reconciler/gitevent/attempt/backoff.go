@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// The steps, as the timers of a process name them beside those of status.waits.
+// Steps that have timers in a process and no entry in status.waits.
 const (
 	StepRead    = "read"
 	StepObserve = "observe"
@@ -20,9 +20,9 @@ const (
 	stepRecord  = "record"
 )
 
-// Create is what is tried to create a run. That it was cancelled is news: it does not wait until
-// its create would be tried again.
-func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
+// CreateStep names the creation of a run. A cancelled run is another version of that step: it does
+// not wait until its creation would be retried.
+func CreateStep(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
 	step := backoff.Step{Name: v1alpha1.StepCreate, Of: run.Name}
 	if event.Cancelled(run.Pipeline) != nil {
 		step.Version = "cancelled"
@@ -30,54 +30,54 @@ func Create(event *v1alpha1.GitEvent, run *v1alpha1.Run) backoff.Step {
 	return step
 }
 
-// Try does what has not failed a moment ago. What is not tried has a timer, so that it neither
-// counts as done nor wakes the event early.
-func (w *Waits) Try(step backoff.Step, do func() error) error {
-	if err := w.FailedJustNow(step); err != nil {
+// WithBackoff calls do unless the step has just failed. Otherwise it returns the step's timer as an
+// error, so that the step does not count as done and does not wake the event early.
+func (w *Waits) WithBackoff(step backoff.Step, do func() error) error {
+	if err := w.BackingOff(step); err != nil {
 		return err
 	}
 	err := do()
-	w.desk.Timers.Note(w.event.Name, step, err, w.desk.Clock.Now())
+	w.state.Timers.Note(w.event.Name, step, err, w.state.Clock.Now())
 	return err
 }
 
-// Failing returns for how long a step has failed in this process.
-func (w *Waits) Failing(step backoff.Step) time.Duration {
-	return w.desk.Timers.Failing(w.event.Name, step, w.desk.Clock.Now())
+// FailingFor returns for how long a step has failed in this process.
+func (w *Waits) FailingFor(step backoff.Step) time.Duration {
+	return w.state.Timers.Failing(w.event.Name, step, w.state.Clock.Now())
 }
 
-// Rest keeps a step that needs an operator from being tried again before its time, however often
-// the event is woken.
-func (w *Waits) Rest(step backoff.Step) {
-	w.desk.Timers.Rest(w.event.Name, step, w.desk.operatorRetry(), w.desk.Clock.Now())
+// BackOff keeps a step that needs an operator from being retried before its time, however often the
+// event is woken.
+func (w *Waits) BackOff(step backoff.Step) {
+	w.state.Timers.Rest(w.event.Name, step, w.state.operatorRetry(), w.state.Clock.Now())
 }
 
-// FailedJustNow returns the timer of a step that is not to be tried now.
-func (w *Waits) FailedJustNow(step backoff.Step) error {
-	left := w.desk.Timers.Left(w.event.Name, step, w.desk.Clock.Now())
+// BackingOff returns the timer of a step that must not be tried now, nil if it may be.
+func (w *Waits) BackingOff(step backoff.Step) error {
+	left := w.state.Timers.Left(w.event.Name, step, w.state.Clock.Now())
 	if left == 0 {
 		return nil
 	}
 	return &notDue{fault.Throttledf(fault.ReasonBusy, left, "%s has just failed", step.Name)}
 }
 
-// notDue marks a step that was not tried, because it is not its time yet: its recorded wait is left
-// as it is.
+// notDue is the error of a step that was not tried because it is not due. The recorded wait of the
+// step stays as it is.
 type notDue struct{ fault *fault.Error }
 
 func (n *notDue) Error() string { return n.fault.Error() }
 func (n *notDue) Unwrap() error { return n.fault }
 
-// Skipped reports whether an error stands for a step that was not tried, because it is not its
-// time.
+// Skipped reports whether an error is that of a step that was not tried because it is not due.
 func Skipped(err error) bool {
 	_, yes := err.(*notDue) //nolint:errorlint // it is never wrapped
 	return yes
 }
 
-// ComeBack returns when the event is wanted again at the latest, false if what Reconcile returns
-// says it all: the workqueue knows one time for it, and each step may have its own.
-func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
+// RequeueAfter returns when the event must be reconciled at the latest, in addition to what
+// Reconcile returns; false if it need not. The workqueue has one time for an event, and each step
+// may have its own.
+func (d *State) RequeueAfter(event string, err error) (time.Duration, bool) {
 	if err == nil || controller.IsSkipKey(err) {
 		d.Timers.Forget(event)
 		return 0, false
@@ -90,9 +90,10 @@ func (d *Desk) ComeBack(event string, err error) (time.Duration, bool) {
 	return after, known
 }
 
-// First has the words of one error alone: the texts of several would change from attempt to
-// attempt. What was tried says more than what was not, and all that was has its time.
-func First(faults []error) error {
+// Merge returns one error for several. It has the message of the first step that was tried: a
+// message of several would change from attempt to attempt. It keeps the retry times of all steps
+// that were tried. If none was tried it returns the first error.
+func Merge(faults []error) error {
 	var tried []error
 	var untried error
 	for _, err := range faults {

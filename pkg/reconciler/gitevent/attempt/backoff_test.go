@@ -12,8 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// Of several faults the first that was tried has the word, and none loses its time.
-func TestFirstOfSeveralFaults(t *testing.T) {
+func TestMergeHasTheFirstMessageAndAllTimes(t *testing.T) {
 	t.Parallel()
 	down, busy := fault.Transientf(fault.ReasonTimeout, "down"), fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")
 	untried := &notDue{fault.Throttledf(fault.ReasonBusy, time.Hour, "it has just failed")}
@@ -23,13 +22,13 @@ func TestFirstOfSeveralFaults(t *testing.T) {
 		after  time.Duration
 		class  fault.Class
 	}{
-		"none":                                {[]error{nil, nil}, "<nil>", 0, 0},
-		"what was not tried":                  {[]error{nil, untried}, untried.Error(), time.Hour, fault.Throttled},
-		"what was tried says more":            {[]error{untried, down}, "down", 0, fault.Transient},
-		"the turn of the others comes soon":   {[]error{down, nil, busy}, "down", time.Second, fault.Transient},
-		"an error that nobody has classified": {[]error{errors.New("boom"), busy}, "boom", time.Second, fault.Transient},
+		"none":                     {[]error{nil, nil}, "<nil>", 0, 0},
+		"none was tried":           {[]error{nil, untried}, untried.Error(), time.Hour, fault.Throttled},
+		"the tried one counts":     {[]error{untried, down}, "down", 0, fault.Transient},
+		"another has a time":       {[]error{down, nil, busy}, "down", time.Second, fault.Transient},
+		"an error without a class": {[]error{errors.New("boom"), busy}, "boom", time.Second, fault.Transient},
 	} {
-		err := First(test.faults)
+		err := Merge(test.faults)
 		after, _ := backoff.KnownWait(backoff.Requeue(err))
 		if fmt.Sprint(err) != test.says || after != test.after {
 			t.Errorf("%s: %v, after %v; want %s, after %v", what, err, after, test.says, test.after)
@@ -38,7 +37,7 @@ func TestFirstOfSeveralFaults(t *testing.T) {
 			t.Errorf("%s is %v, want %v", what, f.Class, test.class)
 		}
 	}
-	if !Skipped(First([]error{untried, untried})) {
-		t.Error("what nobody tried counts as tried")
+	if !Skipped(Merge([]error{untried, untried})) {
+		t.Error("steps that were not tried count as tried")
 	}
 }

@@ -12,49 +12,50 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// maxKnown bounds what Known keeps, in bytes of JSON: some 3,000 events with a few runs each. An
-// event that is forgotten costs one read when it is next worked on.
-const maxKnown = 16 << 20
+// maxBytes bounds the cache, in bytes of JSON: some 3,000 events with a few runs each. An event
+// that is evicted costs one read when it is next reconciled.
+const maxBytes = 16 << 20
 
-// Known keeps the open events that this process works on, whole, while its watch keeps little of
-// each: as the process has written or read them last, or as the watch has shown a new one. So most
-// reconciles read nothing. It is advice: whoever writes a version that is not the newest meets a
-// conflict, and is made to forget it. See docs/adr/0024. The zero value knows nothing. Safe for
-// concurrent use.
-type Known struct {
+// Cache keeps whole the unsettled events that this process works on; the informer keeps little of
+// each. It has the version that the process has read or written last, or a new event as the watch
+// showed it. So most reconciles read nothing. It is only a hint: a process that writes an old
+// version gets a conflict and removes the event from its cache. See docs/adr/0024. The zero value
+// is empty. Safe for concurrent use.
+type Cache struct {
 	mu     sync.Mutex
-	events map[string]known
+	events map[string]cached
 	bytes  int
 }
 
-type known struct {
-	data      []byte    // the object in JSON: nobody can change it, and it has a size
-	confirmed time.Time // the API server has confirmed later than this that it is the newest version; zero if a watch has told of it
-	first     bool      // nobody else has worked on it since it was made
-	settled   types.UID // of an event that is over, and that the watch may still show: there is nothing else to know of it
+type cached struct {
+	data      []byte    // the object in JSON: it cannot be changed, and has a size
+	confirmed time.Time // the API server has confirmed after this time that it is the newest version; zero if it comes from a watch
+	exclusive bool      // no other process has worked on it since it was created
+	settled   types.UID // the UID of a settled event, which the watch may still show; nothing else is kept of it
 }
 
-// entry is about what an event takes beside its JSON.
-const entry = 200
+// entryOverhead is about what an event takes in addition to its JSON.
+const entryOverhead = 200
 
-func (k known) size() int { return entry + len(k.data) }
+func (k cached) size() int { return entryOverhead + len(k.data) }
 
-// Note keeps a version of an event that the API server has returned, asked for at that time.
-func (k *Known) Note(event *v1alpha1.GitEvent, asked time.Time) {
+// Put stores a version of an event that the API server has returned. asked is when it was
+// requested.
+func (k *Cache) Put(event *v1alpha1.GitEvent, asked time.Time) {
 	if event.Settled() {
-		k.put(event.Name, known{settled: event.UID})
+		k.put(event.Name, cached{settled: event.UID})
 		return
 	}
-	k.put(event.Name, known{data: encoded(event), confirmed: asked, first: k.First(event.Name)})
+	k.put(event.Name, cached{data: encoded(event), confirmed: asked, exclusive: k.Exclusive(event.Name)})
 }
 
-// Appeared keeps an event that was made while this process leads, as its watch shows it.
-func (k *Known) Appeared(event *v1alpha1.GitEvent) {
-	k.put(event.Name, known{data: encoded(event), first: true})
+// Appeared stores an event that was created while this process leads, as the watch shows it.
+func (k *Cache) Appeared(event *v1alpha1.GitEvent) {
+	k.put(event.Name, cached{data: encoded(event), exclusive: true})
 }
 
-// encoded leaves out who owns which field, which the API server keeps, and the body of an event of
-// which nothing is to be planned: it is most of it, and not read any more.
+// encoded leaves out the managed fields, which the API server keeps. Of an event that is planned it
+// leaves out the delivery's body: that is most of it, and is not read any more.
 func encoded(whole *v1alpha1.GitEvent) []byte {
 	event := *whole
 	event.ManagedFields = nil
@@ -68,27 +69,26 @@ func encoded(whole *v1alpha1.GitEvent) []byte {
 	return data
 }
 
-// put forgets others when there is no room.
-func (k *Known) put(name string, next known) {
+// put evicts other events if there is no room.
+func (k *Cache) put(name string, next cached) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forget(name)
 	for other := range k.events {
-		if k.bytes+next.size() <= maxKnown {
+		if k.bytes+next.size() <= maxBytes {
 			break
 		}
 		k.forget(other)
 	}
 	if k.events == nil {
-		k.events = map[string]known{}
+		k.events = map[string]cached{}
 	}
 	k.events[name] = next
 	k.bytes += next.size()
 }
 
-// get returns what is known of an event that the watch lists, and a copy of it; nil if that is not
-// known.
-func (k *Known) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found known) {
+// get returns a copy of the stored version of an event that the watch lists, nil if there is none.
+func (k *Cache) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found cached) {
 	k.mu.Lock()
 	found = k.events[listed.Name]
 	k.mu.Unlock()
@@ -97,34 +97,35 @@ func (k *Known) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found 
 	}
 	event = &v1alpha1.GitEvent{}
 	if err := json.Unmarshal(found.data, event); err != nil || event.UID != listed.UID || !event.Knows(listed) {
-		return nil, known{} // one that was deleted and recorded again is another; and another event may have cancelled this one
+		return nil, cached{} // the event was recreated, or another event has cancelled it
 	}
 	return event, found
 }
 
-// First reports whether this process has seen the event appear while it led, and nothing since that
-// another one may have done.
-func (k *Known) First(event string) bool {
+// Exclusive reports whether this process has seen the event appear while it led, and no other
+// process may have worked on it since.
+func (k *Cache) Exclusive(event string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.events[event].first
+	return k.events[event].exclusive
 }
 
-// Forget is called when the event is settled or gone, and when it may have changed.
-func (k *Known) Forget(event string) {
+// Forget removes an event that is settled or gone, or that may have changed.
+func (k *Cache) Forget(event string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forget(event)
 }
 
-// Clear is called when this process begins or ends to lead: other processes write events then.
-func (k *Known) Clear() {
+// Clear removes all events. It is called when this process starts or stops to lead: other processes
+// write events then.
+func (k *Cache) Clear() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.events, k.bytes = nil, 0
 }
 
-func (k *Known) forget(event string) {
+func (k *Cache) forget(event string) {
 	if before, found := k.events[event]; found {
 		k.bytes -= before.size()
 		delete(k.events, event)

@@ -21,15 +21,15 @@ func named(name, uid string) *v1alpha1.GitEvent {
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	k := &Known{}
+	k := &Cache{}
 	k.Appeared(named("a", "1"))
-	if event, found := k.get(named("a", "1")); event == nil || !found.confirmed.IsZero() || !k.First("a") {
-		t.Errorf("what appeared is %v, first %t: want it, and not confirmed", event, k.First("a"))
+	if event, found := k.get(named("a", "1")); event == nil || !found.confirmed.IsZero() || !k.Exclusive("a") {
+		t.Errorf("what appeared is %v, first %t: want it, and not confirmed", event, k.Exclusive("a"))
 	}
-	k.Note(named("a", "1"), now)
+	k.Put(named("a", "1"), now)
 	event, found := k.get(named("a", "1"))
-	if event == nil || !found.confirmed.Equal(now) || !k.First("a") {
-		t.Errorf("what was written is %v, first %t: want it, confirmed", event, k.First("a"))
+	if event == nil || !found.confirmed.Equal(now) || !k.Exclusive("a") {
+		t.Errorf("what was written is %v, first %t: want it, confirmed", event, k.Exclusive("a"))
 	}
 	event.Spec.SHA = "changed"
 	if event, _ := k.get(named("a", "1")); event.Spec.SHA != "" {
@@ -39,13 +39,13 @@ func TestKnown(t *testing.T) {
 		t.Error("an event that was deleted and recorded again is taken for the one before")
 	}
 	k.Forget("a")
-	k.Note(named("a", "1"), now)
-	if k.First("a") {
+	k.Put(named("a", "1"), now)
+	if k.Exclusive("a") {
 		t.Error("another process may have worked on what was forgotten")
 	}
 	over := named("a", "1")
 	over.Status.Phase = v1alpha1.PhaseSettled
-	k.Note(over, now)
+	k.Put(over, now)
 	if event, found := k.get(named("a", "1")); event != nil || found.settled != "1" {
 		t.Errorf("of a settled event is known %v", found)
 	}
@@ -58,12 +58,12 @@ func TestKnown(t *testing.T) {
 // there.
 func TestKnownIsBounded(t *testing.T) {
 	t.Parallel()
-	k := &Known{}
+	k := &Cache{}
 	for i := range 100 {
 		event := named(fmt.Sprint(i), "1")
 		event.Spec.SHA = strings.Repeat("x", 1<<20)
-		k.Note(event, time.Now())
-		if known, _ := k.get(event); known == nil || k.bytes > maxKnown {
+		k.Put(event, time.Now())
+		if known, _ := k.get(event); known == nil || k.bytes > maxBytes {
 			t.Fatalf("event %d is known: %t, %d bytes", i, known != nil, k.bytes)
 		}
 	}
@@ -76,12 +76,12 @@ func TestKnownIsBounded(t *testing.T) {
 // deliveries: 4,000 of 10 KiB are known.
 func TestTheBodyOfAPlannedEventIsNotKnown(t *testing.T) {
 	t.Parallel()
-	k := &Known{}
+	k := &Cache{}
 	for i := range 4000 {
 		event := named(fmt.Sprint(i), "1")
 		event.Payload = make([]byte, 10<<10)
 		event.Status.Plan = &v1alpha1.Plan{HeadSHA: "abc"}
-		if k.Note(event, time.Now()); event.Payload == nil {
+		if k.Put(event, time.Now()); event.Payload == nil {
 			t.Fatal("the reconcile's own event is changed")
 		}
 	}
@@ -90,7 +90,7 @@ func TestTheBodyOfAPlannedEventIsNotKnown(t *testing.T) {
 	}
 	open := named("open", "1")
 	open.Payload = []byte("body")
-	k.Note(open, time.Now())
+	k.Put(open, time.Now())
 	if event, _ := k.get(open); string(event.Payload) != "body" {
 		t.Error("the body of an event that is still to be planned is read again")
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Conclude derives the conditions from the status: they repeat it for people and decide nothing.
-func (a *Attempt) Conclude() {
+// UpdateConditions derives the conditions from the status. They repeat it for people and decide
+// nothing.
+func (a *Attempt) UpdateConditions() {
 	v1alpha1.Fit(&a.Event.Status)
 	a.mark(v1alpha1.GitEventPlanned, a.Decided(), v1alpha1.StepPlan)
 	a.mark(v1alpha1.GitEventCreated, a.Decided() && a.allCreated(), a.createWait())
@@ -27,15 +28,16 @@ func (a *Attempt) Conclude() {
 }
 
 // Summarize derives from the status what lists of events show. It is part of each write, so it
-// costs none. A settled event keeps what it ended with: little of what that follows from is left.
+// costs none. A settled event keeps its last summary: most of what that was derived from is
+// removed.
 func Summarize(event *v1alpha1.GitEvent) {
 	if s := &event.Status; !event.Settled() {
 		s.Outcome, s.Ref = status.Outcome(s), refOf(event)
 	}
 }
 
-// refOf is what people call what an event is about. Of a re-run the plan finds that out: its spec
-// as it was recorded does not tell.
+// refOf returns what people call the event's subject. The recorded spec of a re-run does not have
+// it; the plan finds it out.
 func refOf(event *v1alpha1.GitEvent) string {
 	switch s := &event.Status; {
 	case event.Spec.Rerun == nil:

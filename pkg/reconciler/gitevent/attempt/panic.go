@@ -11,21 +11,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// MaxPanics is how many panics end the planning of an event. With five minutes after each that is
-// time enough to take a bad release back, and too often for a coincidence.
+// MaxPanics is how many panics end the planning of an event. With five minutes after each, there is
+// enough time to roll back a bad release, and a coincidence is unlikely.
 const MaxPanics = 5
 
-// Panicked takes note of a panic and returns the fault to wait with. The status is the one that was
-// recorded last: nobody knows what the panic has left of it. Nothing is derived from the event:
+// Panicked records a panic and returns the fault to wait with. It restores the status that was
+// written last, because nobody knows what the panic has changed. It derives nothing from the event:
 // that may be what panics.
 func (a *Attempt) Panicked(ctx context.Context, cause any) error {
 	logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
-	a.Waits.desk.Metrics.Panicked(ctx)
+	a.Waits.state.Metrics.Panicked(ctx)
 	a.Restore()
-	a.Waits.news = nil
+	a.Waits.events = nil
 	const message = "processing this event panics; the controller's log has the stack"
 	if a.Planned() && a.Event.Status.Panics == MaxPanics-1 {
-		a.Waits.Tell(ReasonPanic, message) // once, and when it is no coincidence: it cannot be parked
+		a.Waits.WarningEvent(ReasonPanic, message) // once, and not for a coincidence: a planned event cannot be parked
 	}
 	a.Event.Status.Panics = min(a.Event.Status.Panics+1, MaxPanics)
 	return fault.Operatorf(ReasonPanic, message)

@@ -14,18 +14,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// Version is an event as a reconcile begins with it.
+// Version is an event at the start of a reconcile.
 type Version struct {
 	Event     *v1alpha1.GitEvent
-	began     time.Time // when it was asked for
-	confirmed time.Time // as known.confirmed
+	started   time.Time // when it was requested
+	confirmed time.Time // as cached.confirmed
 }
 
-// Read returns a listed event as this process knows it, or as the API server has it; nil if it is
-// settled or gone. It is tried whenever something wakes the event.
-func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, error) {
+// Read returns a listed event from the cache or from the API server, nil if it is settled or gone.
+// It has no backoff of its own: it is tried whenever the event is woken.
+func (d *State) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, error) {
 	now := d.Clock.Now()
-	event, known := d.Known.get(listed)
+	event, known := d.Cache.get(listed)
 	switch {
 	case known.settled == listed.UID && known.settled != "":
 		return nil, nil
@@ -37,7 +37,7 @@ func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, e
 	if event == nil || err != nil || !event.DeletionTimestamp.IsZero() {
 		return nil, err
 	}
-	d.Known.Note(event, now)
+	d.Cache.Put(event, now)
 	if event.Settled() {
 		return nil, nil
 	}
@@ -45,10 +45,10 @@ func (d *Desk) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, e
 }
 
 // live reads an event from the API server; nil if it is gone.
-func (d *Desk) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
+func (d *State) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
 	event, err := d.Events.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
-		d.Known.Forget(name)
+		d.Cache.Forget(name)
 		return nil, nil
 	}
 	if err != nil {
@@ -57,32 +57,32 @@ func (d *Desk) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error
 	return event, nil
 }
 
-// Confirm is called before anything is sent to the Git service, made, changed or deleted because of
-// what the event says. It asks the API server whether the event is the newest version, unless that
-// was confirmed within the Fence: by a write of its status, or by a read. A process that was
-// paused, or lost its lease, must not do what another one has taken over (H6).
+// Confirm is called before anything is sent to the Git service, created, changed or deleted because
+// of the event. It asks the API server whether this is the newest version of the event, unless a
+// read or a write of the status has confirmed that within the Fence. A process that was paused, or
+// lost its lease, must not repeat what another one has taken over (H6).
 //
-// It refuses as soon as this process has given the event's lease back, whatever was confirmed
-// before: another one may have made the PipelineRun meanwhile, and somebody may have deleted it.
+// It refuses as soon as this process has released the event's lease, whatever was confirmed before.
+// Another process may have created the PipelineRun meanwhile, and somebody may have deleted it.
 func (r *Record) Confirm(ctx context.Context) error {
-	if r.desk.Holds != nil && !r.desk.Holds(r.event.Name) {
-		r.desk.Known.Forget(r.event.Name)
+	if r.state.Holds != nil && !r.state.Holds(r.event.Name) {
+		r.state.Cache.Forget(r.event.Name)
 		return &fault.Error{
 			Class:   fault.Conflict,
 			Reason:  ReasonPaused,
 			Message: "this process does not lead any more; nothing is sent",
 		}
 	}
-	if r.desk.Clock.Since(r.confirmed) <= Fence {
+	if r.state.Clock.Since(r.confirmed) <= Fence {
 		return nil
 	}
-	asked := r.desk.Clock.Now()
-	live, err := r.desk.live(ctx, r.event.Name)
+	asked := r.state.Clock.Now()
+	live, err := r.state.live(ctx, r.event.Name)
 	if err != nil {
 		return err
 	}
 	if live == nil || live.UID != r.event.UID || live.ResourceVersion != r.event.ResourceVersion {
-		r.desk.Known.Forget(r.event.Name)
+		r.state.Cache.Forget(r.event.Name)
 		return &fault.Error{
 			Class:   fault.Conflict,
 			Reason:  ReasonPaused,
@@ -93,10 +93,10 @@ func (r *Record) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// Fence is the longest time between a confirmation and what is done because of it. It is below the
-// lease duration of config/ (15 s), after which another replica may act.
+// Fence is the longest time between a confirmation and the action that depends on it. It is below
+// the lease duration of config/ (15 s), after which another replica may act.
 const Fence = 10 * time.Second
 
-// ReasonPaused is that of the conflict of a process that has gone on with an event that another one
-// has written.
+// ReasonPaused is the reason of the conflict of a process that has gone on with an event that
+// another one has written.
 const ReasonPaused = "Paused"

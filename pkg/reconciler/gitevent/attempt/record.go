@@ -18,24 +18,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// Record writes the status of one event: only if it changed, and only over the version that is
-// known.
+// Record writes the status of one event, only if it changed, and only over the known version.
 type Record struct {
-	// Announce adds to a plan that is about to be written what will be sent because of it, so that
-	// one write records both. What it returns is called once that is written.
-	Announce func() (written func())
+	// AddIntents adds to a new plan what will be sent because of it, so that one write stores both.
+	// The returned function is called after that write.
+	AddIntents func() (written func())
 
-	desk       *Desk
+	state      *State
 	event      *v1alpha1.GitEvent
 	waits      *Waits
-	received   *v1alpha1.GitEventSpec   // as the API server has it; the event's own is completed by the plan
+	received   *v1alpha1.GitEventSpec   // as the API server has it; the plan completes the event's own
 	stored     *v1alpha1.GitEventStatus // as the API server has it
-	confirmed  time.Time                // the API server confirmed later than this that we write the newest version
-	unrecorded time.Time                // since when a PipelineRun is there that the stored status does not know; zero if there is none
+	confirmed  time.Time                // the API server has confirmed after this time that we write the newest version
+	unrecorded time.Time                // since when a PipelineRun exists that the stored status does not know; zero if there is none
 }
 
-// repository is what Kubernetes Events about this event are attached to: the object its tenants can
-// see.
+// repositoryOf returns what Kubernetes Events about this event are attached to: the object that its
+// tenants can see.
 func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
 	ref := event.Spec.Repository
 	return &pacv1alpha1.Repository{
@@ -44,9 +43,9 @@ func repositoryOf(event *v1alpha1.GitEvent) runtime.Object {
 	}
 }
 
-// WritePlan is Write for a plan that is new.
+// WritePlan is Write for a new plan.
 func (r *Record) WritePlan(ctx context.Context) error {
-	written := r.Announce()
+	written := r.AddIntents()
 	err := r.Write(ctx)
 	if err == nil {
 		written()
@@ -54,21 +53,22 @@ func (r *Record) WritePlan(ctx context.Context) error {
 	return err
 }
 
-// Write writes the status if it changed. A conflict ends the reconcile: somebody wrote the event
-// meanwhile, so what was computed here may be stale; the next reconcile reads it and computes anew.
+// Write writes the status if it changed. A conflict ends the reconcile: somebody has written the
+// event, so what was computed here may be stale. The next reconcile reads the event and computes
+// again.
 func (r *Record) Write(ctx context.Context) error {
 	Summarize(r.event)
 	v1alpha1.Fit(&r.event.Status)
 	if !r.changed() {
-		r.desk.Timers.Note(r.event.Name, r.recording(), nil, r.desk.Clock.Now()) // a write that failed may have landed
+		r.state.Timers.Note(r.event.Name, r.recording(), nil, r.state.Clock.Now()) // a write that failed may have succeeded
 		return nil
 	}
-	return r.waits.Try(r.recording(), func() error { return r.write(ctx) })
+	return r.waits.WithBackoff(r.recording(), func() error { return r.write(ctx) })
 }
 
-// changed reports whether there is something to write. What a PipelineRun was patched with, and
-// that it owns its secret, is written beside something else: a process that does not know it
-// patches once more, which changes nothing.
+// changed reports whether there is something to write. A PipelineRun's patch, and that it owns its
+// secret, are only written together with something else. A process that does not know them patches
+// once more, which changes nothing.
 func (r *Record) changed() bool {
 	if equality.Semantic.DeepEqual(*r.stored, r.event.Status) {
 		return false
@@ -82,42 +82,42 @@ func (r *Record) changed() bool {
 	}
 	event := *r.event
 	event.Spec = *r.received
-	r.desk.Known.Note(&event, r.confirmed)
+	r.state.Cache.Put(&event, r.confirmed)
 	return false
 }
 
 func (r *Record) write(ctx context.Context) error {
-	asked := r.desk.Clock.Now()
+	asked := r.state.Clock.Now()
 	event := *r.event
 	event.Spec, event.Payload = *r.received, nil // a write of the status changes neither
-	written, err := r.desk.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
+	written, err := r.state.Events.UpdateStatus(ctx, &event, metav1.UpdateOptions{})
 	if err != nil {
-		r.desk.Known.Forget(r.event.Name) // it may have landed, or another one's
+		r.state.Cache.Forget(r.event.Name) // this write, or another process's, may have succeeded
 		refused := fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
-		if refused.Class == fault.Operator { // it waits, and its status cannot say so; the API server's words may repeat the event
+		if refused.Class == fault.Operator { // the status cannot say that it waits; the API server's message may contain the event
 			r.waits.log.Errorw("The status of an event is refused", "event", r.event.Name, "reason", refused.Reason)
 		}
 		return refused
 	}
 	r.event.ResourceVersion = written.ResourceVersion
-	r.desk.Metrics.Recorded(ctx, r.stored, r.event, r.desk.Clock.Now())
+	r.state.Metrics.Recorded(ctx, r.stored, r.event, r.state.Clock.Now())
 	r.stored = r.event.Status.DeepCopy()
 	r.confirmed, r.unrecorded = asked, time.Time{}
-	r.desk.Known.Note(written, asked)
-	r.desk.Recorded(r.event)
-	for _, n := range r.waits.news {
+	r.state.Cache.Put(written, asked)
+	r.state.Stored(r.event)
+	for _, n := range r.waits.events {
 		if n.normal {
-			r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeNormal, n.wait.Reason, n.message)
+			r.state.Recorder.Event(repositoryOf(r.event), corev1.EventTypeNormal, n.wait.Reason, n.message)
 			continue
 		}
-		r.desk.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
-		r.desk.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+		r.state.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
+		r.state.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
 	}
-	r.waits.news = nil
+	r.waits.events = nil
 	return nil
 }
 
-// recording is the step of writing the status. That a run has ended is news.
+// recording names the write of the status. A finished run is another version of that step.
 func (r *Record) recording() backoff.Step {
 	ended := 0
 	for i := range r.event.Status.Runs {
@@ -136,22 +136,23 @@ func (r *Record) Unchanged(plan *v1alpha1.Plan, runs []v1alpha1.Run) bool {
 	return equality.Semantic.DeepEqual(plan, r.stored.Plan) && equality.Semantic.DeepEqual(runs, r.stored.Runs)
 }
 
-// AfterCreate is how long a PipelineRun may be there before it is recorded, unless its first report
-// takes longer. An event with few runs pays nothing for it: it is recorded with what that report
-// was answered.
-const AfterCreate = time.Second
+// MaxUnrecorded is how long a PipelineRun may exist before it is recorded, unless its first report
+// takes longer. An event with few runs pays nothing for it: its runs are recorded together with the
+// answer to that report.
+const MaxUnrecorded = time.Second
 
-// Made notes that a PipelineRun is there that the stored status does not know; the first of them
-// starts the time.
-func (r *Record) Made() {
+// NoteCreated notes that a PipelineRun exists that the stored status does not know. The first of
+// them starts the time.
+func (r *Record) NoteCreated() {
 	if r.unrecorded.IsZero() {
-		r.unrecorded = r.desk.Clock.Now()
+		r.unrecorded = r.state.Clock.Now()
 	}
 }
 
-// WriteMade writes what was created if the first of it is there for longer than so long.
-func (r *Record) WriteMade(ctx context.Context, after time.Duration) error {
-	if r.unrecorded.IsZero() || r.desk.Clock.Since(r.unrecorded) < after {
+// WriteCreated writes the status if the first unrecorded PipelineRun has existed for longer than
+// after.
+func (r *Record) WriteCreated(ctx context.Context, after time.Duration) error {
+	if r.unrecorded.IsZero() || r.state.Clock.Since(r.unrecorded) < after {
 		return nil
 	}
 	return r.Write(ctx)

@@ -10,12 +10,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// maxDecisions is how many decisions a settled event keeps: they are the answer to "why did it not
-// run".
+// maxDecisions is how many decisions a settled event keeps. They answer the question why a pipeline
+// did not run.
 const maxDecisions = 20
 
-// Shrink leaves the stub that redeliveries are compared with and that tells people what became of
-// the event. late is true while a secret of the event may still be made.
+// Shrink leaves the stub of an event: what redeliveries are compared with, and what tells people
+// its outcome. late is true if another process may still create a secret of the event.
 func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	Summarize(event)
 	settled := metav1.NewTime(now)

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Traced is one attempt of a step as a span of its delivery's trace. A failure is told by its
-// reason alone: messages are for people who may see them, not for whoever reads traces.
+// Traced runs one attempt of a step as a span of its delivery's trace. It records only the reason
+// of a failure: messages are for people who may see them, not for all readers of traces.
 func (a *Attempt) Traced(ctx context.Context, step string, do func(context.Context) error) error {
 	ctx, span := otel.Tracer(metrics.Name).Start(tracecontext.With(ctx, a.Event.Annotations), metrics.KindOf(step),
 		trace.WithAttributes(attribute.String("plumbline.event", a.Event.Name)))
@@ -30,7 +30,7 @@ func (a *Attempt) Traced(ctx context.Context, step string, do func(context.Conte
 	return err
 }
 
-// TraceReport says on the current span what is reported.
+// TraceReport adds to the current span what is reported.
 func TraceReport(ctx context.Context, check *status.Check) {
 	trace.SpanFromContext(ctx).SetAttributes(
 		attribute.String("plumbline.check", check.Key), attribute.String("plumbline.conclusion", string(check.Conclusion)))

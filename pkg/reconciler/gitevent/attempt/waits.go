@@ -17,77 +17,76 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Waits are status.waits: why a step of the event is not done, and until when it is not tried.
-// Beside them are the timers of what has just failed, which only this process knows, and the news
-// that a written status brings.
+// Waits are status.waits: why steps of the event wait, and until when they are not tried. They also
+// hold the timers of steps that have just failed, which only this process knows, and the Kubernetes
+// Events that are sent after the status was written.
 type Waits struct {
-	desk    *Desk
+	state   *State
 	event   *v1alpha1.GitEvent
 	session *credentials.Session
 	config  *config.Config
 	log     *zap.SugaredLogger
-	began   time.Time
-	news    []news // told once the change that it is about is recorded
-	tried   bool   // a step needs an operator's help; skipped: one that does was not tried, it is not its time
+	started time.Time
+	events  []kubeEvent // sent once the change that they report is written
+	tried   bool        // a step needs an operator; skipped: one that does was not due
 	skipped bool
 }
 
-// news is a Kubernetes Event: something changed that the tenant should know.
-type news struct {
+// kubeEvent is a Kubernetes Event: something changed that the tenant should know.
+type kubeEvent struct {
 	wait    v1alpha1.Wait
 	message string
-	// normal is true for what nobody has to look after.
+	// normal is true if nobody has to act.
 	normal bool
 }
 
-// Step does a step unless it is not its time, and records what it waits for.
-func (w *Waits) Step(step string, do func() error) error { return w.Settle(step, w.Due(step, do)) }
+// Run runs a step if it is due, and records what it waits for.
+func (w *Waits) Run(step string, do func() error) error { return w.Update(step, w.IfDue(step, do)) }
 
-// Tell makes one Kubernetes Event of what is not told as the reason of a wait.
-func (w *Waits) Tell(reason, message string) {
+// WarningEvent adds a Kubernetes Event about something that is not the reason of a wait.
+func (w *Waits) WarningEvent(reason, message string) {
 	about := v1alpha1.Wait{Step: v1alpha1.StepReconcile, Class: fault.Operator.String(), Reason: reason}
-	w.news = append(w.news, news{wait: about, message: fmt.Sprintf("%s: %s", w.event.Name, message)})
+	w.events = append(w.events, kubeEvent{wait: about, message: fmt.Sprintf("%s: %s", w.event.Name, message)})
 }
 
-// Announce makes one Kubernetes Event, which is no warning, of something that people have decided.
-func (w *Waits) Announce(reason, message string) {
-	w.news = append(
-		w.news,
-		news{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true},
+// NormalEvent adds a Kubernetes Event, which is no warning, about something that people have
+// decided.
+func (w *Waits) NormalEvent(reason, message string) {
+	w.events = append(
+		w.events,
+		kubeEvent{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true},
 	)
 }
 
-// Due runs a step unless a recorded wait says that it is not its time yet; the wait then stays the
-// reason. What waits for an operator is tried before its time when something has changed that it
-// may wait for.
-func (w *Waits) Due(step string, do func() error) error {
+// IfDue runs a step unless a recorded wait says that it is not due; the wait then stays the reason.
+// A step that waits for an operator is tried early if something has changed that it may wait for.
+func (w *Waits) IfDue(step string, do func() error) error {
 	wait := w.Of(step)
 	if wait == nil || wait.NotBefore == nil {
 		return do()
 	}
 	left := w.untilDue(wait)
-	if left <= 0 || ofOneCheck(step, wait.Reason) { // which rests
+	if left <= 0 || ofOneCheck(step, wait.Reason) { // the check backs off, not the step
 		return do()
 	}
 	w.skipped = w.skipped || wait.Class == fault.Operator.String()
 	return &notDue{fault.Throttledf(wait.Reason, left, "%s", wait.Message)}
 }
 
-// ofOneCheck reports whether a wait is about one of the checks that a step reports, and not about
-// the step.
+// ofOneCheck reports whether a wait is about one of the reported checks, not about the whole step.
 func ofOneCheck(step, reason string) bool {
 	return step == v1alpha1.StepReport && reason == fault.ReasonGitRejected
 }
 
-// untilDue returns how long a wait with a time lasts, 0 if what it is for may be tried now.
+// untilDue returns how long a wait with a time lasts, 0 if its step may be tried now.
 func (w *Waits) untilDue(wait *v1alpha1.Wait) time.Duration {
-	if wait.Class == fault.Operator.String() && w.session.Mended(wait.Reason) {
+	if wait.Class == fault.Operator.String() && w.session.Fixed(wait.Reason) {
 		return 0
 	}
-	return max(0, wait.NotBefore.Sub(w.desk.Clock.Now()))
+	return max(0, wait.NotBefore.Sub(w.state.Clock.Now()))
 }
 
-// Of returns what a step waits for, nil when it does not wait.
+// Of returns what a step waits for, nil if it does not wait.
 func (w *Waits) Of(step string) *v1alpha1.Wait {
 	for i := range w.event.Status.Waits {
 		if w.event.Status.Waits[i].Step == step {
@@ -97,27 +96,28 @@ func (w *Waits) Of(step string) *v1alpha1.Wait {
 	return nil
 }
 
-// Settle is the one exit from an error to the status: it records why a step waits and until when,
-// tells the Repository once per change of reason, and returns the error for the queue.
-func (w *Waits) Settle(step string, err error) error {
+// Update is the only way from an error to the status. It records why a step waits and until when,
+// adds one Kubernetes Event per change of reason, and returns the error for the queue. Without an
+// error it clears the wait.
+func (w *Waits) Update(step string, err error) error {
 	if Skipped(err) {
 		return err
 	}
-	err = w.handled(step, err)
+	err = w.unhandled(step, err)
 	f := fault.Of(err)
 	if f == nil {
 		w.Clear(step)
 		return nil
 	}
-	// After a conflict the next reconcile reads again and knows better what to record; whose turn
-	// it is tells nobody anything.
+	// After a conflict the next reconcile reads the event again and knows better what to record. That
+	// another event has the slot is of interest to nobody.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
 	}
 	if f.Class == fault.Operator {
-		w.needsHelp(err, f)
+		w.needsOperator(err, f)
 	}
-	now := metav1.NewTime(w.desk.Clock.Now().Truncate(time.Second))
+	now := metav1.NewTime(w.state.Clock.Now().Truncate(time.Second))
 	next := v1alpha1.Wait{
 		Step:      step,
 		Class:     f.Class.String(),
@@ -127,57 +127,57 @@ func (w *Waits) Settle(step string, err error) error {
 		NotBefore: w.notBefore(f, now),
 	}
 	before := w.Of(step)
-	w.tell(before, next)
+	w.addEvent(before, next)
 	if before == nil {
 		w.event.Status.Waits = append(w.event.Status.Waits, next)
 		return err
 	}
 	if before.Reason == f.Reason {
 		next.Since = before.Since
-		if w.seldom(f.Reason, before) {
+		if w.rarelyWritten(f.Reason, before) {
 			return err
 		}
-		if f.Class == fault.Transient || ofOneCheck(step, f.Reason) { // each attempt names another one
-			next.Message = before.Message // the first words stand: a text that changes would rewrite the status at each attempt
+		if f.Class == fault.Transient || ofOneCheck(step, f.Reason) { // each attempt has another message
+			next.Message = before.Message // keep the first: a new message would rewrite the status at each attempt
 		}
 	}
-	if goesOn(before, &next) {
+	if continues(before, &next) {
 		next.Since = before.Since
 	}
 	*before = next
 	return err
 }
 
-// goesOn reports whether a wait for another reason is the same wait. A Git service refuses one
-// thing now with an answer, now with none; and patches are given up after a time, whatever refuses
-// them.
-func goesOn(before, next *v1alpha1.Wait) bool {
-	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && OfGitService(w.Reason) }
+// continues reports whether a wait with another reason is the same wait. A Git service may refuse
+// one request with an answer now and with none later; and patches are given up after a time,
+// whatever refuses them.
+func continues(before, next *v1alpha1.Wait) bool {
+	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && FromGitService(w.Reason) }
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
-// seldom reports whether a wait that stands is left as it is recorded, because it is written again
+// rarelyWritten reports whether a wait that stands is left as it is recorded, because it is written again
 // only as often as one for an operator. Thousands may wait for room or a quota and look each
 // minute; each write of a status stores a whole event with its payload, and all of them would fill
 // etcd.
-func (w *Waits) seldom(reason string, before *v1alpha1.Wait) bool {
-	return (plans.NoRoom(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
-		w.desk.Clock.Since(before.NotBefore.Time) < w.desk.operatorRetry()
+func (w *Waits) rarelyWritten(reason string, before *v1alpha1.Wait) bool {
+	return (plans.OverBudget(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
+		w.state.Clock.Since(before.NotBefore.Time) < w.state.operatorRetry()
 }
 
-// tell makes one Kubernetes Event for each change of reason. No tenant is told of a panic, which is
-// ours, nor of a wait for a slot, which is nobody's trouble.
-func (w *Waits) tell(before *v1alpha1.Wait, next v1alpha1.Wait) {
+// addEvent adds one Kubernetes Event for each change of reason. Tenants are not told of a panic,
+// which is our defect, nor of a wait for a slot, which is no problem.
+func (w *Waits) addEvent(before *v1alpha1.Wait, next v1alpha1.Wait) {
 	if next.Reason == ReasonPanic || next.Reason == fault.ReasonConcurrencyLimit ||
 		before != nil && before.Reason == next.Reason {
 		return
 	}
-	w.news = append(w.news, news{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
+	w.events = append(w.events, kubeEvent{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
 }
 
-// handled turns a fault that only an answer to the author or an end of the event could settle into
-// a wait that shows: the step gave neither, and the event would be silent for ever.
-func (w *Waits) handled(step string, err error) error {
+// unhandled turns a fault that the step should have answered or ended into a wait that shows.
+// Otherwise the event would be silent for ever.
+func (w *Waits) unhandled(step string, err error) error {
 	f := fault.Of(err)
 	if f != nil && f.Reason == fault.ReasonCredentialsRefused && w.session.Outdated() {
 		return &fault.Error{
@@ -198,7 +198,7 @@ func (w *Waits) handled(step string, err error) error {
 		"error",
 		f.Message,
 	)
-	w.desk.Metrics.Unhandled()
+	w.state.Metrics.Unhandled()
 	return fault.Operatorf(
 		fault.ReasonUnhandled,
 		"%s (%s), which Plumbline does not handle here: this is a defect of it, please report it",
@@ -207,10 +207,10 @@ func (w *Waits) handled(step string, err error) error {
 	)
 }
 
-// needsHelp notes that an operator has to act. What is said about credentials is said in the words
-// of whoever needs them: with what was being done in front of them it would be another text for
-// each event.
-func (w *Waits) needsHelp(err error, f *fault.Error) {
+// needsOperator notes that an operator has to act. A message about credentials is that of the
+// credentials alone. With a description of the request in front, it would be different for each
+// event.
+func (w *Waits) needsOperator(err error, f *fault.Error) {
 	w.tried = true
 	var own *fault.Error
 	if credentials.NamesSecret(f.Reason) && errors.As(err, &own) {
@@ -223,11 +223,11 @@ func (w *Waits) needsHelp(err error, f *fault.Error) {
 
 func (w *Waits) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
 	if f.Reason == fault.ReasonConcurrencyLimit {
-		return nil // it is looked at whenever something wakes the event; a time would be written anew at each look
+		return nil // it is checked whenever the event is woken; a time would be rewritten at each check
 	}
 	wait := f.RetryAfter
 	if f.Class == fault.Operator && wait == 0 {
-		wait = w.desk.operatorRetry()
+		wait = w.state.operatorRetry()
 	}
 	if wait == 0 {
 		return nil
@@ -236,7 +236,7 @@ func (w *Waits) notBefore(f *fault.Error, now metav1.Time) *metav1.Time {
 	return &at
 }
 
-// Clear is called for a step that waits for nothing any more.
+// Clear removes the wait of a step.
 func (w *Waits) Clear(step string) {
 	for i := range w.event.Status.Waits {
 		if w.event.Status.Waits[i].Step == step {

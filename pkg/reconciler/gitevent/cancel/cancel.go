@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cancel ends runs before they are over. An event that cancels, because its pull request
-// was closed or because somebody asked for it, tells the open events that have started what it
-// ends, in an annotation of each, and does nothing else. Each of those ends what it has started
-// itself, so that every PipelineRun has one writer. See docs/adr/0035.
+// Package cancel stops runs before they finish. An event cancels because its pull request was
+// closed or because a user asked for it. It annotates the unsettled events whose runs it stops, and
+// does nothing else. Each of those stops its own runs, so that every PipelineRun has one writer.
+// See docs/adr/0035.
 package cancel
 
 import (
@@ -22,24 +22,23 @@ import (
 )
 
 // Window is how long after its pull request was closed an event looks for others once more.
-// Deliveries overtake each other: one that happened before may be recorded while this one has
-// looked already.
+// Deliveries overtake each other: an earlier one may be recorded after this one has looked.
 //
-// One that is recorded later than that looks for the close itself. An event does so if it was
-// recorded more than two fifths of the Window after it happened, and not at the end of it, because
-// the clocks of receivers and controllers may differ by the rest: 3 min.
+// An event that is recorded later than that looks for the close itself. It does so if it was
+// recorded more than two fifths of the Window after it happened. The rest of the Window, 3 min, is
+// for differences between the clocks of receivers and controllers.
 const Window = 5 * time.Minute
 
-// Step does both: it tells others what the event cancels, and ends the event's own runs that are
+// Step annotates other events with what the event cancels, and stops the event's own runs that are
 // cancelled.
 type Step struct {
 	Events Events
-	// Open is the cache of the open events, trimmed.
+	// Open is the cache of the unsettled events, trimmed.
 	Open   listers.GitEventNamespaceLister
 	Tekton tektonv1.PipelineRunsGetter
-	// Window is the constant if it is 0.
+	// Window is the constant Window if it is 0.
 	Window time.Duration
-	// Newer ends what a newer commit has taken the place of.
+	// Newer stops runs that a newer commit has replaced.
 	Newer *supersede.Step
 }
 
@@ -52,7 +51,7 @@ func New(c clients.Cluster, o clients.Options) *Step {
 	}
 }
 
-// Events is what is asked of the GitEvents' client.
+// Events is the part of the GitEvents' client that is needed.
 type Events interface {
 	List(ctx context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error)
 	Patch(
@@ -65,9 +64,9 @@ type Events interface {
 	) (*v1alpha1.GitEvent, error)
 }
 
-// Do returns what it waits for, nil when there is nothing left to do for now.
+// Do returns what it waits for, nil if nothing is left to do for now.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	return attempt.First([]error{s.notify(ctx, a), s.Newer.Tell(ctx, a), s.end(ctx, a)})
+	return attempt.Merge([]error{s.notify(ctx, a), s.Newer.TellOlder(ctx, a), s.stopRuns(ctx, a)})
 }
 
 func (s *Step) window() time.Duration {

@@ -18,24 +18,24 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// notify tells the events that happened before this one what it cancels. It is repeated until each
-// has taken note. An event that closes its pull request does so once more at the end of the Window;
-// until then it stays open, and new ones find it in their cache.
+// notify annotates the events that happened before this one with what it cancels. It is repeated
+// until each has the annotation. An event that closes its pull request does so once more at the end
+// of the Window. Until then it stays unsettled, and new events find it in their cache.
 func (s *Step) notify(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Plan.Cancels == nil {
 		return nil
 	}
 	left := s.left(a)
-	err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
-	if err = a.Waits.Settle(v1alpha1.StepNotify, err); err != nil || left <= 0 {
+	err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tellAll(ctx, a) })
+	if err = a.Waits.Update(v1alpha1.StepNotify, err); err != nil || left <= 0 {
 		return err
 	}
 	return fault.Throttledf(fault.ReasonBusy, left, "looking for events of the closed pull request that are recorded late")
 }
 
-// left is how much of the Window there is, when the look begins. There is none if the pull request
-// was closed again since, and so another event looks: whoever opens and closes one all the time
-// would use up the Repository's open events.
+// left returns how much is left of the Window. It is 0 if the pull request was closed again since,
+// because then the event of that close looks. Otherwise a user who opens and closes a pull request
+// all the time would exhaust the Repository's unsettled events.
 func (s *Step) left(a *attempt.Attempt) time.Duration {
 	if !a.Event.Spec.Closes() || a.Event.Cancelled("") != nil {
 		return 0
@@ -55,25 +55,20 @@ func (s *Step) tellAll(ctx context.Context, a *attempt.Attempt) error {
 	if err != nil {
 		return err
 	}
-	var faults []error
-	over := a.Turn(attempt.ShortTurn)
-	for _, other := range others {
-		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		faults = append(faults, supersede.Tell(ctx, s.Events, a.Event.Name, cancels, other))
-	}
-	return attempt.First(faults)
+	return attempt.Merge(attempt.Each(ctx, others, a.Within(attempt.ShortLimit, a.Record.Confirm),
+		func(ctx context.Context, other *v1alpha1.GitEvent) error {
+			return supersede.Annotate(ctx, s.Events, a.Event.Name, cancels, other)
+		}))
 }
 
-// concerns reports whether an open event has to be told what another one cancels.
+// concerns reports whether an unsettled event must be annotated with what another one cancels.
 func concerns(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	return other.Needs(cancels) && !elsewhere(cancels, other) && ends(spec, cancels, other.AsRecorded())
 }
 
-// Finds reports whether there is anything that an event would cancel now: something is true if an
-// open event may have something to end, and running is true if it has started a run that has not
-// ended. It asks the API server.
+// Finds reports whether an event would cancel anything now. something is true if an unsettled event
+// may have something to stop, and running is true if it has started a run that is not finished. It
+// asks the API server.
 func (s *Step) Finds(
 	ctx context.Context, event string, spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation,
 ) (something, running bool, err error) {
@@ -92,8 +87,8 @@ func (s *Step) Finds(
 	return something, running, err
 }
 
-// ends reports whether an event ends another one: that has happened before. Of two that close the
-// pull request the later one ends the other.
+// ends reports whether an event stops the runs of another one, because that has happened before. Of
+// two events that close the pull request, the later one stops the other.
 func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEventSpec) bool {
 	if other.Closes() {
 		return spec.Closes() && other.Happened().Before(cancels.At.Time)
@@ -101,20 +96,21 @@ func ends(spec *v1alpha1.GitEventSpec, cancels *v1alpha1.Cancellation, other *v1
 	return other.Precedes(spec, cancels.At.Time)
 }
 
-// elsewhere reports whether an event is known to be of another branch or tag than the one whose
-// runs end.
+// elsewhere reports whether an event is known to belong to another branch or tag than the one whose
+// runs are stopped.
 func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	ref := other.GitRef()
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
 }
 
-// again makes the retry of a refused patch the workqueue's, whatever refuses it (docs/adr/0003).
+// again turns a refused patch into a Transient fault, which the workqueue retries, whatever refuses
+// it (docs/adr/0003).
 func again(f *fault.Error) error { return fault.Transientf(f.Reason, "%s", f.Message) }
 
-// Since returns why an event of a pull request that is about to be planned must not start anything:
-// the pull request was closed after it happened. It is nil if that is not known; then whoever
-// closed it finds this event. Of events that are recorded long after they happened it asks the API
-// server, of all others the cache.
+// Since returns why an event of a pull request must not start anything: the pull request was closed
+// after it happened. It returns nil if that is not known; then the event of the close finds this
+// one. For events that were recorded long after they happened it asks the API server, for all
+// others the cache.
 func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
 	spec := event.AsRecorded()
 	if spec.PullRequest == nil || spec.Closes() {
@@ -143,7 +139,7 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 }
 
 // closes reports whether an event has closed the pull request of another one after that happened.
-// It counts only once it is planned: what a delivery that is not signed says is confirmed by then.
+// It counts only once it is planned: by then an unsigned delivery is confirmed.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
 	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&

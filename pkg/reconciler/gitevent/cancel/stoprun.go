@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,32 +18,32 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// end tells Tekton to end the event's PipelineRuns that are cancelled, with what their pipelines do
-// at the end ("finally"). What is not created yet is not created (pkg/reconciler/gitevent/create).
-// A run that ends by itself meanwhile keeps its own result.
-func (s *Step) end(ctx context.Context, a *attempt.Attempt) error {
-	var faults []error
-	over := a.Turn(attempt.ShortTurn)
-	wanted, failed := s.wanted(a)
-	for _, run := range attempt.InTurn(failed, wanted) {
-		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		err := a.Waits.Try(
-			backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name},
-			func() error { return s.endRun(ctx, a, run) },
-		)
-		faults = append(faults, a.Waits.Settle(v1alpha1.StepCancel+run.Name, err))
-	}
-	return attempt.First(faults)
+// stopRuns tells Tekton to stop the event's PipelineRuns that are cancelled, and to run their finally
+// tasks. A run that is not created yet is not created (pkg/reconciler/gitevent/create). A run that
+// finishes by itself meanwhile keeps its own result.
+func (s *Step) stopRuns(ctx context.Context, a *attempt.Attempt) error {
+	runs, failed := s.wanted(a)
+	return attempt.Merge(attempt.Each(ctx,
+		attempt.Rotated(failed, runs),
+		a.Within(attempt.ShortLimit, a.Record.Confirm),
+		func(ctx context.Context, run *v1alpha1.Run) error {
+			err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepCancel, Of: run.Name}, func() error {
+				seen, err := stop(ctx, s.Tekton.PipelineRuns(run.Namespace), run)
+				if seen != nil {
+					a.Seen[run.Name] = seen
+				}
+				return err
+			})
+			return a.Waits.Update(v1alpha1.StepCancel+run.Name, err)
+		}))
 }
 
-// wanted are the runs that are to end and have not been told to, and whether that has failed
-// before. The others wait for nothing.
+// wanted returns the runs that must be stopped and are not, and whether stopping one has failed
+// before. It clears the waits of all other runs.
 func (s *Step) wanted(a *attempt.Attempt) (runs []*v1alpha1.Run, failed bool) {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if run.UID == "" || run.Result != nil || a.Event.Cancelled(run.Pipeline) == nil || ending(a.Seen[run.Name]) {
+		if !mustStop(run, a.Event.Cancelled(run.Pipeline), a.Seen[run.Name]) {
 			a.Waits.Clear(v1alpha1.StepCancel + run.Name)
 			continue
 		}
@@ -51,47 +52,40 @@ func (s *Step) wanted(a *attempt.Attempt) (runs []*v1alpha1.Run, failed bool) {
 	return runs, failed
 }
 
-// ending reports whether a PipelineRun is over or was told to end, by whomever.
-func ending(run *pipelinev1.PipelineRun) bool {
+// mustStop reports whether a run that is cancelled goes on and was not told to stop. seen is its
+// PipelineRun, nil if that is not known.
+func mustStop(run *v1alpha1.Run, why *v1alpha1.Cancellation, seen *pipelinev1.PipelineRun) bool {
+	return run.UID != "" && run.Result == nil && why != nil && !stopping(seen)
+}
+
+// stopping reports whether a PipelineRun is finished or was told to stop, by whomever.
+func stopping(run *pipelinev1.PipelineRun) bool {
 	return run != nil &&
 		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)
 }
 
-func (s *Step) endRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
-	// The API server takes the UID for a precondition: another object of that name is not changed.
+// stop tells Tekton to stop a run, and returns its PipelineRun as it is then, nil if that is not
+// known.
+func stop(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
+	// The API server takes the UID as a precondition: another object of that name is not changed.
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{
-			"uid": run.UID,
-		},
-		"spec": map[string]any{"status": pipelinev1.PipelineRunSpecStatusCancelledRunFinally},
+		"metadata": map[string]any{"uid": run.UID},
+		"spec":     map[string]any{"status": pipelinev1.PipelineRunSpecStatusCancelledRunFinally},
 	})
 	if err != nil {
-		return fmt.Errorf("encoding the patch of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
+		return nil, fmt.Errorf("encoding the patch of PipelineRun %s/%s: %w", run.Namespace, run.Name, err)
 	}
-	patched, err := s.Tekton.PipelineRuns(run.Namespace).
-		Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patched, err := runs.Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err == nil {
-		a.Seen[run.Name] = patched
-		return nil
+		return patched, nil
 	}
-	return s.judge(
-		ctx,
-		a,
-		run,
-		fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err)),
-	)
-}
-
-// judge looks why a run was not told to end: one that has ended meanwhile, or is gone, needs no
-// more (D5).
-func (s *Step) judge(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, refused *fault.Error) error {
-	live, err := s.Tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
+	refused := fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
+	live, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
 	switch {
-	case fault.Gone(err), err == nil && live.UID != run.UID: // observe finds out, when its watch tells
-		return nil
-	case err == nil && ending(live):
-		a.Seen[run.Name] = live
-		return nil
+	case fault.Gone(err), err == nil && live.UID != run.UID: // the observe step finds out, when its watch reports it
+		return nil, nil
+	case err == nil && stopping(live): // it finished meanwhile (D5)
+		return live, nil
 	}
-	return again(refused)
+	return nil, again(refused)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients is what the reconciler of GitEvents is given: clients, caches, and what
-// cmd/controller decides.
+// Package clients has what the reconciler of GitEvents needs from outside: clients, caches, and the
+// decisions of cmd/controller.
 package clients
 
 import (
@@ -37,12 +37,12 @@ type Cluster struct {
 	Clock    clock.PassiveClock
 }
 
-// Open is the cache of the open events, trimmed.
+// Open is the cache of the unsettled events, trimmed.
 type Open struct {
 	listers.GitEventLister
-	// Of returns those of a Repository, in no order. They are shared: do not change them.
+	// Of returns the events of a Repository, in no order. They are shared: do not change them.
 	Of func(namespace, name string) []*v1alpha1.GitEvent
-	// From returns those of an Origin (RepositoryReference), also of Repositories that are gone.
+	// From returns the events of an Origin (RepositoryReference), also of deleted Repositories.
 	From func(origin string) []*v1alpha1.GitEvent
 }
 
@@ -54,7 +54,7 @@ type Options struct {
 	Version string
 	// Providers are the Git services, by name.
 	Providers map[string]provider.Provider
-	// Remote fetches what annotations refer to by web address or name on a hub.
+	// Remote fetches what annotations refer to by web address or by name on a hub.
 	Remote *web.Client
 	// AppSecret is the name of the Secret with the GitHub App's credentials, in Namespace.
 	AppSecret string
@@ -64,25 +64,24 @@ type Options struct {
 	// Workers is the number of events reconciled at once; namespaces and Git hosts have shares of
 	// them (pkg/flowcontrol/fairqueue).
 	Workers int
-	// Identity is this process's name among all that ever ran; a restart is another process.
+	// Identity is this process's name. No other process ever has it; a restart is another process.
 	Identity string
-	// Budget is what open events use.
+	// Budget is what unsettled events use.
 	Budget *quota.Ledger
 	// Times may be zero: then each is its constant.
 	Times Times
 }
 
-// Times are those that tests shorten.
+// Times are the durations that tests shorten.
 type Times struct {
-	// OperatorRetry is how long a fault waits that an operator has to mend; 0 is
-	// fault.OperatorRetry.
+	// OperatorRetry is how long a fault waits that an operator must fix; 0 is fault.OperatorRetry.
 	OperatorRetry time.Duration
 	// CredentialLook is how often the Secrets are read that events wait for; 0 is credentials.Look.
 	CredentialLook time.Duration
-	// LateReports is how long after a takeover another process's post may land; 0 is
+	// LateReports is how long after a takeover another process's post may take effect; 0 is
 	// report.LateReports.
 	LateReports time.Duration
-	// CloseWindow is how long an event that closes a pull request stays open for older ones; 0 is
+	// CloseWindow is how long an event that closes a pull request stays unsettled for older ones; 0 is
 	// cancel.Window.
 	CloseWindow time.Duration
 }

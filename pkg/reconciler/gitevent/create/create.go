@@ -5,16 +5,11 @@ package create
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -26,58 +21,52 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// EchoLimit is how long a denial whose text echoes an outage is retried before it is believed
-// (C11).
-const EchoLimit = 10 * time.Minute
-
-// Step makes the recorded PipelineRuns that do not exist yet, each with its git-auth secret. It
-// takes the runs of the status that are neither created nor refused, and gives each a UID, a
-// refusal, a result (cancelled) or a wait.
+// Step creates the recorded PipelineRuns that do not exist yet, each with its git-auth secret. Each
+// run of the status that is neither created nor refused gets a UID, a refusal, a result (cancelled)
+// or a wait.
 type Step struct {
 	Tekton  tektonv1.PipelineRunsGetter
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
-	Line    *queue.Line
-	// Created is what the status does not know yet.
+	Queue   *queue.Queue
+	// Created are the PipelineRuns that no stored status knows yet.
 	Created Created
-	// Quotas is where there is no room for PipelineRuns.
-	Quotas Memory
+	// Quotas are the namespaces whose ResourceQuota is exhausted.
+	Quotas FullNamespaces
 }
 
 // New returns the step of an installation.
 func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
-	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Line: queue.New(c, o)}
+	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: queue.New(c, o)}
 }
 
-// Do goes through the runs. Each waits for itself: one that is refused or has to wait does not stop
-// the others. Those of the held pipelines are not created yet, because a newer event may have taken
-// their place; what is cancelled is held by nothing.
+// Do creates the runs. A run that is refused or waits does not stop the others. The held pipelines
+// are not created yet, because a newer event may replace their runs; a cancelled run is not held.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []error {
-	var faults []error
-	over, line := a.Turn(attempt.LongTurn), s.Line.Of(a)
+	line := s.Queue.Of(a)
 	s.recall(a)
-	for _, run := range uncreated(a, held) {
-		if err := attempt.First([]error{a.Record.WriteMade(ctx, attempt.AfterCreate), over()}); err != nil {
-			return append(faults, err)
-		}
-		step := v1alpha1.StepCreate + run.Name
-		err := line.Due(ctx, run, func() error {
-			return a.Waits.Try(attempt.Create(a.Event, run), func() error {
-				return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
+	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
+	faults := attempt.Each(ctx, uncreated(a, held), a.Within(attempt.LongLimit, record),
+		func(ctx context.Context, run *v1alpha1.Run) error {
+			step := v1alpha1.StepCreate + run.Name
+			err := line.IfDue(ctx, run, func() error {
+				return a.Waits.WithBackoff(attempt.CreateStep(a.Event, run), func() error {
+					return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
+				})
 			})
+			f := fault.Of(err)
+			err = a.Waits.Update(step, s.conclude(a, run, err))
+			if f != nil && f.Reason == attempt.ReasonPaused { // another process knows better what to create
+				return attempt.Stop(err)
+			}
+			return err
 		})
-		faults = append(faults, a.Waits.Settle(step, judge(a, step, run, err)))
-		if f := fault.Of(err); f != nil && f.Reason == attempt.ReasonPaused {
-			return faults // somebody else knows better what to create
-		}
-	}
 	refuseUnserved(a)
 	return faults
 }
 
-// refuseUnserved changes the disposition of an event that turns out to have no place to run in, or
-// that was given up: of its runs none was created, and none will be. Its delivery may then be
-// processed again.
+// refuseUnserved changes the disposition of an event to refused if none of its runs was created and
+// none can be any more, or the event was given up. Its delivery may then be processed again.
 func refuseUnserved(a *attempt.Attempt) {
 	s := &a.Event.Status
 	if !a.Decided() || len(s.Runs) == 0 {
@@ -85,26 +74,19 @@ func refuseUnserved(a *attempt.Attempt) {
 	}
 	for i := range s.Runs {
 		if run := &s.Runs[i]; run.UID != "" || run.Result == nil ||
-			!noPlace(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
+			!neverCreatable(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
 			return
 		}
 	}
 	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
 }
 
-// noPlace reports whether a run can never be created, for no fault of its author: the place it was
-// to run in is gone, or what was to run.
-func noPlace(reason string) bool {
-	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone ||
-		reason == plans.ReasonPayloadMissing
-}
-
-// uncreated returns the runs to create, those first that nothing is known against.
+// uncreated returns the runs to create. Runs that have not failed yet come first.
 func uncreated(a *attempt.Attempt, held []string) []*v1alpha1.Run {
 	var fresh, waiting []*v1alpha1.Run
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if !attempt.Creatable(run) || slices.Contains(held, run.Pipeline) && a.Event.Cancelled(run.Pipeline) == nil {
+		if !run.Creatable() || slices.Contains(held, run.Pipeline) && a.Event.Cancelled(run.Pipeline) == nil {
 			continue
 		}
 		if a.Waits.Of(v1alpha1.StepCreate+run.Name) == nil {
@@ -113,52 +95,48 @@ func uncreated(a *attempt.Attempt, held []string) []*v1alpha1.Run {
 		}
 		waiting = append(waiting, run)
 	}
-	return append(fresh, attempt.InTurn(true, waiting)...)
+	return append(fresh, attempt.Rotated(true, waiting)...)
 }
 
-// judge turns an answer that is final into the run's refusal or result; every other error stays a
-// wait.
-func judge(a *attempt.Attempt, step string, run *v1alpha1.Run, err error) error {
-	f := fault.Of(err)
-	if f == nil {
-		return nil
+// conclude applies the outcome of an attempt to create a run. It returns what the run waits for.
+func (s *Step) conclude(a *attempt.Attempt, run *v1alpha1.Run, err error) error {
+	wait := a.Waits.Of(v1alpha1.StepCreate + run.Name)
+	v := judge(err, wait, a.Clock.Now(), a.Waits.ShouldGiveUp(wait))
+	if v.refused != nil {
+		run.Refused = v.refused
 	}
-	if before := a.Waits.Of(step); f.Reason == fault.ReasonDenialEchoesOutage && before != nil &&
-		before.Reason == f.Reason && a.Clock.Since(before.Since.Time) > EchoLimit {
-		f = f.Believe()
+	if v.result != nil {
+		run.Result = v.result
 	}
-	if f.Class == fault.Invalid {
-		run.Refused = &v1alpha1.Refusal{Reason: f.Reason, Message: f.Advice()}
-		return nil
-	}
-	if f.Reason == fault.ReasonInstallationGone && a.Waits.Hopeless(a.Waits.Of(step)) {
-		f.Reason = attempt.ReasonGivenUp
-	}
-	if noPlace(f.Reason) ||
-		slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonGivenUp}, f.Reason) {
-		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: f.Reason, Message: f.Message}
-		return nil
-	}
-	return err
+	return v.wait
 }
 
-// createRun creates the git-auth secret, then the PipelineRun. Both names are known, so a create
-// that landed although its answer was lost is found again.
+// createRun creates the git-auth secret, then the PipelineRun, and records it. The status knows both
+// names, so the next attempt finds a PipelineRun whose creation was not answered.
 func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	runs := s.Tekton.PipelineRuns(run.Namespace)
 	if why := a.Event.Cancelled(run.Pipeline); why != nil {
-		return s.cancelled(ctx, a, run, why)
-	}
-	if err := s.Quotas.Full(
-		run.Namespace,
-		run.Name,
-		a.Clock.Now(),
-	); err != nil { // thousands may wait for it: only who is tried asks Git
+		if err := a.Record.Confirm(ctx); err != nil { // another process may be about to create it
+			return err
+		}
+		found, err := cancelled(ctx, runs, run, a.Event.Namespace+"/"+a.Event.Name+"/", why)
+		if err == nil {
+			s.exists(a, run, found)
+		}
 		return err
 	}
-	if err := s.giveUp(ctx, a, run); err != nil {
+	// Thousands of runs may wait for the quota: only the run that is tried asks Git.
+	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil {
 		return err
 	}
-	values, err := a.Kept.Values(ctx)
+	sha, err := a.NewerCommit(ctx, v1alpha1.StepCreate+run.Name)
+	if err != nil {
+		return err
+	}
+	if err := superseded(ctx, runs, run, sha); err != nil {
+		return err
+	}
+	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,85 +150,74 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	return plans.Masked(err, values)
 }
 
-// unlessGone ends the wait for a namespace that took the Repository with it.
+// unlessGone ends the wait for a namespace that was deleted together with the Repository.
 func unlessGone(ctx context.Context, a *attempt.Attempt, missing *fault.Error) error {
 	if ref := a.Event.Spec.Repository; a.Git.RepositoryGone(ctx) {
 		return fault.Operatorf(
-			credentials.ReasonRepositoryGone,
-			"Repository %s/%s is gone, and its namespace",
-			ref.Namespace,
-			ref.Name,
-		)
+			credentials.ReasonRepositoryGone, "Repository %s/%s is gone, and its namespace", ref.Namespace, ref.Name)
 	}
-	return missing // whatever else: it is asked again then
+	return missing // also when the Repository cannot be read: the next attempt asks again
 }
 
 func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, values map[string]string) error {
-	manifest, err := a.Kept.Manifest(ctx, run.Name)
+	manifest, err := a.StoredPlan.Manifest(ctx, run.Name)
 	if err != nil {
 		return err
 	}
 	if manifest, err = plans.Reveal(manifest, values); err != nil {
 		return err
 	}
-	created, err := s.create(ctx, a, run, manifest)
-	if refused(err) {
-		created, err = s.landed(ctx, manifest, err)
-	}
+	created, err := createOrAdopt(ctx, s.Tekton.PipelineRuns(run.Namespace), manifest,
+		func(ctx context.Context) error { return s.prepare(ctx, a, run) })
 	if err != nil {
 		return err
 	}
-	run.UID = created.UID
-	s.made(a, created)
+	s.exists(a, run, created)
 	s.Metrics.Created(ctx)
 	return nil
 }
 
-func (s *Step) create(
-	ctx context.Context,
-	a *attempt.Attempt,
-	run *v1alpha1.Run,
-	manifest *pipelinev1.PipelineRun,
-) (*pipelinev1.PipelineRun, error) {
+// prepare is done before a PipelineRun is created: its secret must be there, and this process must
+// still own the event.
+func (s *Step) prepare(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	if err := a.Record.Confirm(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if run.Secret != "" {
-		if err := s.GitAuth.Ensure(ctx, a, run); err != nil {
-			return nil, err
+		renewAt, err := s.GitAuth.Ensure(ctx, a, run)
+		if renewAt != nil {
+			run.SecretRenewAt = renewAt
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if err := a.Record.Confirm(ctx); err != nil { // the token may have taken long
-		return nil, err
-	}
-	created, err := s.Tekton.PipelineRuns(run.Namespace).Create(ctx, manifest, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return s.adopt(ctx, manifest)
-	}
-	if err != nil {
-		return nil, fault.FromKube(fault.VerbCreate, err)
-	}
-	return created, nil
+	return a.Record.Confirm(ctx) // the token may have taken long
 }
 
-// adopt returns the PipelineRun of the planned name if it is ours: then an earlier create landed. A
-// foreign one is left alone (C10).
-func (s *Step) adopt(ctx context.Context, manifest *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
-	found, err := s.Tekton.PipelineRuns(manifest.Namespace).Get(ctx, manifest.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fault.FromKube(
-			fault.VerbRead,
-			fmt.Errorf("reading PipelineRun %s/%s: %w", manifest.Namespace, manifest.Name, err),
-		)
+// A planned name is created once (I-2). The name alone prevents a second PipelineRun while the first
+// exists. Once it is deleted the status prevents one, which has its UID. docs/adr/0013 describes the
+// time between the creation and the record.
+
+// exists notes that the PipelineRun of a run exists, created now or earlier.
+func (s *Step) exists(a *attempt.Attempt, run *v1alpha1.Run, found *pipelinev1.PipelineRun) {
+	run.UID = found.UID
+	s.Created.Note(a.Event.Name, a.Event.UID, found.Name, found.UID)
+	a.Seen[found.Name] = found
+	a.Record.NoteCreated()
+}
+
+// recall gives runs the UIDs that this process could not record before. A PipelineRun that was
+// deleted meanwhile is not created again.
+func (s *Step) recall(a *attempt.Attempt) {
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if !run.Creatable() {
+			continue
+		}
+		if run.UID = s.Created.UID(a.Event.Name, a.Event.UID, run.Name); run.UID != "" {
+			a.Waits.Clear(v1alpha1.StepCreate + run.Name)
+			a.Record.NoteCreated()
+		}
 	}
-	if found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation] {
-		return nil, fault.Operatorf(
-			"ForeignPipelineRun",
-			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it",
-			manifest.Namespace,
-			manifest.Name,
-			plumbline.RunKeyAnnotation,
-		)
-	}
-	return found, nil
 }

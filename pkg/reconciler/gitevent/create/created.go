@@ -3,104 +3,47 @@
 package create
 
 import (
-	"sync"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-// maxRuns bounds the PipelineRuns that are remembered. Each is forgotten when its status is
-// written, which is a matter of seconds: so many are there only while the API server takes creates
-// and refuses status writes.
-const maxRuns = 10_000
-
-// Created is which PipelineRuns one process has seen of those that the status of their event does
-// not know yet: one of them that is deleted must not be created again because of the status alone.
-// The zero value knows nothing. It is advice: what it does not know is created.
+// Created has the PipelineRuns that this process has seen and that no stored status knows yet. If
+// one of them is deleted it must not be created again because of the status alone. The zero value
+// is empty. It is only a hint: a PipelineRun that it does not have is created.
 type Created struct {
-	mu     sync.Mutex
-	events map[string]runsOf
-	count  int
+	runs recent.Map[runKey, createdRun]
 }
 
-// runsOf is a GitEvent and its PipelineRuns by name. One that was deleted and recorded again is
-// another.
-type runsOf struct {
-	uid  types.UID
-	runs map[string]types.UID
-}
+// runKey names a PipelineRun of a GitEvent.
+type runKey struct{ event, run string }
 
-// Note remembers that an event's PipelineRun was there. When there is no room another event is
-// forgotten.
+// createdRun has the UIDs of both. An event that was deleted and recorded again is another.
+type createdRun struct{ event, run types.UID }
+
+// Note remembers a PipelineRun of an event. If there is no room it forgets another event.
 func (m *Created) Note(name string, uid types.UID, run string, runUID types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.events == nil {
-		m.events = map[string]runsOf{}
-	}
-	known, found := m.events[name]
-	if !found || known.uid != uid {
-		m.forget(name)
-		known = runsOf{uid: uid, runs: map[string]types.UID{}}
-		m.events[name] = known
-	}
-	if _, again := known.runs[run]; !again {
-		m.makeRoom(name)
-		m.count++
-	}
-	known.runs[run] = runUID
+	m.runs.Put(runKey{name, run}, createdRun{uid, runUID})
 }
 
 // UID returns the UID of an event's PipelineRun, "" if it is not remembered.
 func (m *Created) UID(name string, uid types.UID, run string) types.UID {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.events[name]
-	if known.uid != uid {
-		return ""
+	if known, _ := m.runs.Get(runKey{name, run}); known.event == uid {
+		return known.run
 	}
-	return known.runs[run]
+	return ""
 }
 
-// Recorded is called when the status of the event knows a PipelineRun.
-func (m *Created) Recorded(name, run string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.events[name]
-	if _, noted := known.runs[run]; !noted {
-		return
-	}
-	m.count--
-	if delete(known.runs, run); len(known.runs) == 0 {
-		delete(m.events, name)
-	}
-}
+// Recorded is called when the stored status of the event has a PipelineRun.
+func (m *Created) Recorded(name, run string) { m.runs.Delete(runKey{name, run}) }
 
 // Forget is called when the event is settled or gone.
 func (m *Created) Forget(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.forget(name)
+	m.runs.DeleteFunc(func(key runKey) bool { return key.event == name })
 }
 
-func (m *Created) forget(name string) {
-	m.count -= len(m.events[name].runs)
-	delete(m.events, name)
-}
-
-func (m *Created) makeRoom(keep string) {
-	for name := range m.events {
-		if m.count < maxRuns {
-			return
-		}
-		if name != keep {
-			m.forget(name)
-		}
-	}
-}
-
-// Stored forgets what the stored status of an event knows now.
+// Stored forgets the PipelineRuns that the stored status of an event has.
 func (m *Created) Stored(event *v1alpha1.GitEvent) {
 	for i := range event.Status.Runs {
 		if run := &event.Status.Runs[i]; run.UID != "" {

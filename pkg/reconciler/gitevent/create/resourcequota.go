@@ -1,39 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package create remembers in which namespaces a ResourceQuota is used up: of thousands of objects
-// that wait there for the same room one is tried, not each of them. Each try costs the API server
-// and its admission webhooks as much as a create.
 package create
 
 import (
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
-	// Apart is the least time between two tries in a namespace that is full: short enough for what
-	// comes right after room was made.
+	// Apart is the least time between two attempts in a namespace whose quota is exhausted: short
+	// enough to use room soon after it was made.
 	Apart = 5 * time.Second
-	// rest is how many times as long as a refused create took the next one waits: one with a
-	// thousand steps keeps Tekton's webhook busy for a second. longest bounds that: a machine may
-	// be slow for other reasons.
+	// After a refused creation the next one waits rest times as long as that creation took: one
+	// with a thousand steps keeps Tekton's webhook busy for a second. longest bounds that, because
+	// a machine may be slow for other reasons.
 	rest    = 20
 	longest = time.Minute
 )
 
-// maxNamespaces bounds what is remembered. A namespace that is forgotten costs one more try for
-// each object.
-const maxNamespaces = 10_000
-
-// Memory is the refusals of one process. It is advice: what it does not know is tried. The zero
-// value knows nothing. Safe for concurrent use.
-type Memory struct {
-	mu      sync.Mutex
-	refused map[string]refusal
+// FullNamespaces remembers in which namespaces a ResourceQuota is exhausted. Of thousands of
+// objects that wait there one is tried, not each of them: each attempt costs the API server and its
+// admission webhooks as much as a creation. It is only a hint: an object in a namespace that it
+// does not have is tried. The zero value is empty. Safe for concurrent use.
+type FullNamespaces struct {
+	refused recent.Map[string, refusal] // by namespace
 }
 
 type refusal struct {
@@ -42,13 +36,11 @@ type refusal struct {
 	until  time.Time
 }
 
-// Full returns why an object cannot be created in a namespace now, nil if it may be tried: the
-// refusal of another one a moment ago, which is Apart or longer if it took long, a Throttled fault
-// with fault.ReasonQuota, said about this object.
-func (m *Memory) Full(namespace, object string, now time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, found := m.refused[namespace]
+// Full returns why an object cannot be created in a namespace now, nil if it may be tried. It
+// returns the recent refusal of another object, a Throttled fault with fault.ReasonQuota, with the
+// name of this object.
+func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
+	known, found := m.refused.Get(namespace)
 	if !found || !now.Before(known.until) {
 		return nil
 	}
@@ -57,21 +49,15 @@ func (m *Memory) Full(namespace, object string, now time.Time) error {
 	return &full
 }
 
-// Note takes what became of a create, and how long it took. The first one that is not refused for a
-// quota opens the namespace for all.
-func (m *Memory) Note(namespace, object string, err error, took time.Duration, now time.Time) {
+// Note records the outcome of a creation and how long it took. The first creation that is not
+// refused because of a quota opens the namespace for all.
+func (m *FullNamespaces) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if f == nil {
-		delete(m.refused, namespace)
+		m.refused.Delete(namespace)
 		return
 	}
-	if f.Reason != fault.ReasonQuota {
-		return
+	if f.Reason == fault.ReasonQuota {
+		m.refused.Put(namespace, refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))})
 	}
-	if m.refused == nil || len(m.refused) >= maxNamespaces {
-		m.refused = map[string]refusal{}
-	}
-	m.refused[namespace] = refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))}
 }

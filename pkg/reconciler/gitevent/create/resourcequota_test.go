@@ -19,7 +19,7 @@ func refusedCreate(object string) error {
 
 func TestOneRefusalSpeaksForTheNamespace(t *testing.T) {
 	t.Parallel()
-	m := &Memory{}
+	m := &FullNamespaces{}
 	if err := m.Full("team", "b", start); err != nil {
 		t.Fatalf("nothing was refused, yet: %v", err)
 	}
@@ -43,7 +43,7 @@ func TestOneRefusalSpeaksForTheNamespace(t *testing.T) {
 func TestADearRefusalSpeaksForLonger(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]time.Duration{Apart / rest / 2: Apart, time.Second: rest * time.Second, time.Hour: longest} {
-		m := &Memory{}
+		m := &FullNamespaces{}
 		m.Note("team", "a", refusedCreate("a"), took, start)
 		if m.Full("team", "b", start.Add(want-time.Millisecond)) == nil {
 			t.Errorf("after a refusal that took %v the next one is tried before %v", took, want)
@@ -56,7 +56,7 @@ func TestADearRefusalSpeaksForLonger(t *testing.T) {
 
 func TestOnlyRoomOpensANamespace(t *testing.T) {
 	t.Parallel()
-	m := &Memory{}
+	m := &FullNamespaces{}
 	m.Note("team", "a", refusedCreate("a"), 0, start)
 	m.Note("team", "b", fault.Transientf(fault.ReasonTimeout, "no answer"), 0, start)
 	m.Note("team", "c", errors.New("something else"), 0, start)
@@ -66,16 +66,5 @@ func TestOnlyRoomOpensANamespace(t *testing.T) {
 	m.Note("team", "b", nil, 0, start)
 	if err := m.Full("team", "d", start); err != nil {
 		t.Errorf("an object was created, and the next one is not tried: %v", err)
-	}
-}
-
-func TestItForgetsRatherThanGrow(t *testing.T) {
-	t.Parallel()
-	m := &Memory{}
-	for n := range 2*maxNamespaces + 1 {
-		m.Note(fmt.Sprint("team-", n), "a", refusedCreate("a"), 0, start)
-	}
-	if len(m.refused) > maxNamespaces {
-		t.Errorf("%d namespaces are remembered, want at most %d", len(m.refused), maxNamespaces)
 	}
 }

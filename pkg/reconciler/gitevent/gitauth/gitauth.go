@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitauth makes and renews the git-auth secrets that runs clone with, and revokes what is
-// in them. Each has a token of its own where the Git service mints them.
+// Package gitauth creates and renews the git-auth secrets that runs clone with, and revokes the
+// tokens in them. Each run has its own token where the Git service mints tokens.
 package gitauth
 
 import (
@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// unknownLife stands for the life of a token whose service names no end: it may be replaced all
-	// the same.
+	// unknownLife stands for the life of a token whose service names no expiry: it may be replaced
+	// anyway.
 	unknownLife = time.Hour
-	// minRenewal keeps a clock that runs ahead of the service's from renewing without a pause.
+	// minRenewal keeps a clock that is ahead of the service's from renewing without a pause.
 	minRenewal = 5 * time.Second
-	// leaveFor is how long after the run's end an event tries to leave a secret to it although it
-	// may not: no event is to wait for that for ever.
+	// leaveFor is how long after a run has finished an event tries to leave the secret to it although
+	// that is forbidden: no event may wait for that for ever.
 	leaveFor = 10 * time.Minute
 	// revokeTimeout bounds the calls that revoke one run's tokens.
 	revokeTimeout = 5 * time.Second
@@ -47,20 +47,21 @@ type Secrets struct {
 // New returns a Secrets that has minted nothing yet.
 func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &unplaced{}, &made{}} }
 
-// Clear forgets which secrets this process has made: another one leads now, and may write them.
+// Clear forgets which secrets this process has created: another process leads now, and may write
+// them.
 func (s Secrets) Clear() { s.made.clear() }
 
-// Ensure makes a run's secret before the run is created. One that an earlier attempt has made is
-// left alone while its token is fresh.
-func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+// Ensure creates a run's secret before the run is created, and returns when its token must be
+// renewed. It keeps a secret that an earlier attempt has created while its token is fresh.
+func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (renewAt *metav1.Time, err error) {
 	if run.SecretRenewAt != nil && a.Clock.Now().Before(run.SecretRenewAt.Time) {
 		if there, err := s.there(ctx, a, run); err != nil || there {
-			return err
+			return run.SecretRenewAt, err
 		}
 	}
 	fresh, err := s.Mint(ctx, a, run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	secret := fresh.secret(a, run)
 	at := holder{a.Event.UID, run.Secret}
@@ -72,15 +73,15 @@ func (s Secrets) Ensure(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 		err = s.patch(ctx, secret)
 	}
 	if err != nil {
-		return fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).
+		return nil, fault.FromKube(fault.VerbCreate, fmt.Errorf("creating secret %s/%s: %w", run.Namespace, run.Secret, err)).
 			AsOwn()
 	}
-	s.hold(a, run, fresh)
-	return nil
+	s.unplaced.placed(a.Event.UID, run.Secret)
+	return fresh.renewAt(a.Clock.Now()), nil
 }
 
-// there reports whether a run's secret exists and belongs to the Repository as it is now: one that
-// was deleted and made again has another UID, and the secret goes with the first.
+// there reports whether a run's secret exists and belongs to the current Repository. A recreated
+// Repository has another UID, and the secret is deleted with the first.
 func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (bool, error) {
 	repository, err := owner(ctx, a)
 	if err != nil {
@@ -96,14 +97,14 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	), nil
 }
 
-// ask returns a secret. It is asked for with a patch that changes nothing, which the API server
-// answers without a write: the right to patch them is there wherever runs are, the right to get
-// Secrets may be left out where Repositories name none.
+// ask returns a secret. It sends a patch that changes nothing, which the API server answers without
+// a write. The right to patch Secrets is there wherever runs are; the right to get them may be left
+// out where Repositories name none.
 func (s Secrets) ask(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return s.client.Secrets(namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 }
 
-// read returns a run's secret. It returns nil if there is none, or if another installation made it.
+// read returns a run's secret, nil if there is none or if another installation created it.
 func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (*corev1.Secret, error) {
 	secret, err := s.ask(ctx, run.Namespace, run.Secret)
 	if apierrors.IsNotFound(err) {
@@ -119,28 +120,28 @@ func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 	return secret, nil
 }
 
-// Renew gives a run's secret the fresh token.
-func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) error {
+// Renew writes the fresh token into a run's secret, and returns when it must be renewed. The run is
+// an owner of its secret then.
+func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) (*metav1.Time, error) {
 	secret := fresh.secret(a, run)
 	err := s.patch(ctx, secret)
 	if apierrors.IsNotFound(err) { // somebody deleted what the run still needs
 		_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	}
 	if err != nil {
-		s.made.forget(holder{a.Event.UID, run.Secret}) // it may have landed
-		return fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).
+		s.made.forget(holder{a.Event.UID, run.Secret}) // it may have succeeded
+		return nil, fault.FromKube(fault.VerbPatch, fmt.Errorf("renewing secret %s/%s: %w", run.Namespace, run.Secret, err)).
 			AsOwn()
 	}
 	s.made.renewed(holder{a.Event.UID, run.Secret}, fresh.own())
-	run.SecretOwned = true
-	s.hold(a, run, fresh)
-	return nil
+	s.unplaced.placed(a.Event.UID, run.Secret)
+	return fresh.renewAt(a.Clock.Now()), nil
 }
 
-// Own makes a PipelineRun that exists an owner of its secret, so that pods find it although the
-// Repository is deleted meanwhile. The Repository stays one until the event settles: a run that is
-// deleted must not take tokens with it that are to be revoked. It reports whether the secret is
-// there.
+// Own makes an existing PipelineRun an owner of its secret, so that pods find the secret although
+// the Repository is deleted meanwhile. The Repository stays an owner until the event settles: the
+// deletion of a run must not delete tokens that must be revoked. It reports whether the secret
+// exists.
 func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
 	_, err = s.client.Secrets(run.Namespace).
 		Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
@@ -151,19 +152,12 @@ func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err er
 		return false, fault.FromKube(fault.VerbPatch, fmt.Errorf("giving secret %s/%s its run as an owner: %w", run.Namespace, run.Secret, err)).
 			AsOwn()
 	}
-	run.SecretOwned = true
 	return true, nil
 }
 
-// hold notes that a run's secret has the fresh token.
-func (s Secrets) hold(a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) {
-	s.unplaced.placed(a.Event.UID, run.Secret)
-	run.SecretRenewAt = fresh.renewAt(a.Clock.Now())
-}
-
-// patch gives a secret that exists a fresh token, and the Repository as it is now for an owner: one
-// that was deleted and made again has another UID. The token before may be in use: it stays in the
-// secret, to be revoked with the others.
+// patch writes a fresh token into an existing secret, and makes the current Repository its owner: a
+// recreated Repository has another UID. The previous token may be in use, so it stays in the secret
+// and is revoked with the others.
 func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	before, err := s.ask(ctx, secret.Namespace, secret.Name)
 	if err != nil {
@@ -172,8 +166,8 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	if resources.Foreign(before, secret.Labels[plumbline.InstallationLabel]) {
 		return fault.Operatorf(
 			"ForeignSecret",
-			"secret %s/%s is of the installation in namespace %s, which has run the same delivery: nothing is to be done, unless it is to run again. "+
-				"Then delete that installation's PipelineRun and the secret",
+			"secret %s/%s belongs to the installation in namespace %s, which has run the same delivery. Nothing needs to be done, unless it must run again. "+
+				"In that case delete that installation's PipelineRun and the secret",
 			secret.Namespace,
 			secret.Name,
 			before.Labels[plumbline.InstallationLabel],
@@ -194,7 +188,7 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// Tokens returns the tokens in a run's secret that were minted for it and are to be revoked, as far
+// Tokens returns the tokens in a run's secret that were minted for it and must be revoked, as far
 // as this process or the secret knows them.
 func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) ([]string, error) {
 	if tokens, known := s.made.of(holder{a.Event.UID, run.Secret}); known {
@@ -207,11 +201,12 @@ func (s Secrets) Tokens(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return resources.OwnTokens(secret), nil
 }
 
-// Leave is called when the event is done with a run's secret. It stays as long as the PipelineRun
-// does, so that people can start the same again with a console, and goes with it (compat 2.7, G4);
-// without a PipelineRun it is deleted, and so is one that may still not be changed when the run has
-// been over for leaveFor. What was revoked is taken out. It may be repeated.
-func (s Secrets) Leave(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
+// Release is called when the event does not need a run's secret any more. The secret stays while
+// the PipelineRun exists, so that people can start the same again with a console, and is deleted
+// with it (compat 2.7, G4). Without a PipelineRun it is deleted. It is also deleted if it still
+// cannot be changed leaveFor after the run finished. Revoked tokens are removed from it. Release
+// may be repeated.
+func (s Secrets) Release(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, revoked bool) error {
 	s.made.forget(holder{a.Event.UID, run.Secret})
 	if run.UID == "" {
 		if secret, err := s.read(ctx, a, run); secret == nil || err != nil {
@@ -247,7 +242,7 @@ func (s Secrets) Delete(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// Revoke ends tokens of a run at the Git service. It may be repeated.
+// Revoke revokes tokens of a run at the Git service. It may be repeated.
 func Revoke(ctx context.Context, a *attempt.Attempt, tokens []string) error {
 	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
 	defer cancel()

@@ -5,7 +5,6 @@ package gitauth
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,24 +16,25 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// ReasonGlobalToken is the reason of a fault that says that a run would need the global
-// Repository's token, which no tenant gets.
+// ReasonGlobalToken is the reason of a fault: a run would need the global Repository's token, which
+// no tenant gets.
 const ReasonGlobalToken = "GlobalTokenNotShared"
 
-// Grant is what a git-auth secret is made of: its owner and a token.
+// Grant is what a git-auth secret is created from: its owner and a token.
 type Grant struct {
 	repository *pacv1alpha1.Repository
 	token      provider.Token
 }
 
-// Mint asks the Git service for a token for one run of the event. One that was minted for the same
-// run and could not be written into its secret is returned again: a cluster that takes no writes
-// must not cost a token at each attempt.
+// Mint asks the Git service for a token for one run of the event. If it was minted for the same run
+// before and could not be written into the secret, Mint returns it again: a cluster that takes no
+// writes must not cost a token at each attempt.
 func (s Secrets) Mint(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) (Grant, error) {
 	repository, err := owner(ctx, a)
 	if err != nil {
@@ -84,16 +84,17 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 	return repository, err
 }
 
-// permissionsOf returns what the tokens of the event's runs may do. What the Repository asks for
-// beyond reading is for the repository's own code, whether the Git service, a command or a button
-// has started the run. A fork's code and a commit that needed an approval only read.
+// permissionsOf returns the permissions of the tokens of the event's runs. Permissions beyond
+// reading, which the Repository asks for, are only for the repository's own code, whether the Git
+// service, a command or a button has started the run. A fork's code and a commit that needed an
+// approval only read.
 func permissionsOf(
 	ctx context.Context,
 	a *attempt.Attempt,
 	repository *pacv1alpha1.Repository,
 ) (config.Permissions, error) {
 	reading, _ := a.Config.RunToken(nil)
-	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so nobody is asked
+	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so no call is needed
 		return reading, nil
 	}
 	merged, err := a.Git.WithGlobal(ctx, repository)
@@ -105,8 +106,8 @@ func permissionsOf(
 }
 
 // ownCode reports whether an event runs a commit of the repository itself that needed no approval.
-// The record of a comment or a re-run does not say where the head of its pull request is, so the
-// plan does.
+// The record of a comment or a re-run does not have the head repository of its pull request, so the
+// plan has it.
 func ownCode(event *v1alpha1.GitEvent) bool {
 	spec, plan := &event.Spec, event.Status.Plan
 	switch {
@@ -118,7 +119,7 @@ func ownCode(event *v1alpha1.GitEvent) bool {
 	return spec.PullRequest == nil || spec.PullRequest.HeadProjectID == spec.Project.ID
 }
 
-// own is the token if it was minted for the run, else "".
+// own returns the token if it was minted for the run, else "".
 func (g Grant) own() string {
 	if !g.token.Own {
 		return ""
@@ -139,8 +140,8 @@ func (g Grant) secret(a *attempt.Attempt, run *v1alpha1.Run) *corev1.Secret {
 	})
 }
 
-// renewAt is when half of the token's remaining life is over: the other half is for outages and for
-// clocks that differ.
+// renewAt returns when half of the token's remaining life is over. The other half is for outages
+// and differing clocks.
 func (g Grant) renewAt(now time.Time) *metav1.Time {
 	left := unknownLife
 	if !g.token.ExpiresAt.IsZero() {
@@ -150,10 +151,6 @@ func (g Grant) renewAt(now time.Time) *metav1.Time {
 	return &at
 }
 
-// maxUnplaced bounds the tokens that wait for their secret to be written; what is forgotten is
-// minted again.
-const maxUnplaced = 10_000
-
 // place is where a token is to be written, and what it may do.
 type place struct {
 	event       types.UID
@@ -161,10 +158,9 @@ type place struct {
 	permissions string
 }
 
-// unplaced are tokens that no secret holds yet, as far as this process knows.
+// unplaced has the tokens that no secret has yet, as far as this process knows.
 type unplaced struct {
-	mu     sync.Mutex
-	tokens map[place]waiting
+	tokens recent.Map[place, waiting]
 }
 
 type waiting struct {
@@ -173,28 +169,15 @@ type waiting struct {
 }
 
 func (u *unplaced) get(at place, now time.Time) (provider.Token, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	known, found := u.tokens[at]
+	known, found := u.tokens.Get(at)
 	return known.token, found && now.Before(known.until)
 }
 
 func (u *unplaced) put(at place, token provider.Token, until time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.tokens == nil || len(u.tokens) >= maxUnplaced {
-		u.tokens = map[place]waiting{}
-	}
-	u.tokens[at] = waiting{token, until}
+	u.tokens.Put(at, waiting{token, until})
 }
 
-// placed forgets the tokens of a secret: it holds one of them now.
+// placed forgets the tokens of a secret that has one of them now.
 func (u *unplaced) placed(event types.UID, secret string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for at := range u.tokens {
-		if at.event == event && at.secret == secret {
-			delete(u.tokens, at)
-		}
-	}
+	u.tokens.DeleteFunc(func(at place) bool { return at.event == event && at.secret == secret })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics is what the reconciler of GitEvents counts and shows (docs/metrics.md).
+// Package metrics has the counters and gauges of the reconciler of GitEvents (docs/metrics.md).
 package metrics
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Name is the meter's and the tracer's.
+// Name is the name of the meter and of the tracer.
 const Name = "github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
 
-// Metrics are what the reconciler counts as it happens; gauges.go shows what is. knative adds the
-// workqueue's.
+// Metrics are the reconciler's counters; openevents.go has the gauges. knative adds those of the
+// workqueue.
 type Metrics struct {
 	patchFailures metric.Int64Counter
 	waits         metric.Int64Counter
@@ -95,7 +95,7 @@ func New() *Metrics {
 		),
 	}
 	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full} {
-		c.Add(context.Background(), 0) // a series that begins at its first event hides that event from increase()
+		c.Add(context.Background(), 0) // a series that starts at its first event hides that event from increase()
 	}
 	return m
 }
@@ -122,7 +122,7 @@ func (m *Metrics) PatchFailed(ctx context.Context, f *fault.Error) {
 	m.patchFailures.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", f.Reason)))
 }
 
-// Waiting counts a step that began to wait.
+// Waiting counts a step that started to wait.
 func (m *Metrics) Waiting(ctx context.Context, step, class, reason string) {
 	m.waits.Add(ctx, 1, metric.WithAttributes(waitAttributes(waitKind{KindOf(step), class, reason})...))
 }
@@ -130,12 +130,13 @@ func (m *Metrics) Waiting(ctx context.Context, step, class, reason string) {
 // Unhandled counts a refusal that a step left without an answer.
 func (m *Metrics) Unhandled() { m.unhandled.Add(context.Background(), 1) }
 
-// NoTurn counts an attempt that found a share of the workers taken (fairqueue.Work and the others).
-func (m *Metrics) NoTurn(share string) {
+// NoSlot counts an attempt that found a share of the workers exhausted (fairqueue.Work and the
+// others).
+func (m *Metrics) NoSlot(share string) {
 	m.noTurn.Add(context.Background(), 1, metric.WithAttributes(attribute.String("share", share)))
 }
 
-// Held counts a report about a stranger's pull request that was put off.
+// Held counts a report about an untrusted user's pull request that was delayed.
 func (m *Metrics) Held(ctx context.Context) { m.held.Add(ctx, 1) }
 
 // Created counts a PipelineRun that was created or adopted.
@@ -147,13 +148,13 @@ func (m *Metrics) Panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
 // Parked counts an event that was given up because planning it panics.
 func (m *Metrics) Parked(ctx context.Context) { m.parkings.Add(ctx, 1) }
 
-// NoRoom counts an attempt that was put off because others hold the memory.
-func (m *Metrics) NoRoom() { m.full.Add(context.Background(), 1) }
+// MemoryFull counts an attempt that was delayed because other events use the memory.
+func (m *Metrics) MemoryFull() { m.full.Add(context.Background(), 1) }
 
 // Dropped counts reports that were given up.
 func (m *Metrics) Dropped(ctx context.Context, n int) { m.drops.Add(ctx, int64(n)) }
 
-// Recorded measures what a status that was just written has reached since the one before it.
+// Recorded measures what a status that was just written has reached since the one before.
 func (m *Metrics) Recorded(
 	ctx context.Context,
 	before *v1alpha1.GitEventStatus,
@@ -183,8 +184,8 @@ func (m *Metrics) Recorded(
 	)
 }
 
-// Accepted measures a report that the Git service has just accepted; before is what it had accepted
-// of the check until then.
+// Accepted measures a report that the Git service has just accepted; before is the record of what
+// it had accepted until then.
 func (m *Metrics) Accepted(
 	ctx context.Context,
 	event *v1alpha1.GitEvent,
@@ -214,5 +215,5 @@ func (m *Metrics) reach(ctx context.Context, event *v1alpha1.GitEvent, step stri
 	)
 }
 
-// Unrevoked counts tokens of runs that were left to end by themselves.
+// Unrevoked counts tokens of runs that were left to expire.
 func (m *Metrics) Unrevoked(ctx context.Context) { m.unrevoked.Add(ctx, 1) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe is the step that stores how runs ended.
+// Package observe is the step that stores the results of finished PipelineRuns.
 package observe
 
 import (
@@ -23,100 +23,152 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// MaxText bounds the bytes of one report; with many runs in one status it is less.
+// MaxText bounds the bytes of one report; with many runs in one status the bound is lower.
 const MaxText = 32 << 10
 
-// UnwatchedLook is how soon a run is looked at again that is not over and that no watch tells of.
-// Somebody may have given it the label of one that is done and reported, or have taken the event's
-// name from it.
-const UnwatchedLook = 30 * time.Second
+// UnwatchedLook is how soon an unfinished run that no watch reports is read again. Somebody may have
+// given it the label of a finished and reported run, or have removed the event's name from it.
+const UnwatchedPoll = 30 * time.Second
 
-// detailsLimit is for how long a run's verdict waits for its TaskRuns that cannot be read. What
-// cannot be read for so long, because there are too many in the namespace or one of them cannot be
-// converted, costs the report its table.
+// detailsLimit is how long a run's result waits for TaskRuns that cannot be read. After that, for
+// example because the namespace has too many or one cannot be converted, the report has no table.
 const detailsLimit = 10 * time.Minute
 
-// Step takes the runs that exist and have no result, and gives the results of those that are over.
+// Step takes the runs that exist and have no result, and stores the results of the finished ones.
 type Step struct {
 	Tekton tektonv1.TektonV1Interface
-	// Runs is the cache of the PipelineRuns that are not done and reported.
+	// Runs is the cache of the PipelineRuns that are not finished and reported.
 	Runs cache.KeyListerGetter
-	// Ended are runs that had ended when they were deleted.
-	Ended Ended
+	// Deleted are finished runs that were deleted.
+	Deleted *DeletedRuns
 }
 
-// Do stores the terminal state of each run that reached one, before it is sent anywhere.
+// Input is what the observation of one run depends on.
+type Input struct {
+	Event string // the GitEvent's name
+	Run   v1alpha1.Run
+	// Seen is the PipelineRun as this reconcile has seen it, nil if it has not.
+	Seen  *pipelinev1.PipelineRun
+	Links status.Links
+	// MaxText bounds the text of the result.
+	MaxText int
+	// Failing is how long observing this run has failed.
+	Failing time.Duration
+	// Exceeded returns an error if the step has no time left to read what a report needs.
+	Exceeded func() error
+	// Hiding returns what removes secret values from a text; nil if the event's pipelines got none.
+	Hiding func(context.Context) (func(string) string, error)
+}
+
+// Output is what an observation has found out.
+type Output struct {
+	// Seen is the PipelineRun as it is, nil if it is gone.
+	Seen *pipelinev1.PipelineRun
+	// Result is set once the run is finished or deleted.
+	Result *v1alpha1.Result
+	// Unwatched is true for an unfinished run whose changes do not wake the event.
+	Unwatched bool
+}
+
+// Do stores the result of each finished run before it is sent anywhere.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	var faults []error
-	over := a.Turn(attempt.ShortTurn)
-	for i := range a.Event.Status.Runs {
-		run := &a.Event.Status.Runs[i]
-		if run.UID == "" || run.Result != nil {
-			continue
+	exceeded := a.TimeLimit(attempt.ShortLimit)
+	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
+	return attempt.Merge(attempt.Each(ctx, unfinished(&a.Event.Status), record,
+		func(ctx context.Context, run *v1alpha1.Run) error {
+			step := backoff.Step{Name: attempt.StepObserve, Of: run.Name}
+			return a.Waits.WithBackoff(step, func() error {
+				in := input(a, run, a.Waits.FailingFor(step))
+				in.Exceeded = exceeded
+				out, err := s.Observe(ctx, in)
+				if out.Seen != nil {
+					a.Seen[run.Name] = out.Seen
+				}
+				if out.Unwatched {
+					a.Wake(UnwatchedPoll)
+				}
+				run.Result = out.Result
+				return err
+			})
+		}))
+}
+
+// unfinished returns the runs that exist and have no result.
+func unfinished(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.UID != "" && run.Result == nil {
+			runs = append(runs, run)
 		}
-		if err := a.Record.WriteMade(ctx, attempt.AfterCreate); err != nil {
-			return err
-		}
-		faults = append(faults, a.Waits.Try(observed(run), func() error { return s.observeRun(ctx, a, run, over) }))
 	}
-	return attempt.First(faults)
+	return runs
 }
 
-// observed is the step of looking at one run.
-func observed(run *v1alpha1.Run) backoff.Step {
-	return backoff.Step{Name: attempt.StepObserve, Of: run.Name}
+func input(a *attempt.Attempt, run *v1alpha1.Run, failing time.Duration) Input {
+	in := Input{
+		Event:   a.Event.Name,
+		Run:     *run,
+		Seen:    a.Seen[run.Name],
+		Links:   a.Config.Console.Links(run.Namespace, run.Name),
+		MaxText: min(MaxText, v1alpha1.Text(&a.Event.Status)),
+		Failing: failing,
+	}
+	if a.Event.Status.Plan.Secret != "" {
+		in.Hiding = a.StoredPlan.Hiding
+	}
+	return in
 }
 
-func (s *Step) observeRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, over func() error) error {
-	live, err := s.pipelineRun(ctx, a, run)
+// Observe finds out whether a run is finished, and its result. It changes nothing.
+func (s *Step) Observe(ctx context.Context, in Input) (out Output, err error) {
+	live, err := s.pipelineRun(ctx, in)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if live == nil {
-		live = s.Ended.Of(run.UID)
+		live = s.Deleted.Get(in.Run.UID)
 	}
 	if live == nil {
-		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",
-			Message: fmt.Sprintf("PipelineRun %s was deleted", run.Name)}
-		return nil
+		out.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: "PipelineRunDeleted",
+			Message: fmt.Sprintf("PipelineRun %s was deleted", in.Run.Name)}
+		return out, nil
 	}
-	a.Seen[run.Name] = live
+	out.Seen = live
 	if !live.IsDone() {
-		if !s.watched(a, run) {
-			a.Wake(UnwatchedLook)
-		}
-		return nil // its informer wakes us
+		out.Unwatched = !s.watched(in)
+		return out, nil // its informer wakes the event
 	}
-	if err := over(); err != nil {
-		return err
+	if err := in.Exceeded(); err != nil {
+		return out, err
 	}
-	if live, err = s.whole(ctx, run, live); err != nil {
-		return err
-	}
-	taskRuns, facts, err := Of(ctx, s.Tekton, run)
-	if err != nil && a.Waits.Failing(observed(run)) < detailsLimit {
-		return err
-	}
-	if live, err = withoutSecrets(ctx, a, live, taskRuns); err != nil {
-		return err
-	}
-	run.Result = status.ResultOf(live, taskRuns, a.Config.Console.Links(run.Namespace, run.Name), facts,
-		min(MaxText, v1alpha1.Text(&a.Event.Status)))
-	return nil
+	out.Result, err = s.result(ctx, in, live)
+	return out, err
 }
 
-// withoutSecrets hides in the conditions what the event's pipelines were given in secret. The run
-// is copied, its TaskRuns are ours.
-func withoutSecrets(
-	ctx context.Context,
-	a *attempt.Attempt,
-	live *pipelinev1.PipelineRun,
-	taskRuns []*pipelinev1.TaskRun,
-) (*pipelinev1.PipelineRun, error) {
-	if a.Event.Status.Plan.Secret == "" {
-		return live, nil
+// result reads all that a report says of a finished run.
+func (s *Step) result(ctx context.Context, in Input, live *pipelinev1.PipelineRun) (*v1alpha1.Result, error) {
+	live, err := s.whole(ctx, &in.Run, live)
+	if err != nil {
+		return nil, err
 	}
-	hide, err := a.Kept.Hiding(ctx)
+	taskRuns, facts, err := readTaskRuns(ctx, s.Tekton, &in.Run)
+	if err != nil && in.Failing < detailsLimit {
+		return nil, err
+	}
+	if in.Hiding != nil {
+		if live, err = withoutSecrets(ctx, in.Hiding, live, taskRuns); err != nil {
+			return nil, err
+		}
+	}
+	return status.ResultOf(live, taskRuns, in.Links, facts, in.MaxText), nil
+}
+
+// withoutSecrets removes from the conditions the secret values that the event's pipelines were given.
+// It copies the run, which may be the cache's. The TaskRuns are ours.
+func withoutSecrets(
+	ctx context.Context, hiding func(context.Context) (func(string) string, error),
+	live *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun,
+) (*pipelinev1.PipelineRun, error) {
+	hide, err := hiding(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -128,24 +180,22 @@ func withoutSecrets(
 	return live, nil
 }
 
-// pipelineRun returns the run from the cache, or live when the cache does not have it; nil only
-// when the API server says that it does not exist, or that another object has its name now.
-func (s *Step) pipelineRun(
-	ctx context.Context,
-	a *attempt.Attempt,
-	run *v1alpha1.Run,
-) (*pipelinev1.PipelineRun, error) {
-	if live := a.Seen[run.Name]; live != nil {
-		return live, nil
+// pipelineRun returns the run from the cache, or from the API server if the cache does not have it.
+// It returns nil only if the API server says that the run does not exist, or that another object has
+// its name now.
+func (s *Step) pipelineRun(ctx context.Context, in Input) (*pipelinev1.PipelineRun, error) {
+	if in.Seen != nil {
+		return in.Seen, nil
 	}
-	if cached := s.cached(run); cached != nil {
+	if cached := s.cached(&in.Run); cached != nil {
 		return cached, nil
 	}
-	return s.read(ctx, run)
+	return s.read(ctx, &in.Run)
 }
 
-// cached returns the run as far as the cache keeps it (clients.TrimRun), nil when the cache does
-// not have it: it is new, it is gone, or it carries the label of one that is done and reported.
+// cached returns the run as far as the cache keeps it (pipelineruns.TrimRun). It returns nil if the
+// cache does not have the run: it is new, it is gone, or its label says that it is finished and
+// reported.
 func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 	obj, exists, err := s.Runs.GetByKey(run.Namespace + "/" + run.Name)
 	if err != nil || !exists {
@@ -157,15 +207,15 @@ func (s *Step) cached(run *v1alpha1.Run) *pipelinev1.PipelineRun {
 	return nil
 }
 
-// watched reports whether the change of a run wakes its event: the cache has it, and it names the
-// event still.
-func (s *Step) watched(a *attempt.Attempt, run *v1alpha1.Run) bool {
-	cached := s.cached(run)
-	return cached != nil && cached.Labels[plumbline.EventLabel] == a.Event.Name
+// watched reports whether a change of the run wakes its event: the cache has the run, and the run
+// still names the event.
+func (s *Step) watched(in Input) bool {
+	cached := s.cached(&in.Run)
+	return cached != nil && cached.Labels[plumbline.EventLabel] == in.Event
 }
 
-// whole returns all that a report says of a run that has ended. One that is gone meanwhile has
-// ended as the cache says.
+// whole returns all that a report says of a finished run. If the run is gone by now it has finished
+// as the cache says.
 func (s *Step) whole(
 	ctx context.Context,
 	run *v1alpha1.Run,
@@ -181,7 +231,7 @@ func (s *Step) whole(
 	return live, err
 }
 
-// read returns nil when the API server says that the run does not exist, or that another object has
+// read returns nil if the API server says that the run does not exist, or that another object has
 // its name now.
 func (s *Step) read(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
 	live, err := s.Tekton.PipelineRuns(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe reads what a report says of the tasks of a PipelineRun, beside its verdict.
 package observe
 
 import (
@@ -19,14 +18,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
-// limit is how long one run's tasks are read: the others of its event, and their reports, wait for
-// that.
+// limit is how long one run's tasks may be read. The other runs of its event, and their reports,
+// wait for that.
 const limit = 10 * time.Second
 
-// Of returns the TaskRuns of a run, and what the cluster says of the Tasks that they refer to. A
-// cluster that forbids reading them costs the report its table, not its verdict. Every other error
-// is a fault of reading.
-func Of(
+// readTaskRuns returns the TaskRuns of a run, and what the cluster says about the Tasks that they
+// refer to. If the cluster forbids reading them, the report has no table but a conclusion. Every
+// other error is a fault of reading.
+func readTaskRuns(
 	ctx context.Context,
 	tekton tektonv1.TektonV1Interface,
 	run *v1alpha1.Run,
@@ -44,8 +43,8 @@ func Of(
 	return taskRuns, facts, err
 }
 
-// factsOf looks up which of the Tasks that failed TaskRuns refer to exist, so that Tekton's guess
-// is repeated only if true.
+// factsOf looks up which Tasks that failed TaskRuns refer to exist, so that Tekton's guess about a
+// missing Task is repeated only if it is true.
 func factsOf(ctx context.Context, tekton tektonv1.TasksGetter, taskRuns []*pipelinev1.TaskRun) (status.Facts, error) {
 	facts := status.Facts{TaskExists: map[string]bool{}}
 	for _, taskRun := range taskRuns {
@@ -53,7 +52,7 @@ func factsOf(ctx context.Context, tekton tektonv1.TasksGetter, taskRuns []*pipel
 		if !taskRun.IsFailure() || ref == nil || ref.Name == "" || ref.Resolver != "" {
 			continue
 		}
-		if len(validation.IsDNS1123Subdomain(ref.Name)) != 0 { // a client cannot even ask for some of these names
+		if len(validation.IsDNS1123Subdomain(ref.Name)) != 0 { // clients cannot even request some of these names
 			facts.TaskExists[ref.Name] = false
 			continue
 		}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning keeps an event that ends the process that plans it from doing so for ever. See
-// docs/adr/0018.
 package planning
 
 import (
@@ -13,31 +11,33 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// Again is how soon whoever was not let in tries again.
-const Again = time.Second
+// RetryAfter is how soon an event retries that could not acquire the guard.
+const RetryAfter = time.Second
 
-// Beginnings tells whose beginning is recorded, and lets the suspects in one by one.
+// CrashLoopGuard stops an event that crashes the controller during planning (for example, out of
+// memory) from crashing it again and again. It records planning attempts that may have crashed a
+// process, and plans the suspects among the events one at a time. See docs/adr/0018.
 type CrashLoopGuard struct {
 	// Inherited reports whether another process may have worked on an event.
 	Inherited func(*v1alpha1.GitEvent) bool
 
 	mu sync.Mutex
-	// suspect is held while an event is planned that has a beginning without an end.
+	// suspect is held while a suspect is planned: an event with an unfinished attempt.
 	suspect sync.Mutex
-	// rests is until when the suspects of a namespace let others in that have waited: its Git
-	// service may hang, and the next attempt comes at once.
-	rests map[string]time.Time
-	// known is how many beginnings without an end an event really has, if the end of one could not
-	// be recorded.
+	// backoffs is until when the suspects of a namespace let others go first: its Git service may
+	// hang, and the next attempt comes at once.
+	backoffs map[string]time.Time
+	// known is how many unfinished attempts an event really has, if the end of one could not be
+	// recorded.
 	known map[string]int32
 }
 
-// Enter lets one suspect in. Once it was in, those of its namespace rest for as long as that took,
-// a second at least. Release is nil if it has to wait.
-func (b *CrashLoopGuard) Enter(a *attempt.Attempt) (release func()) {
+// Acquire admits one suspect. After its release, the suspects of its namespace back off for as long
+// as that took, at least a second. release is nil if the event must wait.
+func (b *CrashLoopGuard) Acquire(a *attempt.Attempt) (release func()) {
 	namespace, began := a.Event.Spec.Repository.Namespace, a.Clock.Now()
 	b.mu.Lock()
-	rests := began.Before(b.rests[namespace])
+	rests := began.Before(b.backoffs[namespace])
 	b.mu.Unlock()
 	if rests || !b.suspect.TryLock() {
 		return nil
@@ -47,23 +47,24 @@ func (b *CrashLoopGuard) Enter(a *attempt.Attempt) (release func()) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		now := a.Clock.Now()
-		maps.DeleteFunc(b.rests, func(_ string, until time.Time) bool { return until.Before(now) })
-		if b.rests == nil {
-			b.rests = map[string]time.Time{}
+		maps.DeleteFunc(b.backoffs, func(_ string, until time.Time) bool { return until.Before(now) })
+		if b.backoffs == nil {
+			b.backoffs = map[string]time.Time{}
 		}
-		b.rests[namespace] = now.Add(max(now.Sub(began), Again))
+		b.backoffs[namespace] = now.Add(max(now.Sub(began), RetryAfter))
 	}
 }
 
-// Forget drops what is true only while no other process leads: it may have begun as well, and died.
+// Forget drops what is true only while no other process leads: that process may have started an
+// attempt, too, and crashed.
 func (b *CrashLoopGuard) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known = nil
 }
 
-// Of is how many beginnings of an event have no end.
-func (b *CrashLoopGuard) Of(event *v1alpha1.GitEvent) int32 {
+// Unfinished returns how many planning attempts of an event have no end.
+func (b *CrashLoopGuard) Unfinished(event *v1alpha1.GitEvent) int32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known, found := b.known[event.Name]; found {
@@ -72,7 +73,8 @@ func (b *CrashLoopGuard) Of(event *v1alpha1.GitEvent) int32 {
 	return event.Status.Begun
 }
 
-// Ended takes a beginning back. It is remembered until the plan is: the status may not be written.
+// Ended records the end of an attempt. The guard remembers it until the event is planned, because
+// the status may not be written.
 func (b *CrashLoopGuard) Ended(a *attempt.Attempt, before int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,37 +11,37 @@ import (
 )
 
 const (
-	// MaxBegun is how many beginnings without an end park an event: as many as panics do.
-	MaxBegun = attempt.MaxPanics
-	// What the planning of one event holds in bytes: what every one takes, and how much more for
-	// each byte of definitions.
-	leastHeld   = 4 << 20
-	heldPerByte = 8
+	// MaxUnfinished is how many unfinished attempts park an event: as many as panics do.
+	MaxUnfinished = attempt.MaxPanics
+	// The memory in bytes that planning one event takes: the minimum, and how much more for each
+	// byte of definitions.
+	minMemory     = 4 << 20
+	memoryPerByte = 8
 )
 
-// begin records that the planning of an event begins, if a process may have died of it before. The
-// function it returns ends that; it is nil if the event is not to be planned.
+// begin records the start of a planning attempt if an earlier one may have crashed a process. The
+// returned function records its end; it is nil if the event must not be planned.
 func (s *Step) begin(ctx context.Context, a *attempt.Attempt) (end func(), err error) {
-	before := s.Beginnings.Of(a.Event)
+	before := s.CrashLoop.Unfinished(a.Event)
 	a.Event.Status.Begun = before
-	if before >= MaxBegun {
+	if before >= MaxUnfinished {
 		return nil, s.parkFor(
 			ctx,
 			a,
 			fmt.Sprintf(
 				"the controller ended %d times while it planned this event: it was killed, perhaps because of what it needs of memory. "+
 					"Make the definitions smaller, or report it, and deliver the event again",
-				MaxBegun,
+				MaxUnfinished,
 			),
 		)
 	}
-	if a.Event.CreationTimestamp.IsZero() || !s.Beginnings.Inherited(a.Event) { // the API server gives every object a time
+	if a.Event.CreationTimestamp.IsZero() || !s.CrashLoop.Inherited(a.Event) { // the API server gives every object a time
 		return func() {}, nil
 	}
 	release := func() {}
 	if before > 0 {
-		if release = s.Beginnings.Enter(a); release == nil {
-			return nil, fault.Throttledf(fault.ReasonBusy, Again, "another event that a controller may have died of is planned")
+		if release = s.CrashLoop.Acquire(a); release == nil {
+			return nil, fault.Throttledf(fault.ReasonBusy, RetryAfter, "another event that a controller may have died of is planned")
 		}
 	}
 	a.Event.Status.Begun = before + 1
@@ -52,6 +52,6 @@ func (s *Step) begin(ctx context.Context, a *attempt.Attempt) (end func(), err e
 	}
 	return func() {
 		release()
-		s.Beginnings.Ended(a, before)
+		s.CrashLoop.Ended(a, before)
 	}, nil
 }

@@ -25,22 +25,22 @@ func attemptOf(clock *clocktesting.FakeClock, namespace, name string) *attempt.A
 func TestSuspectsOfOneTenantLetOthersIn(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}
-	release := b.Enter(attemptOf(clock, "hangs", "a"))
-	if b.Enter(attemptOf(clock, "other", "c")) != nil {
+	release := b.Acquire(attemptOf(clock, "hangs", "a"))
+	if b.Acquire(attemptOf(clock, "other", "c")) != nil {
 		t.Fatal("two suspects are planned at once")
 	}
 	clock.Step(30 * time.Second)
 	release()
-	if b.Enter(attemptOf(clock, "hangs", "b")) != nil {
+	if b.Acquire(attemptOf(clock, "hangs", "b")) != nil {
 		t.Error("the tenant's next suspect is let in at once")
 	}
-	clock.Step(Again)
-	if release = b.Enter(attemptOf(clock, "other", "c")); release == nil {
+	clock.Step(RetryAfter)
+	if release = b.Acquire(attemptOf(clock, "other", "c")); release == nil {
 		t.Fatal("another tenant's suspect is not let in")
 	}
 	release()
 	clock.Step(30 * time.Second)
-	if b.Enter(attemptOf(clock, "hangs", "b")) == nil {
+	if b.Acquire(attemptOf(clock, "hangs", "b")) == nil {
 		t.Error("the tenant's next suspect is never let in")
 	}
 }
@@ -53,11 +53,11 @@ func TestALeaderOfBeforeKnowsNothing(t *testing.T) {
 	a := attemptOf(clock, "team", "a")
 	b.Ended(a, 0)
 	a.Event.Status.Begun = 1
-	if n := b.Of(a.Event); n != 0 {
+	if n := b.Unfinished(a.Event); n != 0 {
 		t.Errorf("%d beginnings, want none: the end of this one could not be recorded", n)
 	}
 	b.Forget()
-	if n := b.Of(a.Event); n != 1 {
+	if n := b.Unfinished(a.Event); n != 1 {
 		t.Errorf("%d beginnings, want that of the other process", n)
 	}
 }

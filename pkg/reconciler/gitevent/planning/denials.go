@@ -1,51 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning remembers for a while what Git services have answered. It is advice: a process
-// that knows nothing asks.
 package planning
 
 import (
-	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-const (
-	// DenialLife is how long somebody counts as one who may not after the Git service has said so
-	// (S7): what a stranger does again and again is asked for once. Whoever is given the right
-	// meanwhile waits no longer than that, and not at all if the delivery is sent again.
-	DenialLife = 2 * time.Minute
-	// maxDenials bounds what is remembered; forgetting costs calls.
-	maxDenials = 10_000
-)
+// DenialLife is how long a denial of the Git service is cached (S7): what an untrusted user does
+// again and again costs one question. A user who is given the right meanwhile waits no longer than
+// that, and not at all if the delivery is redelivered.
+const DenialLife = 2 * time.Minute
 
-// Denials remembers who may not do what where. Who may is never remembered: a right that was taken
-// away is gone at once. It is advice: a process that knows nothing asks. The zero value is ready.
+// Denials caches who may not do what where. It never caches who may: a revoked right takes effect
+// at once. It is only a hint: a process with an empty cache asks. The zero value is empty.
 type Denials struct {
-	mu   sync.Mutex
-	seen map[string]denial
+	seen recent.Map[string, denial]
 }
 
-// denial is a no: since when, and why if that is more than that somebody has no such right.
+// denial is a cached denial: since when, and why if there is a special reason.
 type denial struct {
 	at  time.Time
 	why error
 }
 
-// holds reports whether the answer was no so shortly before that it is not asked for again, and
-// why.
+// holds reports whether a denial is recent enough that the question is not asked again, and its
+// reason.
 func (d *Denials) holds(what string, now time.Time) (held bool, why error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	found, held := d.seen[what]
+	found, held := d.seen.Get(what)
 	return held && now.Sub(found.at) < DenialLife, found.why
 }
 
-// note remembers that the answer was no.
+// note caches a denial.
 func (d *Denials) note(what string, why error, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.seen) >= maxDenials || d.seen == nil {
-		d.seen = map[string]denial{}
-	}
-	d.seen[what] = denial{now, why}
+	d.seen.Put(what, denial{now, why})
 }

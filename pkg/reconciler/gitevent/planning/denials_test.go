@@ -5,7 +5,6 @@ package planning
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -110,13 +109,6 @@ func TestDenials(t *testing.T) {
 	want("an error is no answer", "unknown", false, 1)
 	s.err, s.may = nil, true
 	want("and is not remembered", "unknown", true, 1)
-	s.may = false
-	for i := range 2 * maxDenials {
-		_, _ = a.CanWrite(t.Context(), fmt.Sprint("user", i))
-	}
-	if n := len(a.Denials.seen); n > maxDenials {
-		t.Errorf("%d are remembered, want at most %d", n, maxDenials)
-	}
 }
 
 func TestATeamThatDoesNotExistIsToldOnce(t *testing.T) {

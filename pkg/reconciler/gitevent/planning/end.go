@@ -15,25 +15,25 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Closings are what ends what other events start (cancel.Step).
+// Closings finds out what stops the runs of events (cancel.Step).
 type Closings interface {
 	// Since returns why an event must not start anything: its pull request was closed after it
-	// happened. nil, nil: go on.
+	// happened. It returns nil, nil if the event may go on.
 	Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error)
-	// Finds reports what a command that cancels would end now.
+	// Finds reports what a command that cancels would stop now.
 	Finds(ctx context.Context, event string, spec *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
 		something, running bool, err error)
 }
 
-// GiveUp ends the planning of an event that waits in vain. One that the Git service does not
-// confirm is ignored: whoever forged it must not make anybody hear of it. Its redelivery is
-// processed again, unless a run was created.
+// GiveUp ends the planning of an event for which waiting is pointless. An event that the Git
+// service does not confirm is ignored: a sender who forged it must not be able to make it show. Its
+// redelivery is processed again, unless a run was created.
 func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wait) error {
 	reason, message := wait.Reason, wait.Message
-	if reason == fault.ReasonNotConfirmed { // nothing says that it ever happened
+	if reason == fault.ReasonNotConfirmed { // nothing proves that it ever happened
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, reason, message)
 	}
-	a.Waits.Tell(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
+	a.Waits.WarningEvent(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
 	if a.Planned() {
 		reason = attempt.ReasonGivenUp
 	}
@@ -45,13 +45,13 @@ func (s *Step) Cancel(ctx context.Context, a *attempt.Attempt, why *v1alpha1.Can
 	return abandon(ctx, a, v1alpha1.DispositionIgnored, attempt.ReasonCancelled, "cancelled: "+why.Why)
 }
 
-// closed ends an event whose pull request was closed after it happened, before anything is planned
-// for it.
+// closed ends the planning of an event whose pull request was closed after it happened, before
+// anything is planned.
 func (s *Step) closed(ctx context.Context, a *attempt.Attempt) (bool, error) {
 	if !fresh(a) {
 		return false, nil
 	}
-	why, err := s.Closings.Since(ctx, a.Event)
+	why, err := s.Cancellations.Since(ctx, a.Event)
 	if why == nil || err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (s *Step) park(ctx context.Context, a *attempt.Attempt) error {
 }
 
 func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) error {
-	a.Waits.Tell(ReasonParked, message)
+	a.Waits.WarningEvent(ReasonParked, message)
 	err := abandon(ctx, a, v1alpha1.DispositionRefused, ReasonParked, message)
 	if err == nil {
 		s.Metrics.Parked(ctx)
@@ -72,22 +72,21 @@ func (s *Step) parkFor(ctx context.Context, a *attempt.Attempt, message string) 
 	return err
 }
 
-// unlessMissing ends the planning of an event whose payload is gone; other errors stay what they
-// are.
+// unlessMissing ends the planning of an event whose payload is gone. It returns other errors
+// unchanged.
 func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Reason != plans.ReasonPayloadMissing {
 		return err
 	}
-	a.Waits.Tell(f.Reason, f.Message)
+	a.Waits.WarningEvent(f.Reason, f.Message)
 	return abandon(ctx, a, v1alpha1.DispositionRefused, f.Reason, f.Message)
 }
 
-// abandon ends the planning of an event that is not to be planned any further. What was created
-// before goes on.
+// abandon ends the planning of an event that must not be planned further. Runs that exist go on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
-		return accept(
+		return writePlan(
 			ctx,
 			a,
 			disposition,
@@ -107,11 +106,11 @@ func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispo
 			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: reason, Message: message}
 		}
 	}
-	return accept(ctx, a, a.Event.Status.Disposition, next)
+	return writePlan(ctx, a, a.Event.Status.Disposition, next)
 }
 
-// accept is the plan's one status write. If it fails nothing was planned.
-func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
+// writePlan is the only write of a plan. If it fails, nothing was planned.
+func writePlan(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, next *v1alpha1.Plan) error {
 	if next.Decided() {
 		a.Waits.Clear(v1alpha1.StepPlan)
 		a.Waits.Clear((&refusals{a: a}).step())
@@ -121,7 +120,7 @@ func accept(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Dispos
 		next.At = &now
 	}
 	a.Event.Status.Plan, a.Event.Status.Disposition, a.Event.Status.Begun = next, disposition, 0
-	a.Conclude()
+	a.UpdateConditions()
 	err := a.Record.WritePlan(ctx)
 	if err != nil {
 		a.Restore()

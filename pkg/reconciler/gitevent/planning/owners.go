@@ -10,16 +10,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// ReasonBadOwners is that of what is told about an OWNERS file that cannot be read. It grants
-// nobody anything.
+// ReasonBadOwners is the reason of a warning about an OWNERS file that cannot be parsed. It grants
+// no rights.
 const ReasonBadOwners = "BadOwners"
 
-// nobody is who stands for all accounts of a repository in which OWNERS name nobody.
+// nobody stands for all accounts of a repository in which OWNERS names nobody.
 const nobody = ""
 
-// Owner reports whether OWNERS or OWNERS_ALIASES name the user, as they are on the default branch
-// (S25). It costs a call, and one for each of the files that was not read before; that a repository
-// has no such file, or a broken one, is remembered for all of its strangers.
+// Owner reports whether OWNERS or OWNERS_ALIASES on the default branch name the user (S25). It
+// costs a call, and one for each of the files that was not read before. That a repository has no
+// such file, or an invalid one, is cached for all of its untrusted users.
 func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
 	if held, _ := a.denied("owner", nobody); held {
 		return false, nil
@@ -36,7 +36,7 @@ func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
 	})
 }
 
-// readOwners reads both files at one commit. Broken ones, and a file that is too large, name
+// readOwners reads both files at one commit. Invalid files, and a file that is too large, name
 // nobody.
 func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 	files, err := a.RootFiles(ctx, owners.File, owners.AliasesFile)
@@ -50,7 +50,7 @@ func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 	if fault.Is(err, fault.Invalid) {
 		a.Tell(
 			ReasonBadOwners,
-			fault.Of(err).Message+", on the default branch: whom it names may start nothing by that until it is mended",
+			fault.Of(err).Message+", on the default branch: nobody has rights by it until it is fixed",
 		)
 		people, err = owners.People{}, nil
 	}

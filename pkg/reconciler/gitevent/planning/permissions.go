@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Service is who is asked (provider.Access has the contract).
+// Service is the Git service's part (provider.Access has the contract).
 type Service interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
 	Member(ctx context.Context, user string) (bool, error)
@@ -22,21 +22,21 @@ type Service interface {
 	RootFiles(ctx context.Context, names ...string) (map[string][]byte, error)
 }
 
-// Access asks the Git service who may do what in the event's project, unless it is known that
-// somebody may not. A yes is always the service's, as it is now.
+// Access asks the Git service who may do what in the event's project. Only denials are cached;
+// permissions are always checked live.
 type Access struct {
 	Service
 	Denials *Denials
 	Spec    *v1alpha1.GitEventSpec
-	// Asked is true when somebody who may administrate the repository had the delivery sent again:
-	// it is asked for then.
+	// Asked is true if an account that may administrate the repository has redelivered the event:
+	// then cached denials do not count.
 	Asked bool
 	Now   func() time.Time
-	// Tell is called with what people have to mend who write the Repository's settings or OWNERS:
-	// once each time it is met, and not while it is remembered.
+	// Tell is called with a problem that the authors of the Repository's settings or of OWNERS must
+	// fix: once each time it is met, and not while it is cached.
 	Tell func(reason, message string)
-	// Teams are those that were asked about: what is wrong with each, "" if the service shows it.
-	// nil is none yet.
+	// Teams has the teams that were asked for, with what is wrong with each, "" if the service
+	// shows it. It is nil before the first.
 	Teams map[string]string
 
 	owners *owners.People // once they are read
@@ -52,8 +52,8 @@ func (a *Access) Member(ctx context.Context, user string) (bool, error) {
 	return a.unlessDenied("member", user, func() (bool, error) { return a.Service.Member(ctx, user) })
 }
 
-// InTeam reports whether the user is in a team. That there is no such team is an Invalid fault,
-// which is told once and remembered.
+// InTeam reports whether the user is in a team. A team that does not exist is an Invalid fault,
+// which is reported once and cached.
 func (a *Access) InTeam(ctx context.Context, team, user string) (bool, error) {
 	if held, why := a.denied("no team", team); held {
 		a.shows(team, why)
@@ -71,7 +71,7 @@ func (a *Access) InTeam(ctx context.Context, team, user string) (bool, error) {
 	return may, err
 }
 
-// shows notes whether the service shows a team.
+// shows records whether the service shows a team.
 func (a *Access) shows(team string, why error) {
 	if a.Teams == nil {
 		a.Teams = map[string]string{}
@@ -82,7 +82,7 @@ func (a *Access) shows(team string, why error) {
 	}
 }
 
-// unlessDenied asks, unless the answer was no shortly before. An error is no answer.
+// unlessDenied calls ask unless a recent denial is cached. An error is not cached.
 func (a *Access) unlessDenied(what, who string, ask func() (bool, error)) (bool, error) {
 	if held, why := a.denied(what, who); held {
 		return false, why
@@ -103,9 +103,9 @@ func (a *Access) denied(what, who string) (held bool, why error) {
 
 func (a *Access) deny(what, who string, why error) { a.Denials.note(a.key(what, who), why, a.Now()) }
 
-// key is a question in the event's project, by the path that is asked about as well: of a service
-// that signs nothing the id is only what a delivery says, and somebody's own project must not
-// answer for another one. No service tells cases apart in names.
+// key identifies a question in the event's project. It has the project's path, too: of a service
+// that signs nothing, only the delivery has the ID, and a user's own project must not answer for
+// another one. No service distinguishes upper and lower case in names.
 func (a *Access) key(what, who string) string {
 	p := a.Spec.Project
 	return strings.ToLower(

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning is the step that writes down what an event starts, and why not: it asks pkg/plan
+// Package planning is the step that records what an event starts, and why not: it calls pkg/plan
 // and turns the answer into the status.
 package planning
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -23,32 +22,31 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Step takes an event of which something is open, and gives its plan: decisions, runs and where
-// their manifests are kept.
+// Step gives an event its plan: decisions, runs, and where their manifests are stored.
 type Step struct {
 	Providers map[string]provider.Provider
 	Web       *web.Client
 	// Events are what was recorded of the same pull request or commit, read live.
 	Events history.Writer
 	// Version is written to the version label of PipelineRuns.
-	Version  string
-	Owners   Owners
-	Metrics  *metrics.Metrics
-	Closings Closings
-	// Misses is what the Git service did not show.
-	Misses *Misses
-	// Denials is who may not write.
+	Version       string
+	Owners        Owners
+	Metrics       *metrics.Metrics
+	Cancellations Closings
+	// NotFound is what the Git service did not show.
+	NotFound *NotFound
+	// Denials caches who may not write.
 	Denials Denials
-	// Beginnings are recorded for events that another process may have died of.
-	Beginnings *CrashLoopGuard
-	// Repositories are told which teams of their policies are missing.
+	// CrashLoop guards against events that may have crashed another process.
+	CrashLoop *CrashLoopGuard
+	// Repositories get a condition that says which teams of their policies are missing.
 	Repositories pacclient.RepositoriesGetter
-	// Sets are the definitions that were read last.
+	// Sets caches the definitions that were read last.
 	Sets plan.Sets
 }
 
-// Owners reports whether what an event is of may be served in a Repository's namespace
-// (claim.Keeper has the contract).
+// Owners decides whether a Repository's namespace may serve an event (claim.Keeper has the
+// contract).
 type Owners interface {
 	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {
 		DefaultBranch(ctx context.Context) (sha string, err error)
@@ -56,22 +54,22 @@ type Owners interface {
 	}) error
 }
 
-// ReasonParked ends an event whose planning panics.
+// ReasonParked is the reason of an event that is given up because planning it panics.
 const ReasonParked = "Parked"
 
-// Do plans, unless that has panicked too often. A panic is a wait of this step alone: what is
-// planned already is created and reported meanwhile. And what is planned is never parked: a run
-// that exists must be reported, so the rest is tried again slowly for as long as it takes.
+// Do plans the event, unless that has panicked too often. A panic makes only this step wait: what
+// is planned already is created and reported meanwhile. An event with a plan is never parked. A run
+// that exists must be reported, so the rest is retried slowly for as long as it takes.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	if fresh(a) && a.Event.Status.Panics >= attempt.MaxPanics {
 		return s.park(ctx, a)
 	}
-	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.NoRoom(wait.Reason) {
-		if err := a.Kept.HasRoom(); err != nil { // a thousand events may wait: none asks anybody
+	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.OverBudget(wait.Reason) {
+		if err := a.StoredPlan.HasRoom(); err != nil { // a thousand events may wait: none makes a call
 			return err
 		}
 	}
-	if err := a.Kept.Waits(); err != nil { // it would be read and rendered up to there each time
+	if err := a.StoredPlan.Waits(); err != nil { // otherwise each attempt would read and render everything up to there
 		return err
 	}
 	if fresh(a) {
@@ -89,9 +87,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 	return s.plan(ctx, a)
 }
 
-// plan reads what decides and writes the decision down. It does nothing else, so it may be repeated
-// until its one status write is accepted. What cannot be decided yet is left open and planned
-// again, at the same commits.
+// plan reads what the decision depends on and records the decision. It does nothing else, so it may
+// be repeated until its one status write succeeds. What cannot be decided yet stays open and is
+// planned again, at the same commits.
 func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if closed, err := s.closed(ctx, a); closed || err != nil {
 		return err
@@ -116,7 +114,7 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	if fresh(a) {
 		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
 	}
-	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // what is planned has the API server's time (AsRecorded)
+	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // the plan has the API server's time (AsRecorded)
 	a.Event.Spec = *made.Spec
 	var over *plan.Over
 	if errors.As(err, &over) {
@@ -125,15 +123,15 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	shown := met.shown(ctx, client, made, err)
 	switch {
 	case err == nil:
-		err = enter(ctx, a, made, shown)
+		err = recordPlan(ctx, a, made, shown)
 	case shown != nil:
 		err = enterWaiting(ctx, a, made, shown, err)
 	}
 	return unlessMissing(ctx, a, err)
 }
 
-// serves returns the Repository with the global one's settings, nil if it ended the planning:
-// because the Repository is gone, or because the event was superseded while it waited.
+// serves returns the Repository with the global one's settings. It returns nil if it has ended the
+// planning, because the Repository is gone or the event was superseded while it waited.
 func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, error) {
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
@@ -148,7 +146,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 			"the Repository this event was accepted for does not exist or names another URL now",
 		)
 	}
-	sha, err := a.Superseding(ctx, v1alpha1.StepPlan)
+	sha, err := a.NewerCommit(ctx, v1alpha1.StepPlan)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +156,7 @@ func serves(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, e
 	return a.Git.WithGlobal(ctx, repository)
 }
 
-// input is what is planned: the event, and what is open of its plan.
+// input returns what is planned: the event, and the undecided part of its plan.
 func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) plan.Input {
 	return plan.Input{
 		Event: plan.Event{
@@ -179,7 +177,7 @@ func (s *Step) input(a *attempt.Attempt, repository *pacv1alpha1.Repository) pla
 // fresh reports whether nothing of the event is decided.
 func fresh(a *attempt.Attempt) bool { return earlier(&a.Event.Status) == nil }
 
-// earlier is what a status says of a plan, nil when it has none, or one that only waits for its
+// earlier returns the plan in a status, nil if there is none, or only one that waits for its
 // definitions.
 func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	if s.Plan == nil || !s.Plan.Decided() && s.Plan.DefinitionSHA == "" {
@@ -198,7 +196,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	}
 	for _, run := range s.Runs {
 		if run.Pipeline == plan.Definitions && run.Unresolved {
-			continue // it stands for none
+			continue // it stands for an undecided plan
 		}
 		before.Runs = append(before.Runs, plan.Run{
 			Pipeline:   run.Pipeline,
@@ -213,24 +211,24 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 	return before
 }
 
-// enter writes a plan into the status, and its manifests where they are kept. Nothing is written as
-// long as there is nothing to create and something is open: an event that turns out to be for no
-// pipeline leaves no trace.
-func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
+// recordPlan records a plan in the status, and stores its manifests. It writes nothing while there
+// is nothing to create and something is undecided: an event that turns out to start no pipeline
+// leaves no trace.
+func recordPlan(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run) error {
 	next := planOf(a, made)
 	if len(made.Secrets) > 0 {
-		if err := a.Record.Confirm(ctx); err != nil { // what it leaves would be secret
+		if err := a.Record.Confirm(ctx); err != nil { // it stores secret values
 			return err
 		}
 	}
-	if err := a.Kept.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
+	if err := a.StoredPlan.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
 		return err
 	}
 	noteWaits(a, made)
 	runs, disposition := runsOf(a, made), made.Disposition
 	if shown != nil {
 		runs = append(runs, *shown)
-		if shown.Unresolved && disposition == v1alpha1.DispositionIgnored { // as far as it is decided
+		if shown.Unresolved && disposition == v1alpha1.DispositionIgnored { // as far as decided
 			disposition, next.Reason, next.Message = v1alpha1.DispositionRuns, reasonWaiting, "no pipeline is known to be for this event yet"
 		}
 	}
@@ -238,78 +236,14 @@ func enter(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1al
 		return made.Wait
 	}
 	started := func(run v1alpha1.Run) bool { return run.Name != plan.WaitingRun(a.Event.Name) }
-	if !slices.ContainsFunc(a.Event.Status.Runs, started) { // so far it has only shown what it waits for
+	if !slices.ContainsFunc(a.Event.Status.Runs, started) { // so far only the check that waits was shown
 		next.At = nil
 	}
 	a.Event.Status.Runs = runs
 	announce(a, next, made.Runs)
 	a.Event.Status.Reply = replyOf(a, made)
-	if err := accept(ctx, a, disposition, next); err != nil {
+	if err := writePlan(ctx, a, disposition, next); err != nil {
 		return err
 	}
 	return made.Wait
-}
-
-// replyOf returns the status of the reply to a command, or nil if the event needs no reply.
-func replyOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Reply {
-	if made.Command == "" || a.Event.Status.Reply != nil {
-		return a.Event.Status.Reply
-	}
-	return &v1alpha1.Reply{Command: made.Command, Untrusted: made.Untrusted}
-}
-
-// announce tells people of an approval, and of what is not done as they have written it, once.
-func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
-	for _, run := range made { // only one that is new has read it
-		for _, problem := range run.Problems() {
-			a.Waits.Tell(problem.Reason, run.Pipeline+": "+problem.Says)
-		}
-	}
-	given := next.Approval
-	if given == nil || !fresh(a) {
-		return
-	}
-	switch {
-	case given.Event == a.Event.Name:
-		a.Waits.Announce(
-			"Approved",
-			fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()),
-		)
-	case given.Of(next.HeadSHA) != next.HeadSHA:
-		a.Waits.Announce("ApprovalRemembered", "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
-	}
-}
-
-// planOf is what the status says of a plan. What is kept of earlier attempts stays.
-func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
-	next := &v1alpha1.Plan{}
-	if a.Planned() {
-		next = a.Event.Status.Plan.DeepCopy()
-	}
-	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
-	next.Ref = refOf(&a.Event.Spec)
-	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
-	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
-	next.Cancels, next.Decisions = made.Cancels, nil
-	for _, d := range made.Decisions {
-		next.Decisions = append(next.Decisions, v1alpha1.Decision{
-			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
-		})
-	}
-	return next
-}
-
-// refOf is the branch or tag of an event whose record does not tell it, "" for every other one.
-func refOf(spec *v1alpha1.GitEventSpec) string {
-	if spec.PullRequest == nil && (spec.Comment != nil || spec.Rerun != nil) {
-		return spec.BaseRef
-	}
-	return ""
-}
-
-// ownHead reports whether a comment or a re-run is of a pull request from a branch of the
-// repository itself.
-func ownHead(spec *v1alpha1.GitEventSpec) bool {
-	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
-		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// A Git service may refuse one thing each time and serve everything else: GitHub answers 500 for a
-// comparison that takes it too long. docs/adr/0046 says what happens then.
+// A Git service may refuse one request each time and serve all others: GitHub answers 500 for a
+// comparison that takes it too long. docs/adr/0046 describes the consequences.
 const (
-	// shownAfter is how long a plan has waited when its commit shows for what.
+	// shownAfter is how long a plan has waited when its commit shows a check that says for what.
 	shownAfter = 2 * time.Minute
-	// notedWithin is how long the plan may have met a refusal before it is noted: its retries are
-	// apart.
+	// notedWithin is how long ago the plan may have met a refusal before it is recorded: the retries
+	// have intervals.
 	notedWithin = 20 * time.Minute
-	// enoughAfter is how long the same refusal is met until something less is taken for an answer.
+	// enoughAfter is how long the same refusal is met until a less complete answer is accepted.
 	enoughAfter = time.Hour
-	// reasonWaiting is that of a plan of which nothing is decided.
+	// reasonWaiting is the reason of a plan of which nothing is decided.
 	reasonWaiting = "Waiting"
 )
 
 // refusals are what the Git service refuses while an event is planned. The wait of the run that
-// stands for the plan records which, and since when.
+// stands for the plan records what is refused and since when.
 type refusals struct {
 	a *attempt.Attempt
 	// serves reports whether the Git service answers for the event's repository.
@@ -46,7 +46,7 @@ func (r *refusals) enough(refused error) bool {
 	return refusal(refused) && r.long()
 }
 
-// meet notes an error that is a refusal.
+// meet records an error if it is a refusal.
 func (r *refusals) meet(err error) {
 	if refusal(err) {
 		r.met = err
@@ -54,13 +54,14 @@ func (r *refusals) meet(err error) {
 	}
 }
 
-// long reports whether what was met last was met for enoughAfter.
+// long reports whether the last refusal was met for enoughAfter.
 func (r *refusals) long() bool {
 	wait := r.a.Waits.Of(r.step())
 	return wait != nil && r.a.Clock.Since(wait.Since.Time) >= enoughAfter
 }
 
-// Refused reports whether a plan has met a refusal for an hour. An outage is none, however long.
+// Refused reports whether a plan has met a refusal for an hour. An outage does not count, however
+// long it is.
 func (s *Step) Refused(a *attempt.Attempt) bool { return (&refusals{a: a}).long() }
 
 // refusal reports whether the Git service has refused something, or has not answered.
@@ -69,19 +70,20 @@ func refusal(err error) bool {
 	if f == nil {
 		return false
 	}
-	return f.Reason == fault.ReasonGitRejected || f.Class == fault.Transient && attempt.OfGitService(f.Reason)
+	return f.Reason == fault.ReasonGitRejected || f.Class == fault.Transient && attempt.FromGitService(f.Reason)
 }
 
-// run is the name of the run that stands for the plan: it is never created.
+// run returns the name of the run that stands for the plan, which is never created.
 func (r *refusals) run() string {
 	return plan.WaitingRun(r.a.Event.Name)
 }
 
 func (r *refusals) step() string { return v1alpha1.StepCreate + r.run() }
 
-// note records a refusal. One of another thing is another one; the same one may have another reason
-// each time, and the plan may have met it before it was noted. It begins while the service answers
-// for the repository: what an outage refuses is there after it.
+// note records a refusal. The refusal of another request is another one; the refusal of the same
+// request may have another reason each time, and the plan may have met it before it was recorded.
+// It starts while the service answers for the repository: what an outage refuses may be served
+// after it.
 func (r *refusals) note() {
 	before := r.a.Waits.Of(r.step())
 	about, _, _ := strings.Cut(fault.Of(r.met).Message, ": ")
@@ -101,15 +103,15 @@ func (r *refusals) note() {
 			since = plans.Since
 		}
 	}
-	_ = r.a.Waits.Settle(r.step(), r.met) // it is part of the plan's wait
+	_ = r.a.Waits.Update(r.step(), r.met) // the plan's wait includes it
 	if noted := r.a.Waits.Of(r.step()); noted != nil {
 		noted.Since = since
 	}
 }
 
-// shown returns the run whose check shows what the plan waits for, nil for none. It is told only
-// while the Git service serves other things: in an outage nobody could be told, and hardly anything
-// waits after it. Its wait is over with the plan's.
+// shown returns the run whose check shows what the plan waits for, nil for none. The check is only
+// sent while the Git service serves other requests: in an outage it could not be sent, and hardly
+// anything waits after one. Its wait ends with the plan's.
 func (r *refusals) shown(ctx context.Context, client *provider.Client, made *plan.Plan, err error) *v1alpha1.Run {
 	known := r.known()
 	if err == nil && made.Wait == nil {
@@ -122,7 +124,7 @@ func (r *refusals) shown(ctx context.Context, client *provider.Client, made *pla
 	if known != nil {
 		return known
 	}
-	remark := r.a.Event.Spec.Comment != nil && made.Command == "" // which hardly any pipeline is for
+	remark := r.a.Event.Spec.Comment != nil && made.Command == "" // hardly any pipeline runs for it
 	if made.HeadSHA == "" || remark || r.a.Waits.Of(r.step()) == nil || !responds(ctx, client) {
 		return nil
 	}
@@ -140,7 +142,7 @@ func (r *refusals) known() *v1alpha1.Run {
 	return nil
 }
 
-// over ends the check that people may have seen; one that was never sent is forgotten.
+// over concludes the check if people may have seen it; a check that was never sent is forgotten.
 func (r *refusals) over(known *v1alpha1.Run) *v1alpha1.Run {
 	if known == nil || r.a.Accepted(known.Name) == nil {
 		return nil
@@ -165,7 +167,7 @@ func responds(ctx context.Context, client *provider.Client) bool {
 	return err == nil
 }
 
-// enterWaiting writes that nothing more is decided yet, for the check that shows it.
+// enterWaiting records that nothing more is decided yet, for the check that shows it.
 func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown *v1alpha1.Run, waits error) error {
 	if a.Planned() {
 		known := func(run v1alpha1.Run) bool { return run.Name == shown.Name }
@@ -180,7 +182,7 @@ func enterWaiting(ctx context.Context, a *attempt.Attempt, made *plan.Plan, show
 	next.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true, Reason: "waiting: " + why}}
 	a.Event.Status.Runs = []v1alpha1.Run{*shown}
 	a.Event.Status.Reply = replyOf(a, made)
-	if err := accept(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
+	if err := writePlan(ctx, a, v1alpha1.DispositionRuns, next); err != nil {
 		return err
 	}
 	return waits

@@ -9,8 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// runsOf are the runs of the status as a plan has them. What an attempt before it has decided
-// stands.
+// runsOf returns the runs of the status for a plan. Decisions of an earlier attempt stay.
 func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 	var runs []v1alpha1.Run
 	for i, run := range made.Runs {
@@ -35,20 +34,20 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 	return runs
 }
 
-// noteWaits records for which runs something that they refer to is waited for, and for which no
-// more.
+// noteWaits records which runs wait for something that they refer to, and clears the waits of the
+// others.
 func noteWaits(a *attempt.Attempt, made *plan.Plan) {
 	for i, run := range made.Runs {
 		switch step := v1alpha1.StepCreate + run.Name; {
 		case run.Wait != nil:
-			_ = a.Waits.Settle(step, run.Wait) // it is part of the plan's wait
+			_ = a.Waits.Update(step, run.Wait) // the plan's wait includes it
 		case !run.Unresolved && !decidedBefore(a, i):
 			a.Waits.Clear(step)
 		}
 	}
 }
 
-// decidedBefore reports whether the run at an index was decided before.
+// decidedBefore reports whether an earlier attempt has decided the run at an index.
 func decidedBefore(a *attempt.Attempt, i int) bool {
 	return i < len(a.Event.Status.Runs) && !a.Event.Status.Runs[i].Unresolved
 }

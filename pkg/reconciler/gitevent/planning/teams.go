@@ -18,20 +18,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// reasonTeamsFound is that of a condition Policy that holds again.
+// reasonTeamsFound is the reason of a condition Policy that is true again.
 const reasonTeamsFound = "TeamsFound"
 
-// teams tell Repositories which teams of their policies the Git service does not show, in the
-// condition Policy.
+// teams reports in the condition Policy of Repositories which teams of their policies the Git
+// service does not show.
 type teams struct {
 	repositories pacclient.RepositoriesGetter
 	// namespace is Plumbline's own.
 	namespace string
 }
 
-// tell makes the condition say what an event has learnt of teams: what is wrong with each that it
-// has asked about, "" for nothing. No event waits for that: what could not be written is in the
-// log, and the next event that asks writes it.
+// tell updates the condition with what an event has learned about teams: what is wrong with each
+// that it has asked for, "" for nothing. No event waits for that. A failed write is logged, and the
+// next event that asks writes it.
 func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, asked map[string]string) {
 	if _, needed := verdict(repository, asked); !needed {
 		return
@@ -46,7 +46,7 @@ func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, ask
 	}
 }
 
-// write reads the Repository live: its settings may be other ones by now.
+// write reads the Repository live, because its settings may have changed.
 func (t teams) write(ctx context.Context, repository *pacv1alpha1.Repository, asked map[string]string) error {
 	all := t.repositories.Repositories(repository.Namespace)
 	live, err := all.Get(ctx, repository.Name, metav1.GetOptions{})
@@ -81,9 +81,9 @@ func (t teams) write(ctx context.Context, repository *pacv1alpha1.Repository, as
 	return nil
 }
 
-// verdict returns what the condition has to say of teams that are missing, and whether it has to be
-// written: not while there is none and never was, nor while one that it names is listed and was not
-// seen since.
+// verdict returns what the condition must say about missing teams, and whether it must be written.
+// It need not be while no team is missing and none was, nor while the policy still lists a team
+// that the condition names and that was not seen since.
 func verdict(repository *pacv1alpha1.Repository, asked map[string]string) (missing string, needed bool) {
 	var problems []string
 	for _, team := range slices.Sorted(maps.Keys(asked)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queue has a run wait for a slot where its Repository has a concurrency_limit. Who gets
-// one is decided by the repository reconciler alone, in the status of the Repository; here is what
-// an event does about it.
+// Package queue lets a run wait for a slot if its Repository has a concurrency_limit. The
+// repository reconciler alone assigns slots, in the status of the Repository. This package is the
+// event's part.
 package queue
 
 import (
@@ -28,22 +28,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// Look is how often a run that waits looks for its slot although nothing has told of a change.
-const Look = 5 * time.Minute
+// PollInterval is how often a waiting run checks for its slot although nothing has reported a
+// change.
+const PollInterval = 5 * time.Minute
 
-// Line is what the events of an installation know of slots. All of it comes from caches.
-type Line struct {
-	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
-	// for none.
+// Queue is what the events of an installation know of slots. All of it comes from caches.
+type Queue struct {
+	// installation is Plumbline's namespace, and global the name of the global Repository there, "" if
+	// there is none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
 	open                 clients.Open
 	tekton               tektonv1.PipelineRunsGetter
 }
 
-// New returns the line of an installation.
-func New(c clients.Cluster, o clients.Options) *Line {
-	return &Line{
+// New returns the queue of an installation.
+func New(c clients.Cluster, o clients.Options) *Queue {
+	return &Queue{
 		installation: o.Namespace,
 		global:       o.GlobalRepository,
 		repositories: c.Repositories,
@@ -52,8 +53,8 @@ func New(c clients.Cluster, o clients.Options) *Line {
 	}
 }
 
-// limit is how many runs of a Repository run at once, 0 for no limit.
-func (l *Line) limit(repository *pacv1alpha1.Repository) int {
+// limit returns how many runs of a Repository run at once, 0 for no limit.
+func (l *Queue) limit(repository *pacv1alpha1.Repository) int {
 	var global *pacv1alpha1.RepositorySpec
 	if found, err := l.repositories.Repositories(l.installation).
 		Get(l.global); err == nil { // no other error than that it is not there
@@ -62,50 +63,50 @@ func (l *Line) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
-// View is the line as one attempt sees it. The line is put in order once for all runs of the event:
-// thousands may wait.
+// View is the queue as one attempt sees it. The queue is sorted once for all runs of the event,
+// because thousands may wait.
 type View struct {
-	*Line
+	*Queue
 	a *attempt.Attempt
-	// of is the version of the Repository that the places are of.
-	of     *pacv1alpha1.Repository
-	places map[pacv1alpha1.Slot]int
+	// of is the version of the Repository that the positions are of.
+	of        *pacv1alpha1.Repository
+	positions map[pacv1alpha1.Slot]int
 }
 
-// Of returns the line as an attempt sees it.
-func (l *Line) Of(a *attempt.Attempt) *View { return &View{Line: l, a: a} }
+// Of returns the queue as an attempt sees it.
+func (l *Queue) Of(a *attempt.Attempt) *View { return &View{Queue: l, a: a} }
 
-// Due creates a run when it has a slot, or needs none, and it is its time. One that is cancelled
-// waits for nothing: do finds out whether it is there.
-func (l *View) Due(ctx context.Context, run *v1alpha1.Run, do func() error) error {
+// IfDue calls do if a run is due and has a slot or needs none. A cancelled run waits for nothing:
+// do finds out whether its PipelineRun exists.
+func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
 	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
 	if err := l.wait(ctx, run); err != nil {
 		return err
 	}
-	return l.a.Waits.Due(v1alpha1.StepCreate+run.Name, do)
+	return l.a.Waits.IfDue(v1alpha1.StepCreate+run.Name, do)
 }
 
-// place is where a run stands, from 1 on. One that the cache does not have yet stands behind all
-// others.
-func (l *View) place(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
+// position returns the position of a run, from 1 on. A run that the cache does not have yet comes
+// after all others.
+func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
-		l.of, l.places = repository, map[pacv1alpha1.Slot]int{}
-		for i, slot := range slots.Line(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
-			l.places[slot] = i + 1
+		l.of, l.positions = repository, map[pacv1alpha1.Slot]int{}
+		for i, slot := range slots.Queue(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+			l.positions[slot] = i + 1
 		}
 	}
-	if place, known := l.places[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
+	if place, known := l.positions[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
 		return place
 	}
-	return len(l.places) + 1
+	return len(l.positions) + 1
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with
-// fault.ReasonConcurrencyLimit, or that its Repository is gone, or that it is refused. It is nil if
-// there is no limit or the run has its slot: nobody is asked for that unless the cache does not
-// have the Repository.
+// fault.ReasonConcurrencyLimit, or that its Repository is gone, or that the run is refused. It
+// returns nil if there is no limit or the run has its slot. That needs no call, unless the cache
+// does not have the Repository.
 func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	a := l.a
 	repository, err := a.Git.Repository(ctx)
@@ -116,7 +117,7 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	waited := wait != nil && wait.Reason == fault.ReasonConcurrencyLimit
 	if repository == nil {
 		if !waited {
-			return nil // the create itself finds out what that means
+			return nil // its creation finds out what that means
 		}
 		ref := a.Event.Spec.Repository
 		return fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone", ref.Namespace, ref.Name)
@@ -131,9 +132,9 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 	} else if err := l.invalid(ctx, a, run); err != nil {
 		return err
 	}
-	granted, place := repository.Status.Slots(), l.place(repository, run)
-	return fault.Throttledf(fault.ReasonConcurrencyLimit, Look, "%s",
-		slots.Says(before, slots.Standing{
+	granted, place := repository.Status.Slots(), l.position(repository, run)
+	return fault.Throttledf(fault.ReasonConcurrencyLimit, PollInterval, "%s",
+		slots.Says(before, slots.Waiting{
 			Repository: repository.Namespace + "/" + repository.Name,
 			Limit:      limit,
 			Place:      place,
@@ -141,16 +142,16 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 		}, granted))
 }
 
-// invalid asks once, before a run waits, whether the API server and its webhooks refuse it as the
-// author's text is: an author who is wrong learns that at once, and not when the line is at its
-// end. Whatever else that dry run meets is met again at the create. A run that is there already,
-// because an earlier create landed, is not refused.
-func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
-	values, err := a.Kept.Values(ctx)
+// invalid checks once, before a run waits, whether the API server and its webhooks refuse what the
+// author wrote. So the author learns about a mistake at once, and not when the run gets its slot.
+// Its creation meets every other problem of that dry run again. A run that exists, because an
+// earlier creation succeeded, is not refused.
+func (l *Queue) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
 		return err
 	}
-	manifest, err := a.Kept.Manifest(ctx, run.Name)
+	manifest, err := a.StoredPlan.Manifest(ctx, run.Name)
 	if err != nil {
 		return err
 	}
@@ -172,12 +173,12 @@ func (l *Line) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return plans.Masked(refused, values)
 }
 
-// Changed wakes, in their order, the events that wait for a slot when the slots or the limit of
-// their Repository have changed: after a change of slots those that have one now, and those whose
-// check says another place. Thousands may wait, and each slot that falls free changes the place of
-// all of them, but what the checks say of a few. Before and after are what an informer tells:
-// before is nil when the Repository was created, or deleted.
-func (l *Line) Changed(before, after any, wake func(event string, after time.Duration)) {
+// Changed wakes the events that wait for a slot, in order, when the slots or the limit of their
+// Repository have changed. After a change of slots it wakes the runs that have one now, and those
+// whose check shows another position. Thousands may wait, and each free slot changes the positions
+// of all, but few checks show them. before and after come from an informer; before is nil if the
+// Repository was created or deleted.
+func (l *Queue) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
 	}
@@ -190,10 +191,10 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 	switch {
 	case was == nil || !equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit):
 		events := l.open.Of(is.Namespace, is.Name)
-		if is.Namespace == l.installation && is.Name == l.global { // it completes all of them
+		if is.Namespace == l.installation && is.Name == l.global { // its settings complete those of all Repositories
 			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
 		}
-		granted = append(granted, slots.Line(events, nil)...)
+		granted = append(granted, slots.Queue(events, nil)...)
 	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
 		return
 	default:
@@ -207,7 +208,7 @@ func (l *Line) Changed(before, after any, wake func(event string, after time.Dur
 	}
 }
 
-// moved returns those in a Repository's line of which their events have recorded another place, or
+// moved returns the runs in a Repository's queue whose events have recorded another position, or
 // none.
 func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	says := map[pacv1alpha1.Slot]string{}
@@ -219,7 +220,7 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 		}
 	}
 	var all []pacv1alpha1.Slot
-	for i, slot := range slots.Line(events, repository.Status.Slots()) {
+	for i, slot := range slots.Queue(events, repository.Status.Slots()) {
 		if !slots.Shows(says[slot], i+1) {
 			all = append(all, slot)
 		}
@@ -227,10 +228,10 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 	return all
 }
 
-// given returns the slots that a Repository did not have before. The process that gave one may know
-// of a plan that the cache of this one does not have yet: its event is not in the line then, and
-// would look for its slot after Look only.
-func (l *Line) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+// given returns the slots that a Repository did not have before. The process that assigned one may
+// know a plan that this process's cache does not have yet. Its event is not in the queue then, and
+// would check for its slot only after PollInterval.
+func (l *Queue) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	queue := is.Status.Queue(l.installation)
 	if queue == nil {
 		return nil

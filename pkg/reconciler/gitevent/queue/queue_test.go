@@ -33,13 +33,13 @@ func event(name string, runs int) *v1alpha1.GitEvent {
 func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 	t.Parallel()
 	asked, own := 0, event("b", 250)
-	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+	l := &Queue{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		asked++
 		return []*v1alpha1.GitEvent{own, event("a", 3)}
 	}}}
 	view, repository := l.Of(&attempt.Attempt{Event: own}), &pacv1alpha1.Repository{}
 	for i := range own.Status.Runs {
-		if place := view.place(repository, &own.Status.Runs[i]); place != 4+i {
+		if place := view.position(repository, &own.Status.Runs[i]); place != 4+i {
 			t.Errorf("%s has place %d", own.Status.Runs[i].Name, place)
 		}
 	}
@@ -48,10 +48,10 @@ func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 	}
 	later := repository.DeepCopy()
 	later.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: "a", Run: "run-0"}}})
-	if place := view.place(later, &own.Status.Runs[0]); place != 3 {
+	if place := view.position(later, &own.Status.Runs[0]); place != 3 {
 		t.Errorf("when a slot is given it has place %d", place)
 	}
-	if place := view.place(later, &v1alpha1.Run{Name: "not in the cache"}); place != 253 {
+	if place := view.position(later, &v1alpha1.Run{Name: "not in the cache"}); place != 253 {
 		t.Errorf("what the cache does not have has place %d", place)
 	}
 }
@@ -60,7 +60,7 @@ func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 // else wakes the event then.
 func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
 	t.Parallel()
-	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+	l := &Queue{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		return []*v1alpha1.GitEvent{event("unplanned", 0), event("waits", 2)}
 	}}}
 	with := func(events ...string) *pacv1alpha1.Repository {
@@ -87,10 +87,10 @@ func TestASlotWakesFewOfManyThatWait(t *testing.T) {
 	var events []*v1alpha1.GitEvent
 	for i := range all {
 		e := event(fmt.Sprintf("e%04d", i), 1)
-		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Standing{Repository: "team/app", Limit: 1, Place: i}, nil)}}
+		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
-	l := &Line{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
+	l := &Queue{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
 	with := func(limit int, event string) *pacv1alpha1.Repository {
 		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{ConcurrencyLimit: &limit}}
 		r.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: event, Run: "run-0"}}})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reply answers the commands of a pull request, in one comment that all of them share. One
-// event at a time writes it: the one that has it on record. See docs/adr/0039.
+// Package reply answers the commands of a pull request, in one comment that all of them share. Only
+// the event that has recorded that it writes the comment may write it. See docs/adr/0039.
 package reply
 
 import (
@@ -23,34 +23,34 @@ import (
 )
 
 const (
-	// replyLimit is how long a reply is tried, for one reason or several. What it says is in the
-	// GitEvent, and an event must not stay open for it.
+	// replyLimit is how long a reply is tried, for one reason or several. The GitEvent has the answer,
+	// too, and an event must not stay unsettled for its reply.
 	replyLimit = time.Hour
-	// beganLimit is how long ago an event may have begun to write the comment for the others to
-	// wait for it. It is more than any event takes that goes on: one that does not, because it
-	// panics say, must not keep the others from being answered.
-	beganLimit = 2 * time.Hour
-	// inTurn is when an event looks again whether another one writes the comment; yielded is the
-	// same for the one that goes second.
-	inTurn, yielded = 2 * time.Second, 5 * time.Second
+	// writingLimit is how long other events wait for one that has recorded that it writes the comment.
+	// No event that is still reconciled takes that long. An event that is not, for example because it
+	// panics, must not keep the others from being answered.
+	writingLimit = 2 * time.Hour
+	// waitLimit is how soon an event checks again whether another one still writes the comment;
+	// yieldLimit is the same for the event that goes second.
+	waitLimit, yieldLimit = 2 * time.Second, 5 * time.Second
 )
 
-// Step writes the comment of a command's event.
+// Step writes the reply to the event of a command.
 type Step struct {
 	// Events are read live: the other commands of the pull request.
 	Events history.Lister
-	// Identity is this process's name among all that ever ran.
+	// Identity is this process's name. No other process ever has it.
 	Identity string
-	// Late is how long what a process has sent may take to take effect.
+	// Late is how long after it was sent a post of a process may take effect.
 	Late time.Duration
 	// Untrusted returns after how long an untrusted user's command may be answered, 0 if it may be
-	// now.
+	// answered now.
 	Untrusted func(event *v1alpha1.GitEvent, now time.Time) time.Duration
 }
 
-// Do writes the comment that answers the commands of the event's pull request, if what it says of
-// this one is not accepted. It fails no run and no check: what somebody would have to mend, and
-// what lasts, is told once and given up.
+// Do writes the comment that answers the commands of the event's pull request, if the Git service has
+// not accepted what it says about this event. It fails no run and no check. A permanent problem, or
+// one that an operator must fix, is reported once, and the reply is given up.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	reply := a.Event.Status.Reply
 	if reply == nil || !a.Planned() || reply.GivenUp != "" {
@@ -60,23 +60,30 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if reply.Accepted == digest && reply.Begun == nil {
 		return nil
 	}
-	return a.Waits.Try(backoff.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
-		if err := s.reply(ctx, a, reply); err != nil {
-			return s.failed(a, reply, err)
+	return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
+		err := s.reply(ctx, a, reply)
+		if err == nil {
+			reply.Accepted, reply.FailingSince = digest, nil
+			reply.Release()
+			return nil
 		}
-		reply.Accepted, reply.FailingSince = digest, nil
+		f := fault.Of(err)
+		*reply = afterFailure(*reply, f, a.Clock.Now(), s.Late)
+		if !errors.As(err, new(*refusal)) {
+			return err
+		}
+		reply.GivenUp = f.Reason
 		reply.Release()
+		a.Waits.WarningEvent(f.Reason, "the reply to a command is not written: "+f.Advice())
 		return nil
 	})
 }
 
-// failed lets others write the comment, unless what was sent may still take effect, and gives up
-// what the Git service refuses. It returns what is to be waited for.
-func (s *Step) failed(a *attempt.Attempt, reply *v1alpha1.Reply, err error) error {
-	f := fault.Of(err)
+// afterFailure returns the record of a reply after an attempt has failed. Other events may write the
+// comment then, unless what was sent may still take effect.
+func afterFailure(reply v1alpha1.Reply, f *fault.Error, now time.Time, late time.Duration) v1alpha1.Reply {
 	if f.Reason != fault.ReasonBusy && reply.FailingSince == nil {
-		now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
-		reply.FailingSince = &now
+		reply.FailingSince = at(now.Truncate(time.Second))
 	}
 	switch {
 	case f.Class == fault.Conflict, f.Reason == fault.ReasonBusy: // nothing was sent, or another process knows better
@@ -84,36 +91,28 @@ func (s *Step) failed(a *attempt.Attempt, reply *v1alpha1.Reply, err error) erro
 			reply.Holder = ""
 		}
 	case f.Unknown:
-		until := metav1.NewTime(a.Clock.Now().Add(s.Late))
-		reply.LateUntil = &until
+		reply.LateUntil = at(now.Add(late))
 	default:
 		reply.Release()
 	}
-	var refused *refusal
-	if errors.As(err, &refused) {
-		giveUp(a, reply, f)
-		return nil
-	}
-	return err
+	return reply
 }
 
-// giveUp tells the Repository that nobody is told, and why.
-func giveUp(a *attempt.Attempt, reply *v1alpha1.Reply, f *fault.Error) {
-	reply.GivenUp = f.Reason
-	reply.Release()
-	a.Waits.Tell(f.Reason, "the reply to a command is not written: "+f.Advice())
+func at(t time.Time) *metav1.Time {
+	when := metav1.NewTime(t)
+	return &when
 }
 
-// refusal is the error of a reply that is not tried again: a permission is missing, say, or the
+// refusal is the error of a reply that is not retried: for example, a permission is missing, or the
 // conversation is locked.
 type refusal struct{ error }
 
 // Unwrap returns the Git service's error.
 func (r *refusal) Unwrap() error { return r.error }
 
-// refused makes a refusal of what will not change by itself. Credentials may be replaced. A
-// conversation that is too large to be read stays so, and anybody may write into it: it is not read
-// again and again.
+// refused turns an error that will not change by itself into a refusal. Refused credentials are no
+// such error, because somebody may replace them. A conversation that is too large to be read is one:
+// anybody may write into it, and it must not be read again and again.
 func refused(err error) error {
 	f := fault.Of(err)
 	if errors.Is(err, provider.ErrTooLarge) {
@@ -126,32 +125,30 @@ func refused(err error) error {
 	return &refusal{err}
 }
 
-// reply writes the comment once this event alone may. That it is about to is on record before it
-// looks who else is: of two that begin at once at least one sees the other. So the comment has been
-// written by whoever wrote it before when this one looks for it, and a write that was lost is not
-// repeated before it is known to be lost. What the comment says is decided after that as well: it
-// has everything that those before have said.
+// reply writes the comment once no other event may write it. It records that it is about to before
+// it looks for other writers, so of two events that begin at once at least one sees the other. So
+// when it looks for the comment, every earlier writer has written it. A write that was lost is not
+// repeated before it is known to be lost. The content of the comment is decided last: it has what all
+// earlier writers have said.
 func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
-	if told, err := s.waits(ctx, a, reply); !told || err != nil {
+	if answers, err := s.waits(ctx, a, reply); !answers || err != nil {
 		return err
 	}
 	if err := s.begin(ctx, a, reply); err != nil {
 		return err
 	}
-	if wait := a.Waits.Of(
-		v1alpha1.StepReply,
-	); wait != nil && reply.FailingSince != nil &&
-		a.Clock.Since(reply.FailingSince.Time) >= replyLimit {
+	wait, since := a.Waits.Of(v1alpha1.StepReply), reply.FailingSince
+	if wait != nil && since != nil && a.Clock.Since(since.Time) >= replyLimit {
 		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
 	}
-	events, err := s.said(ctx, a)
+	events, err := s.answered(ctx, a)
 	if err != nil {
 		return err
 	}
-	if !status.Tells(events, a.Event) { // whoever writes many commands must not have each of them wait for its turn
+	if !status.Tells(events, a.Event) { // a user who writes many commands gets no answer to the older ones
 		return nil
 	}
-	if err := s.alone(ctx, a, events); err != nil {
+	if err := s.yield(ctx, a, events); err != nil {
 		return err
 	}
 	client, err := a.Git.Connect(ctx)
@@ -175,13 +172,13 @@ func put(ctx context.Context, client *provider.Client, pull int64, events []*v1a
 	return nil
 }
 
-// waits is done before the command of an untrusted user is answered: while it has to wait it keeps
-// nobody else from writing the comment. It reports whether the comment tells of the command.
-func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (told bool, err error) {
+// waits delays the answer to an untrusted user's command. While it waits, other events may write the
+// comment. It reports whether the comment answers the command at all.
+func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (answers bool, err error) {
 	if !reply.Untrusted || reply.Begun != nil {
 		return true, nil
 	}
-	events, err := s.said(ctx, a)
+	events, err := s.answered(ctx, a)
 	if err != nil || !status.Tells(events, a.Event) {
 		return false, err
 	}
@@ -192,16 +189,16 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	return true, nil
 }
 
-// said returns the event, then the newest other commands on record of its pull request, and all of
-// those whose events may be writing the comment. There may be thousands of older ones.
-func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
+// answered returns the event, then all other events of its pull request that may be writing the
+// comment, then the newest other commands. There may be thousands of older ones.
+func (s *Step) answered(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
 	var writing, others []*v1alpha1.GitEvent
 	err := history.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
 		if other.Name == a.Event.Name || other.Status.Reply == nil {
 			return true
 		}
 		kept := history.Trimmed(other)
-		if s.writes(a, kept) {
+		if writes(kept, a.Clock.Now()) {
 			writing = append(writing, kept)
 			return true
 		}
@@ -212,33 +209,19 @@ func (s *Step) said(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEve
 }
 
 // writes reports whether an event may be writing the comment.
-func (s *Step) writes(a *attempt.Attempt, event *v1alpha1.GitEvent) bool {
+func writes(event *v1alpha1.GitEvent, now time.Time) bool {
 	reply := event.Status.Reply
-	return reply != nil && reply.Begun != nil && a.Clock.Since(reply.Begun.Time) <= beganLimit
+	return reply != nil && reply.Begun != nil && now.Sub(reply.Begun.Time) <= writingLimit
 }
 
-// begin puts on record that the event is about to write the comment, and waits until nothing can
-// take effect any more that a process before this one, or this one, may have sent. Whoever is on
-// record as the holder may have: how it ended may have been lost.
+// begin records that the event is about to write the comment. Then it waits until nothing can take
+// effect any more that this process, or one before it, may have sent.
 func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
-	now := metav1.NewTime(a.Clock.Now().Truncate(time.Second))
-	switch {
-	case reply.Begun == nil:
-		reply.Begun = &now
-	case reply.Holder == "": // it waits for its turn, and has sent nothing
+	next, left := begun(*reply, s.Identity, a.Clock.Now(), s.Late)
+	*reply = next
+	if reply.Holder == "" { // another event wrote when this one began, and nothing was sent
 		return nil
-	case reply.Holder != s.Identity || reply.LateUntil == nil:
-		until := metav1.NewTime(now.Add(s.Late))
-		reply.LateUntil = &until
 	}
-	left := time.Duration(0)
-	if reply.LateUntil != nil {
-		left = reply.LateUntil.Sub(a.Clock.Now())
-	}
-	if left <= 0 {
-		reply.LateUntil = nil
-	}
-	reply.Holder = s.Identity
 	if err := a.Record.Write(ctx); err != nil {
 		return err
 	}
@@ -248,7 +231,31 @@ func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	return nil
 }
 
-// hold puts on record, if it is not, that this process is about to send something.
+// begun returns the record of a reply that this process is about to write, and how long it must wait.
+// A recorded holder may have sent something: the outcome of its attempt may have been lost. The
+// holder stays empty if an earlier attempt has begun and sent nothing.
+func begun(
+	reply v1alpha1.Reply, identity string, now time.Time, late time.Duration,
+) (next v1alpha1.Reply, left time.Duration) {
+	switch {
+	case reply.Begun == nil:
+		reply.Begun = at(now.Truncate(time.Second))
+	case reply.Holder == "":
+		return reply, 0
+	case reply.Holder != identity || reply.LateUntil == nil:
+		reply.LateUntil = at(now.Truncate(time.Second).Add(late))
+	}
+	if reply.LateUntil != nil {
+		left = reply.LateUntil.Sub(now)
+	}
+	if left <= 0 {
+		reply.LateUntil = nil
+	}
+	reply.Holder = identity
+	return reply, max(0, left)
+}
+
+// hold records, if the status does not have it yet, that this process is about to send something.
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
 	reply.Holder = s.Identity
 	if err := a.Record.Write(ctx); err != nil {
@@ -257,26 +264,30 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Rep
 	return a.Record.Confirm(ctx)
 }
 
-// alone returns nil if no other event of the pull request may be writing the comment. Of two that
-// have begun the older one goes first, unless the other one is in the middle of it; so the younger
-// one takes its beginning back.
-func (s *Step) alone(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
-	waits, second := false, false
-	for _, other := range events[1:] {
-		if !s.writes(a, other) {
-			continue
-		}
-		waits, second = true, second || status.After(a.Event, other) > 0
-	}
+// yield returns nil if no other event of the pull request may be writing the comment. If an older one
+// may be, this event releases the comment.
+func (s *Step) yield(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
+	waits, second := contested(events, a.Clock.Now())
 	switch {
 	case second:
 		a.Event.Status.Reply.Release()
 		if err := a.Record.Write(ctx); err != nil {
 			return err
 		}
-		return fault.Throttledf(fault.ReasonBusy, yielded, "another command of the pull request is answered first")
+		return fault.Throttledf(fault.ReasonBusy, yieldLimit, "another command of the pull request is answered first")
 	case waits:
-		return fault.Throttledf(fault.ReasonBusy, inTurn, "another command of the pull request is being answered")
+		return fault.Throttledf(fault.ReasonBusy, waitLimit, "another command of the pull request is being answered")
 	}
 	return nil
+}
+
+// contested reports whether one of the other events may be writing the comment, and whether one of
+// these is older than the first event, which goes second then.
+func contested(events []*v1alpha1.GitEvent, now time.Time) (waits, second bool) {
+	for _, other := range events[1:] {
+		if writes(other, now) {
+			waits, second = true, second || status.After(events[0], other) > 0
+		}
+	}
+	return waits, second
 }

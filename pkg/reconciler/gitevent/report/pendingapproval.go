@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report bounds what is written to a Git service because of people who may not start
-// anything: that their pull requests wait for approval (S7). Whoever opens many and pushes to all
-// of them at once must not use up the limits that the reports of runs need.
 package report
 
 import (
@@ -15,50 +12,50 @@ import (
 )
 
 const (
-	// PullApart is the time between two reports for one pull request.
-	PullApart = time.Minute
-	// Burst is how many reports an installation takes at once: a quarter of the 80 requests that
-	// make content which GitHub allows it in a minute
+	// PullInterval is the time between two reports for one pull request.
+	PullInterval = time.Minute
+	// Burst is how many reports an installation sends at once: a quarter of the 80 requests that
+	// create content which GitHub allows it in a minute
 	// (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
 	Burst = 20
-	// Apart is the time between two reports after that. With its look-ups a report takes two calls,
-	// or three: 1,800 an hour at most, about a third of the 5,000 that GitHub allows an
+	// Interval is the time between two reports after that. A report with its look-ups takes two or
+	// three calls: 1,800 an hour at most, about a third of the 5,000 that GitHub allows an
 	// installation (same source).
-	Apart = 6 * time.Second
-	// pause is for how long an installation takes none after the service has said that it is called
-	// too often.
+	Interval = 6 * time.Second
+	// pause is how long an installation sends none after the service has said that it is called too
+	// often.
 	pause = time.Minute
 	// asking is how long the question for the head of a pull request may take before another event
 	// asks.
 	asking = 30 * time.Second
-	// lag is for how long a replica of the Git service may not have heard of a push: what it says
-	// to be the head supersedes only commits that were known before.
+	// lag is how long a replica of the Git service may not have a push: what it says is the head
+	// supersedes only commits that were known before.
 	lag = git.Lag
-	// soon is when an event comes back that waits for the answer to another one's question.
+	// soon is when an event that waits for the answer to another one's question asks again.
 	soon = time.Second
-	// maxRemembered bounds the pull requests, events and installations that are remembered;
-	// forgetting costs reports.
+	// maxRemembered bounds the remembered pull requests, events and installations; forgetting them
+	// costs reports.
 	maxRemembered = 10_000
 )
 
-// Report is one that an event wants to make.
-type Report struct {
+// PendingReport is the report of one event that waits for approval.
+type PendingReport struct {
 	// Event is the event's name.
 	Event string
-	// Commit is what it is about.
+	// Commit is the commit that it is about.
 	Commit string
-	// before is the commit that the event's push has replaced, "" if it was none.
+	// before is the commit that the event's push has replaced, "" if there is none.
 	before string
-	// pull and installation are the pull request and who has the limits.
+	// pull and installation identify the pull request and the account that is rate-limited.
 	pull, installation string
-	// again is true when somebody had the delivery sent again.
+	// again is true if somebody has redelivered the event.
 	again bool
 }
 
-// ReportOf is that of an event.
-func ReportOf(event *v1alpha1.GitEvent) Report {
+// PendingReportOf returns the report of an event.
+func PendingReportOf(event *v1alpha1.GitEvent) PendingReport {
 	spec := &event.Spec
-	r := Report{
+	r := PendingReport{
 		Event:        event.Name,
 		Commit:       spec.SHA,
 		before:       spec.Before,
@@ -75,65 +72,68 @@ func ReportOf(event *v1alpha1.GitEvent) Report {
 	return r
 }
 
-// Answer is what becomes of a report.
+// Answer says whether a report is sent.
 type Answer int
 
 // The answers. Wait comes with a time.
 const (
-	// Write it now.
+	// Write: send it now.
 	Write Answer = iota
 	// Needless: the pull request shows it at this commit, or has another head now.
 	Needless
-	// Confirm that the commit is still the pull request's head, tell it to Head, and ask again.
+	// Confirm: ask whether the commit is still the pull request's head, call Head with the answer,
+	// and ask again.
 	Confirm
-	// Wait and ask again.
+	// Wait: ask again later.
 	Wait
 )
 
-// Reports are those of one process. They are advice: a process that knows nothing makes a report
-// once more, and no report that is true is dropped. The zero value is ready. Safe for concurrent
-// use.
-type Reports struct {
-	// Wake lets an event ask again; nil wakes nobody.
+// PendingLimiter limits what is sent to a Git service because of untrusted users: that their pull
+// requests wait for approval (S7). A user who opens many pull requests and pushes to all of them at
+// once must not exhaust the rate limits that the reports of runs need. It is only a hint: a new
+// process sends a report once more, and no report that is true is dropped. The zero value is ready.
+// Safe for concurrent use.
+type PendingLimiter struct {
+	// Wake makes an event ask again; nil wakes none.
 	Wake func(event string, after time.Duration)
 
 	mu      sync.Mutex
 	pulls   map[string]*pull
-	tickets map[string]ticket    // of the events that wait or write
-	next    map[string]time.Time // when an installation takes the next report
+	tickets map[string]ticket    // of the events that wait or send
+	next    map[string]time.Time // when an installation may send the next report
 }
 
 // pull is what is known of a pull request.
 type pull struct {
-	shown string    // the commit that shows it
-	wrote time.Time // when the last report was begun
+	shown string    // the commit whose check shows it
+	wrote time.Time // when the last report was started
 	asks  time.Time // when the Git service was last asked for the head
 	head  string    // its last answer
-	asked time.Time // when it was asked for that; before asks while an answer is awaited
-	slot  time.Time // when its installation takes its next report; zero if it has no slot yet
+	asked time.Time // when that was requested; before asks while an answer is awaited
+	slot  time.Time // when its installation may send its next report; zero if it has no slot yet
 	// events are those that have a ticket.
 	events map[string]struct{}
 	reply  lastReply
 }
 
-// reply is what is known of the answers to commands of untrusted users.
+// lastReply is what is known of the answers to commands of untrusted users.
 type lastReply struct {
 	event string    // the last one that may be answered
 	at    time.Time // since when
-	slot  time.Time // when the installation takes the next one; zero if it has no slot yet
+	slot  time.Time // when the installation may send the next one; zero if it has no slot yet
 }
 
 // ticket is what is known of an event.
 type ticket struct {
-	Report
+	PendingReport
 	since time.Time
 	write bool
-	// replaced is true once another event of the pull request waits that tells more.
+	// replaced is true once a newer event of the pull request waits.
 	replaced bool
 }
 
-// Ask returns what becomes of a report now, and for Wait after how long it is to be asked again.
-func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
+// Decide returns whether a report is sent now, and for Wait after how long to ask again.
+func (s *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, t, waited := s.known(r, now)
@@ -143,8 +143,8 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 	case t.replaced, p.shown == r.Commit && !r.again, p.head != r.Commit && t.since.Add(lag).Before(p.asked):
 		s.end(r)
 		return Needless, 0
-	case now.Before(p.wrote.Add(PullApart)):
-		return Wait, p.wrote.Add(PullApart).Sub(now)
+	case now.Before(p.wrote.Add(PullInterval)):
+		return Wait, p.wrote.Add(PullInterval).Sub(now)
 	}
 	if p.slot.IsZero() {
 		p.slot = s.slot(r.installation, now)
@@ -153,7 +153,7 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 		return Wait, left
 	}
 	if waited && p.several() &&
-		(p.head != r.Commit || p.asked.Before(t.since)) { // one is true, and the service knows which
+		(p.head != r.Commit || p.asked.Before(t.since)) { // only one is the head, and the service knows which
 		return p.question(now)
 	}
 	p.wrote, p.slot = now, time.Time{}
@@ -165,12 +165,12 @@ func (s *Reports) Ask(r Report, now time.Time) (Answer, time.Duration) {
 // several reports whether the pull request had more than one commit lately.
 func (p *pull) several() bool { return len(p.events) > 1 || p.shown != "" }
 
-// question lets one event ask for the head, once in a while.
+// question lets one event ask for the head, at intervals.
 func (p *pull) question(now time.Time) (Answer, time.Duration) {
 	if p.asked.Before(p.asks) && now.Before(p.asks.Add(asking)) {
 		return Wait, soon
 	}
-	if again := p.asked.Add(PullApart); now.Before(again) {
+	if again := p.asked.Add(PullInterval); now.Before(again) {
 		return Wait, again.Sub(now)
 	}
 	p.asks = now
@@ -178,16 +178,16 @@ func (p *pull) question(now time.Time) (Answer, time.Duration) {
 }
 
 // Reply returns after how long the command of an untrusted user may be answered, 0 if it may be
-// now: one in a minute of a pull request, in the slots that reports have. An event that may be
-// answered may be again, until another one of the pull request is.
-func (s *Reports) Reply(r Report, now time.Time) time.Duration {
+// now: one per minute and pull request, in the slots that reports have. An event that may be
+// answered stays allowed until another one of the pull request is.
+func (s *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pull(r)
 	if p.reply.event == r.Event {
 		return 0
 	}
-	if left := p.reply.at.Add(PullApart).Sub(now); left > 0 {
+	if left := p.reply.at.Add(PullInterval).Sub(now); left > 0 {
 		return left
 	}
 	if p.reply.slot.IsZero() {
@@ -200,10 +200,10 @@ func (s *Reports) Reply(r Report, now time.Time) time.Duration {
 	return 0
 }
 
-// Head tells what the Git service has answered to a question that was asked at a time: the head of
-// the report's pull request, "" if that is the report's commit. What fails is not told, and asked
-// again.
-func (s *Reports) Head(r Report, head string, asked time.Time) {
+// Head takes the Git service's answer: the head of the report's pull request, "" if that is the
+// report's commit. asked is when it was requested. Call it only without an error; a failed question
+// is asked again.
+func (s *PendingLimiter) Head(r PendingReport, head string, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, _, _ := s.known(r, asked)
@@ -213,8 +213,8 @@ func (s *Reports) Head(r Report, head string, asked time.Time) {
 	p.head, p.asked = head, asked
 }
 
-// Written tells that the Git service shows the report.
-func (s *Reports) Written(r Report, now time.Time) {
+// Written records that the Git service shows the report.
+func (s *PendingLimiter) Written(r PendingReport, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, _, _ := s.known(r, now)
@@ -222,87 +222,18 @@ func (s *Reports) Written(r Report, now time.Time) {
 	s.end(r)
 }
 
-// Started tells that somebody who may has started runs for the report's commit: it waits for
-// nobody's approval any more.
-func (s *Reports) Started(r Report) {
+// Started records that an authorized user has started runs for the report's commit: it does not
+// wait for approval any more.
+func (s *PendingLimiter) Started(r PendingReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pull(r).shown = r.Commit
 }
 
-// Limited tells that the Git service was called too often: other reports go first.
-func (s *Reports) Limited(r Report, now time.Time) {
+// Limited records that the Git service was called too often: other reports go first.
+func (s *PendingLimiter) Limited(r PendingReport, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known(r, now)
 	s.next[r.installation] = latest(s.next[r.installation], now.Add(pause))
-}
-
-// known is called with the lock held, like all that follow.
-func (s *Reports) known(r Report, now time.Time) (p *pull, t ticket, waited bool) {
-	p = s.pull(r)
-	if t, waited = s.tickets[r.Event]; !waited {
-		s.replace(p, r)
-		t = ticket{Report: r, since: now}
-		s.tickets[r.Event] = t
-		p.events[r.Event] = struct{}{}
-	}
-	return p, t, waited
-}
-
-// pull is what is known of the report's pull request.
-func (s *Reports) pull(r Report) *pull {
-	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
-		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
-	}
-	p, found := s.pulls[r.pull]
-	if !found {
-		p = &pull{events: map[string]struct{}{}}
-		s.pulls[r.pull] = p
-	}
-	return p
-}
-
-// replace ends the waiting of events that a new one of their pull request has made needless: it is
-// of the same commit, or its push has replaced theirs. Whoever pushes again and again must not fill
-// the Repository's budget of open events with those that wait. Of two pushes that have each
-// replaced the other, nobody knows here which came last.
-func (s *Reports) replace(p *pull, by Report) {
-	for event := range p.events {
-		t := s.tickets[event]
-		if t.write || t.again || t.Commit != by.Commit && (t.Commit != by.before || t.before == by.Commit) {
-			continue
-		}
-		t.replaced = true
-		s.tickets[event] = t
-		if s.Wake != nil {
-			s.Wake(event, 0)
-		}
-	}
-}
-
-// end forgets an event that has nothing to report any more. A slot that no event of the pull
-// request needs is another's.
-func (s *Reports) end(r Report) {
-	p := s.pulls[r.pull]
-	delete(s.tickets, r.Event)
-	delete(p.events, r.Event)
-	if len(p.events) == 0 && !p.slot.IsZero() {
-		p.slot = time.Time{}
-		s.next[r.installation] = s.next[r.installation].Add(-Apart)
-	}
-}
-
-// slot returns when an installation takes a report. What it did not take in time adds up to Burst.
-func (s *Reports) slot(installation string, now time.Time) time.Time {
-	slot := latest(s.next[installation], now.Add(-(Burst-1)*Apart))
-	s.next[installation] = slot.Add(Apart)
-	return slot
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// hold keeps back that an event waits for approval until its turn among those of strangers has come
-// (S7). What the pull request shows already, or what is about a commit that is not its head any
-// more, counts as accepted and is not sent.
+// hold delays the report that an event waits for approval until the limiter allows it (S7). A
+// report that the pull request shows already, or of a commit that is not its head any more, counts
+// as accepted and is not sent.
 func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Check) ([]status.Check, error) {
 	if pr := a.Event.Spec.PullRequest; a.Event.Status.Disposition == v1alpha1.DispositionRuns && pr != nil &&
 		pr.HeadProjectID != a.Event.Spec.Project.ID {
-		s.Strangers.Started(ReportOf(a.Event))
+		s.Pending.Started(PendingReportOf(a.Event))
 	}
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || len(checks) != 1 || a.Accepted(checks[0].Key) != nil {
-		return checks, nil // one that was begun goes on: it may be there
+		return checks, nil // a report that was started continues: it may be shown already
 	}
-	report := ReportOf(a.Event)
-	answer, wait := s.Strangers.Ask(report, a.Clock.Now())
+	report := PendingReportOf(a.Event)
+	answer, wait := s.Pending.Decide(report, a.Clock.Now())
 	if answer == Confirm {
 		asked, spec := a.Clock.Now(), a.Event.Spec.DeepCopy()
 		spec.SHA = report.Commit
@@ -33,8 +33,8 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 		if err != nil {
 			return nil, err
 		}
-		s.Strangers.Head(report, head, asked)
-		answer, wait = s.Strangers.Ask(report, a.Clock.Now())
+		s.Pending.Head(report, head, asked)
+		answer, wait = s.Pending.Decide(report, a.Clock.Now())
 	}
 	switch answer {
 	case Write:
@@ -47,10 +47,10 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, checks []status.Che
 	return nil, fault.Throttledf(fault.ReasonBusy, wait, "other pull requests that wait for approval are reported first")
 }
 
-// overtaken ends the check of an event that waits for approval if another event has started its
-// commit meanwhile. That one ends the check, too; but a report here may have come later than its.
-// So what has started is looked up once more after each report: either that event is planned by
-// then and found, or it reports after this and finds the check.
+// overtaken concludes the check of an event that waits for approval if another event has started
+// its commit meanwhile. That event concludes the check, too, but this report may take effect after
+// its own. So after each report it looks once more for what has started: either that event is
+// planned by then and found, or it reports later and finds the check.
 func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending || a.Event.Status.Plan.StartedBy != "" {
 		return nil
@@ -72,15 +72,15 @@ func (s *Step) overtaken(ctx context.Context, a *attempt.Attempt) error {
 	return s.Do(ctx, a)
 }
 
-// told notes what became of a check that says that an event waits for approval.
-func (s *Step) told(a *attempt.Attempt, err error) {
+// sent notes the outcome of sending the check of an event that waits for approval.
+func (s *Step) sent(a *attempt.Attempt, err error) {
 	if a.Event.Status.Disposition != v1alpha1.DispositionPending {
 		return
 	}
-	report := ReportOf(a.Event)
+	report := PendingReportOf(a.Event)
 	if err == nil {
-		s.Strangers.Written(report, a.Clock.Now())
+		s.Pending.Written(report, a.Clock.Now())
 	} else if f := fault.Of(err); f != nil && f.Class == fault.Throttled && f.Reason != fault.ReasonBusy {
-		s.Strangers.Limited(report, a.Clock.Now())
+		s.Pending.Limited(report, a.Clock.Now())
 	}
 }

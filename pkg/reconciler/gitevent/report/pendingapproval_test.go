@@ -13,7 +13,7 @@ import (
 
 // desk asks for reports at a clock of its own and writes those whose turn it is.
 type desk struct {
-	Reports
+	PendingLimiter
 	t     *testing.T
 	now   time.Time
 	heads map[string]string // of the pull requests
@@ -31,14 +31,14 @@ func newDesk(t *testing.T) *desk {
 }
 
 // report is that of an event about a commit of a pull request.
-func report(event, commit, pull string) Report {
-	return Report{Event: event, Commit: commit, pull: pull, installation: "git.example/1"}
+func report(event, commit, pull string) PendingReport {
+	return PendingReport{Event: event, Commit: commit, pull: pull, installation: "git.example/1"}
 }
 
 // ask does what the report step does with an event.
-func (d *desk) ask(r Report) Answer {
+func (d *desk) ask(r PendingReport) Answer {
 	d.t.Helper()
-	answer, wait := d.Ask(r, d.now)
+	answer, wait := d.Decide(r, d.now)
 	if answer == Confirm {
 		d.asked++
 		head := d.heads[r.pull]
@@ -46,7 +46,7 @@ func (d *desk) ask(r Report) Answer {
 			head = ""
 		}
 		d.Head(r, head, d.now)
-		answer, wait = d.Ask(r, d.now)
+		answer, wait = d.Decide(r, d.now)
 	}
 	switch answer {
 	case Write:
@@ -65,7 +65,7 @@ func (d *desk) ask(r Report) Answer {
 }
 
 // until lets time pass, a second each, and asks for each event when it is due.
-func (d *desk) until(end time.Duration, all ...Report) {
+func (d *desk) until(end time.Duration, all ...PendingReport) {
 	d.t.Helper()
 	for ; d.now.Before(time.Unix(0, 0).Add(end)); d.now = d.now.Add(time.Second) {
 		for _, r := range all {
@@ -81,7 +81,7 @@ func (d *desk) until(end time.Duration, all ...Report) {
 func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	var all []Report
+	var all []PendingReport
 	for n := range 80 {
 		all = append(all, report(fmt.Sprint("event-", n), fmt.Sprint("commit-", n), fmt.Sprint("pull-", n)))
 		d.ask(all[n])
@@ -93,14 +93,14 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	if want := Burst + 9; len(d.wrote) != want {
 		t.Errorf("%d are written after a minute, want %d", len(d.wrote), want)
 	}
-	d.until(60*Apart+time.Second, all...)
+	d.until(60*Interval+time.Second, all...)
 	if len(d.wrote) != 80 || len(d.ended) != 80 || d.asked != 0 {
 		t.Errorf("%d of 80 are written in the end, with %d questions, want all and none", len(d.wrote), d.asked)
 	}
 	if len(d.tickets) != 0 {
 		t.Errorf("%d events are remembered", len(d.tickets))
 	}
-	if other := (Report{Event: "other", Commit: "c", pull: "p", installation: "git.example/2"}); d.ask(other) != Write {
+	if other := (PendingReport{Event: "other", Commit: "c", pull: "p", installation: "git.example/2"}); d.ask(other) != Write {
 		t.Error("another installation waits for this one")
 	}
 }
@@ -114,12 +114,12 @@ func TestAPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t)
 			d.heads["pull"] = "commit-6"
-			var all []Report
+			var all []PendingReport
 			for _, n := range order { // one in nine seconds
 				all = append(all, report(fmt.Sprint("event-", n), fmt.Sprint("commit-", n), "pull"))
 				d.until(time.Duration(9*len(all))*time.Second, all...)
 			}
-			d.until(PullApart, all...)
+			d.until(PullInterval, all...)
 			if len(d.wrote) != 1 {
 				t.Errorf("%v are written in the first minute, want one", d.wrote)
 			}
@@ -142,7 +142,7 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 40, 10
 	d := newDesk(t)
-	var all []Report
+	var all []PendingReport
 	for n := range pushes { // every half minute
 		for p := range pulls {
 			pull, commit := fmt.Sprint("pull-", p), fmt.Sprintf("commit-%d-%d", p, n)
@@ -152,7 +152,7 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 		d.until(time.Duration(30*(n+1))*time.Second, all...)
 	}
 	minutes := 5
-	if most := Burst + minutes*int(time.Minute/Apart) + 1; len(d.wrote) > most || d.asked > 2*most {
+	if most := Burst + minutes*int(time.Minute/Interval) + 1; len(d.wrote) > most || d.asked > 2*most {
 		t.Errorf("%d reports and %d questions in %d minutes, want at most %d and twice that", len(d.wrote), d.asked, minutes, most)
 	}
 	d.until(15*time.Minute, all...)
@@ -173,7 +173,7 @@ func TestPushesThatAreReplacedDoNotWait(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 80, 20
 	d := newDesk(t)
-	var all []Report
+	var all []PendingReport
 	for n := range pushes { // every five seconds
 		for p := range pulls {
 			r := report(fmt.Sprintf("event-%d-%d", p, n), fmt.Sprintf("commit-%d-%d", p, n), fmt.Sprint("pull-", p))
@@ -205,9 +205,9 @@ func TestAHeadThatWasPushedBackIsReported(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 3, 2, 1}, {3, 2, 1, 0}, {0, 2, 3, 1}} {
 		d := newDesk(t)
 		d.heads["pull"] = "a"
-		pushes := []Report{report("event-0", "z", "pull"), report("event-1", "a", "pull"), report("event-2", "b", "pull"), report("event-3", "a", "pull")}
+		pushes := []PendingReport{report("event-0", "z", "pull"), report("event-1", "a", "pull"), report("event-2", "b", "pull"), report("event-3", "a", "pull")}
 		pushes[1].before, pushes[2].before, pushes[3].before = "z", "a", "b"
-		var all []Report
+		var all []PendingReport
 		for n, at := range order {
 			all = append(all, pushes[at])
 			d.until(time.Duration(n+1)*time.Second, all...)
@@ -242,7 +242,7 @@ func TestAReplicaThatLagsDropsNoReport(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.heads["pull"] = "commit-2"
-	all := []Report{report("event-1", "commit-1", "pull"), report("event-2", "commit-2", "pull")}
+	all := []PendingReport{report("event-1", "commit-1", "pull"), report("event-2", "commit-2", "pull")}
 	d.until(50*time.Second, all...)
 	all = append(all, report("event-3", "commit-3", "pull")) // the Git service shows it later
 	d.until(90*time.Second, all...)
@@ -259,14 +259,14 @@ func TestOthersGoFirstWhenTheServiceIsCalledTooOften(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	first, second := report("event-1", "commit-1", "pull-1"), report("event-2", "commit-2", "pull-2")
-	if answer, _ := d.Ask(first, d.now); answer != Write {
+	if answer, _ := d.Decide(first, d.now); answer != Write {
 		t.Fatal("the first report waits")
 	}
 	d.Limited(first, d.now)
-	if answer, wait := d.Ask(second, d.now); answer != Wait || wait != pause {
+	if answer, wait := d.Decide(second, d.now); answer != Wait || wait != pause {
 		t.Errorf("the next one: %v after %v, want a wait of %v", answer, wait, pause)
 	}
-	if answer, _ := d.Ask(first, d.now); answer != Write {
+	if answer, _ := d.Decide(first, d.now); answer != Write {
 		t.Error("a report that was begun does not go on")
 	}
 }
@@ -280,10 +280,10 @@ func TestWhoseLimitsCount(t *testing.T) {
 		e.Spec.Repository.Namespace, e.Spec.Project.URL = namespace, "https://git.example/acme/app"
 		return e
 	}
-	if a, b := ReportOf(event("a", 0, "1")), ReportOf(event("b", 0, "1")); a.installation == b.installation {
+	if a, b := PendingReportOf(event("a", 0, "1")), PendingReportOf(event("b", 0, "1")); a.installation == b.installation {
 		t.Error("two namespaces share their limits")
 	}
-	if a, b := ReportOf(event("a", 42, "1")), ReportOf(event("b", 42, "2")); a.installation != b.installation || a.pull != b.pull {
+	if a, b := PendingReportOf(event("a", 42, "1")), PendingReportOf(event("b", 42, "2")); a.installation != b.installation || a.pull != b.pull {
 		t.Errorf("one installation and pull request are two: %+v, %+v", a, b)
 	}
 }
@@ -293,7 +293,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	for n := range maxRemembered + 10 {
-		d.Ask(report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)), d.now)
+		d.Decide(report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)), d.now)
 	}
 	if len(d.pulls) > maxRemembered || len(d.tickets) > maxRemembered {
 		t.Errorf("%d pull requests and %d events are remembered", len(d.pulls), len(d.tickets))

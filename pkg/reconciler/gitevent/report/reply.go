@@ -11,10 +11,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/reply"
 )
 
-// Reply answers the command that the event is, if it is one.
+// Reply answers the event's command, if it has one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
 	untrusted := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
-		return s.Strangers.Reply(ReportOf(event), now)
+		return s.Pending.Reply(PendingReportOf(event), now)
 	}
 	step := reply.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: untrusted}
 	return step.Do(ctx, a)

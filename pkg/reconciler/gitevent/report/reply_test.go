@@ -47,10 +47,10 @@ func TestRepliesToUntrustedUsersShareTheSlots(t *testing.T) {
 		t.Errorf("%d reports and %d answers at once, want %d together", len(d.wrote), answered, Burst)
 	}
 	waits := report("comment-19", "c", "pull-19")
-	if wait := d.Reply(waits, d.now); wait <= 0 || wait > Burst/2*Apart {
+	if wait := d.Reply(waits, d.now); wait <= 0 || wait > Burst/2*Interval {
 		t.Errorf("the last one waits %s", wait)
 	}
-	if d.now = d.now.Add(Burst / 2 * Apart); d.Reply(waits, d.now) != 0 {
+	if d.now = d.now.Add(Burst / 2 * Interval); d.Reply(waits, d.now) != 0 {
 		t.Error("the last one finds no slot")
 	}
 }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report is the step that makes the Git service show what became of an event.
+// Package report is the step that sends an event's checks to the Git service.
 package report
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -22,25 +18,25 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Step takes what the Git service should show minus what it has accepted, and gives accepted
-// checks: intents are recorded before anything is sent.
+// Step sends the checks that the Git service should show and has not accepted. It records an intent
+// before it sends anything, and what the Git service has accepted after that.
 type Step struct {
 	Providers map[string]provider.Provider
 	Metrics   *metrics.Metrics
-	// Identity is this process's name among all that ever ran.
+	// Identity is this process's name. No other process ever has it.
 	Identity string
-	// Late is how long after a takeover another process's post may land; 0 is the constant
+	// Late is how long after a takeover another process's post may take effect; 0 is the constant
 	// LateReports.
 	Late time.Duration
-	// Strangers are the reports of events that wait for approval.
-	Strangers Reports
+	// Pending limits the reports of events that wait for approval.
+	Pending PendingLimiter
 	// Events are read live, for what else has happened to a commit that waits for approval.
 	Events history.Lister
 	posts  provider.Posts
 }
 
 // Do sends what the Git service has not accepted yet. What it sends is computed from the status
-// alone, which holds no error that arose after a PipelineRun was created.
+// alone, which has no error that occurred after a PipelineRun was created.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if err := s.sendAll(ctx, a); err != nil {
 		return err
@@ -48,13 +44,13 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return s.overtaken(ctx, a)
 }
 
-// sendAll sends the checks that are stale. The error is the first that is worth a retry.
+// sendAll sends the checks that are stale. It returns the first error that is worth a retry.
 func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	v1alpha1.Fit(&a.Event.Status) // what is sent is what is stored
 	stale, untried := s.toSend(a)
 	stale, held := s.hold(ctx, a, stale)
 	if len(stale) == 0 {
-		return attempt.First([]error{held, untried})
+		return attempt.Merge([]error{held, untried})
 	}
 	stored := s.intendAll(a, stale)
 	if err := s.store(ctx, a, stale); err != nil {
@@ -62,86 +58,73 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	}
 	stored()
 	client, failed := a.Git.Connect(ctx)
-	spec := &a.Event.Spec
-	head := git.Head{
-		SHA:         a.Event.Status.Plan.HeadSHA,
-		Project:     spec.Project,
-		Ref:         spec.HeadRef,
-		PullRequest: spec.PullRequest,
+	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
+	proceed := a.Within(attempt.ShortLimit, record)
+	if failed != nil { // no call takes long
+		proceed = record
 	}
-	faults, refused := []error{untried}, 0
-	over := a.Turn(attempt.ShortTurn)
-	for _, check := range attempt.InTurn(a.Waits.Of(v1alpha1.StepReport) != nil, stale) {
-		if err := over(); err != nil && failed == nil {
-			return attempt.First(append(faults, err))
-		}
-		if err := a.Record.WriteMade(ctx, attempt.AfterCreate); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		err := a.Waits.Try(reported(&check), func() error {
-			if failed != nil { // with each check: none of them is sent before the next login
-				return failed
+	refused := 0
+	faults := attempt.Each(ctx, attempt.Rotated(a.Waits.Of(v1alpha1.StepReport) != nil, stale), proceed,
+		func(ctx context.Context, check status.Check) error {
+			err := a.Waits.WithBackoff(reported(&check), func() error {
+				if failed != nil { // for each check: none is sent before the next login
+					return failed
+				}
+				return a.Traced(ctx, v1alpha1.StepReport,
+					func(ctx context.Context) error { return s.put(ctx, a, client, check) })
+			})
+			s.sent(a, err)
+			switch {
+			case closed(err):
+				return attempt.Stop(err)
+			case !fault.Rejected(err) || attempt.Skipped(err):
+				return err
 			}
-			return a.Traced(
-				ctx,
-				v1alpha1.StepReport,
-				func(ctx context.Context) error { return s.put(ctx, a, client, head, &check) },
-			)
+			a.Waits.BackOff(reported(&check)) // a refusal of one check says nothing about the others
+			if refused++; refused < maxRefused {
+				return err
+			}
+			return attempt.Stop(fault.Among(err, fault.Throttledf(
+				fault.ReasonBusy, refusedFor(a.Waits.Of(v1alpha1.StepReport), a.Clock.Now()), "the Git service refuses each check")))
 		})
-		s.told(a, err)
-		faults = append(faults, err)
-		if closed(err) {
-			break
-		}
-		if fault.Rejected(err) && !attempt.Skipped(err) { // what it has against one check says nothing of the others
-			a.Waits.Rest(reported(&check))
-			refused++
-		}
-		if refused == maxRefused {
-			return attempt.First(
-				append(faults, fault.Throttledf(fault.ReasonBusy, refusedFor(a), "the Git service refuses each check")),
-			)
-		}
-	}
-	return attempt.First(faults)
+	return attempt.Merge(append([]error{untried}, faults...))
 }
 
-// closed reports whether the next check would meet the same limit or the same closed door.
+// closed reports whether the next check would meet the same limit or the same missing permission.
 func closed(err error) bool {
 	f := fault.Of(err)
 	return f != nil && f.Class != fault.Transient && !attempt.Skipped(err) && !fault.Rejected(err)
 }
 
-// maxRefused is how many checks the Git service may refuse in one reconcile: an event may have
+// maxRefused is how many checks the Git service may refuse in one reconcile. An event may have
 // hundreds that it refuses for the same reason.
 const maxRefused = 3
 
-// The checks that are left wait for a quarter of the time for which some were refused: a few that
-// are refused soon hold no others back, and hundreds do not use up what the Git service grants all
-// the Repositories of an installation.
+// The remaining checks wait for a quarter of the time for which checks have been refused, within
+// these bounds. So a few checks that are refused at first do not delay the others, and hundreds do
+// not exhaust the rate limit of all Repositories of an installation.
 const (
 	leastRefused = 3 * time.Second
 	mostRefused  = 30 * time.Second
 )
 
-func refusedFor(a *attempt.Attempt) time.Duration {
-	wait := a.Waits.Of(v1alpha1.StepReport)
+// refusedFor returns how long the remaining checks wait. wait is the recorded wait of the step.
+func refusedFor(wait *v1alpha1.Wait, now time.Time) time.Duration {
 	if wait == nil || wait.Reason != fault.ReasonGitRejected {
 		return leastRefused
 	}
-	return min(mostRefused, max(leastRefused, a.Clock.Since(wait.Since.Time)/4))
+	return min(mostRefused, max(leastRefused, now.Sub(wait.Since.Time)/4))
 }
 
-// maxAnnounced is the most checks whose intents are recorded with the plan. Where there are more,
-// other writes come before the last is sent anyway; and a process that takes over looks for each
-// check that another one was about to send.
+// maxAnnounced is the most checks whose intents are recorded with the plan. With more checks, other
+// writes precede the last report anyway; and a process that takes over looks for each check that
+// another one was about to send.
 const maxAnnounced = 8
 
-// Announce records the intents of the checks that are sent next, beside the plan that starts their
-// runs. A report that is held back has none: it may never be sent.
-//
-// What it returns is called once they are recorded.
-func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
+// Announce records the intents of the checks that are sent next, in the write of the plan that
+// starts their runs. A report that is held back has no intent: it may never be sent. The caller
+// calls recorded after that write.
+func (s *Step) RecordIntents(a *attempt.Attempt) (recorded func()) {
 	checks := a.Outstanding()
 	if a.Event.Status.Disposition == v1alpha1.DispositionPending || len(checks) > maxAnnounced {
 		return func() {}
@@ -149,8 +132,8 @@ func (s *Step) Announce(a *attempt.Attempt) (recorded func()) {
 	return s.intendAll(a, checks)
 }
 
-// intendAll returns what notes, once it is recorded, for which of the checks this is the first
-// intent of all.
+// intendAll records the intents of checks. The caller calls recorded once they are stored: it notes
+// the checks of which this is the first intent of all.
 func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded func()) {
 	var first []string
 	for i := range checks {
@@ -165,24 +148,23 @@ func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded fu
 	}
 }
 
-// store writes the status before the checks are sent if something of it must be stored then: the
-// intent of one, so that of two processes that both believe to lead only one sends it; or a
-// verdict, which goes out only as it is recorded. That a run was created is no verdict, and is
-// recorded with what its report is answered, unless it is there for long.
+// store writes the status before checks are sent if one of them needs that.
 func (s *Step) store(ctx context.Context, a *attempt.Attempt, checks []status.Check) error {
 	for i := range checks {
-		stored := a.Record.Stored(checks[i].Key)
-		if checks[i].Conclusion != "" || stored == nil || !equality.Semantic.DeepEqual(stored, a.Accepted(checks[i].Key)) {
+		if needsWrite(&checks[i], a.Accepted(checks[i].Key), a.Record.Stored(checks[i].Key)) {
 			return a.Record.Write(ctx)
 		}
 	}
-	return a.Record.WriteMade(ctx, attempt.AfterCreate)
+	return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded)
 }
 
-// toSend are the checks to send now, and what stands for those that have just failed.
+// toSend returns the checks to send now, and an error that stands for those that have just failed.
 func (s *Step) toSend(a *attempt.Attempt) (checks []status.Check, untried error) {
-	for _, check := range slices.DeleteFunc(append(a.Outstanding(), s.rechecks(a)...), func(check status.Check) bool { return early(a, check) }) {
-		if err := a.Waits.FailedJustNow(reported(&check)); err != nil {
+	for _, check := range append(a.Outstanding(), s.rechecks(a)...) {
+		if early(a, check) {
+			continue
+		}
+		if err := a.Waits.BackingOff(reported(&check)); err != nil {
 			untried = err
 			continue
 		}
@@ -191,61 +173,49 @@ func (s *Step) toSend(a *attempt.Attempt) (checks []status.Check, untried error)
 	return checks, untried
 }
 
-func (s *Step) put(
-	ctx context.Context,
-	a *attempt.Attempt,
-	client *provider.Client,
-	head git.Head,
-	check *status.Check,
-) error {
+// put sends one check and records the outcome.
+func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Client, check status.Check) error {
 	if err := a.Record.Confirm(ctx); err != nil {
 		return err
 	}
-	attempt.TraceReport(ctx, check)
-	accepted := entry(a, check)
-	matters := s.lateMatters(a, accepted)
-	post := postOf(a, check.Key)
-	sole := s.posts.Take(post, accepted.ID) && !check.Shared && accepted.RecheckAt == nil &&
-		(check.Conclusion != "" || !accepted.Concluded)
+	attempt.TraceReport(ctx, &check)
+	accepted, rules := entry(a, &check), s.rules(a)
+	m := message{
+		head: git.Head{
+			SHA: a.Event.Status.Plan.HeadSHA, Project: a.Event.Spec.Project,
+			Ref: a.Event.Spec.HeadRef, PullRequest: a.Event.Spec.PullRequest,
+		},
+		check: check, accepted: *accepted, post: postOf(a, check.Key),
+		late: rules.lateMatters(accepted),
+	}
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
-	id, err := client.Put(fenced, head, accepted.ID, *check, sole)
-	if id != "" {
-		accepted.ID = id // also when only a duplicate could not be closed
-	}
+	next, err := s.send(fenced, client, m)
+	now := a.Clock.Now()
 	if err != nil {
-		if matters && fault.Of(err).Unknown {
-			s.mayLand(a, accepted)
+		accepted.ID = next.ID
+		if m.late && fault.Of(err).Unknown {
+			accepted.RecheckAt = at(now.Add(s.late()))
 		}
-		return fmt.Errorf("reporting %q: %w", check.Name, err)
+		return err
 	}
-	if sole && check.Conclusion == "" { // little is said of one that has ended, and 10,000 are remembered
-		s.posts.Known(post, id)
-	}
-	s.Metrics.Accepted(ctx, a.Event, *accepted, check, a.Clock.Now()) // by what was accepted until now
-	s.note(a, accepted, check)
+	s.Metrics.Accepted(ctx, a.Event, *accepted, &check, now) // compares with what was accepted before
+	*accepted = rules.accepted(next, now)
 	return nil
 }
 
-// note records that a check was accepted.
-func (s *Step) note(a *attempt.Attempt, accepted *v1alpha1.Check, check *status.Check) {
-	accepted.Accepted, accepted.Concluded = status.Digest(*check), check.Conclusion != ""
-	if s.final(a, accepted) && accepted.RecheckAt != nil && !a.Clock.Now().Before(accepted.RecheckAt.Time) {
-		accepted.RecheckAt = nil // Put looked for duplicates when none could be under way any more
-	}
-}
-
-// early tells that a check is about a run whose turn to be created has not come: in a moment there
-// is more to say.
+// early reports whether a check is about a run whose creation was not tried yet: in a moment there
+// is more to report.
 func early(a *attempt.Attempt, check status.Check) bool {
 	for i := range a.Event.Status.Runs {
 		if run := &a.Event.Status.Runs[i]; run.Name == check.Key {
-			return attempt.Creatable(run) && a.Waits.Of(v1alpha1.StepCreate+run.Name) == nil
+			return run.Creatable() && a.Waits.Of(v1alpha1.StepCreate+run.Name) == nil
 		}
 	}
 	return false
 }
 
-// entry returns the record of a check, made on first use. Its name is the one that was sent last.
+// entry returns the record of a check, and makes one on first use. Its name is the one that was sent
+// last.
 func entry(a *attempt.Attempt, check *status.Check) *v1alpha1.Check {
 	if found := a.Accepted(check.Key); found != nil {
 		found.Name = check.Name
@@ -255,7 +225,7 @@ func entry(a *attempt.Attempt, check *status.Check) *v1alpha1.Check {
 	return &a.Event.Status.Checks[len(a.Event.Status.Checks)-1]
 }
 
-// reported is the step of sending one check. Another content of it is another version.
+// reported names the sending of one check. Another content of it is another version.
 func reported(check *status.Check) backoff.Step {
 	return backoff.Step{Name: v1alpha1.StepReport, Of: check.Key, Version: status.Digest(*check)}
 }

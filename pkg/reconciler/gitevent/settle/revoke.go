@@ -4,60 +4,43 @@ package settle
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 )
 
-// RevokeLimit is how long an event stays open because the tokens of its runs cannot be revoked.
-// What is left then ends by itself: GitHub's tokens live for an hour.
+// RevokeLimit is how long an event stays unsettled because the tokens of its runs cannot be
+// revoked. After that the tokens expire by themselves: GitHub's live for an hour.
 const RevokeLimit = 2 * time.Minute
 
-// maxFailing bounds what is remembered; an event that is forgotten has RevokeLimit once more.
-const maxFailing = 10_000
-
-// Failing is since when the tokens of events cannot be revoked, as far as this process knows. The
-// zero value knows nothing.
-type Failing struct {
-	mu    sync.Mutex
-	since map[string]time.Time
+// RevocationFailures is since when the tokens of events cannot be revoked, as far as this process
+// knows. The zero value is empty.
+type RevocationFailures struct {
+	since recent.Map[string, time.Time]
 }
 
-// from returns since when it fails; now if it did not before.
-func (f *Failing) from(event string, now time.Time) time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if since, known := f.since[event]; known {
-		return since
-	}
-	if f.since == nil || len(f.since) >= maxFailing {
-		f.since = map[string]time.Time{}
-	}
-	f.since[event] = now
-	return now
+// from returns since when revoking fails; now if it did not fail before.
+func (f *RevocationFailures) from(event string, now time.Time) time.Time {
+	return f.since.GetOrCreate(event, func() time.Time { return now })
 }
 
-func (f *Failing) forget(event string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.since, event)
-}
+func (f *RevocationFailures) forget(event string) { f.since.Delete(event) }
 
-// revoking ends the tokens of an event's runs, until that is given up.
+// revoking revokes the tokens of an event's runs, until that is given up.
 type revoking struct {
 	step    *Step
 	a       *attempt.Attempt
 	givenUp bool
 }
 
-// run ends the tokens of one run, and reports whether it may have had any. It returns an error as
-// long as that is to be tried again.
+// run revokes the tokens of one run, and reports whether it may have had any. It returns an error
+// as long as that must be retried.
 func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err error) {
 	tokens, err := r.step.GitAuth.Tokens(ctx, r.a, run)
 	if err == nil && len(tokens) == 0 {
@@ -82,11 +65,11 @@ func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err er
 	return true, nil
 }
 
-// waits reports whether another attempt may help within RevokeLimit. What an operator would have to
-// mend, or what GitHub limits for longer, is not worth an open event.
+// waits reports whether another attempt may help within RevokeLimit. A problem that an operator
+// must fix, or a longer rate limit, is not worth an unsettled event.
 func (r *revoking) waits(f *fault.Error) bool {
 	if f.Reason == fault.ReasonBusy {
-		return true // the Git service was not asked: the event has its place in a line
+		return true // the Git service was not asked: the event waits for its slot
 	}
 	now := r.a.Clock.Now()
 	left := r.step.Failing.from(r.a.Event.Name, now).Add(RevokeLimit).Sub(now)

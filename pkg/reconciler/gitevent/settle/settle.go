@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settle is the step that ends an event.
+// Package settle is the step that settles an event.
 package settle
 
 import (
@@ -22,74 +22,75 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Step takes an event of which nothing is left to do, and gives the stub of it.
+// Step turns an event of which nothing is left to do into a stub.
 type Step struct {
 	GitAuth gitauth.Secrets
-	Pruning *prune.Step
+	Prune   *prune.Step
 	// Failing is since when tokens cannot be revoked.
-	Failing *Failing
+	Failing *RevocationFailures
 	Metrics *metrics.Metrics
 	// Leads is since when this process leads.
-	Leads *Tenure
+	Leadership *Leadership
 	// Unpatched returns the runs of an event that do not carry yet what the Git service returned.
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
 }
 
-// PatchLimit is how long an event stays open although all is reported, because patches of its
-// PipelineRuns are refused. The sweep goes on with them (docs/adr/0003). SecretLimit is the same
-// for the Secrets of its runs, as far as one process knows.
+// PatchLimit is how long an event stays unsettled although everything is reported, because patches
+// of its PipelineRuns are refused. The sweep continues with them (docs/adr/0003). SecretLimit is
+// the same for the Secrets of its runs, as far as one process knows.
 const (
 	PatchLimit  = time.Hour
 	SecretLimit = time.Hour
 )
 
 // New returns a step that has settled nothing yet.
-func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Tenure) *Step {
-	return &Step{GitAuth: secrets, Pruning: prune.New(c), Failing: &Failing{}, Metrics: m, Leads: leads}
+func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Leadership) *Step {
+	return &Step{GitAuth: secrets, Prune: prune.New(c), Failing: &RevocationFailures{}, Metrics: m, Leadership: leads}
 }
 
-// Do settles the event if nothing is left to do, or if nobody can be told what is left; due is
-// false if neither is so, and nothing was done but what no patch of a PipelineRun keeps waiting.
-// Idle tells that the steps before have met no fault, except the patches. It is one answer for one
-// moment: right after it a report may be worth another attempt, and an event must not be settled
-// then as if nothing were left to tell.
+// Do settles the event if nothing is left to do, or if the rest cannot be reported. due is false if
+// neither is true; then it has done only what patches do not delay. idle is true if the steps
+// before had no error, except the patches. All of this is decided once, at one moment: a moment
+// later a report may be due again, and an event must not be settled as if nothing were left to
+// report.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool, err error) {
 	switch {
 	case unreportable(a):
-		return true, s.drop(ctx, a)
+		return true, s.giveUpReports(ctx, a)
 	case !idle || !finished(a):
 		return false, nil
 	}
 	unpatched := s.Unpatched(a)
 	if len(unpatched) > 0 && !s.leavesPatches(a) {
-		return false, a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.leave(ctx, a) })
+		return false, a.Waits.WithBackoff(backoff.Step{Name: attempt.StepSettle}, func() error { return s.releaseSecrets(ctx, a) })
 	}
-	if err := s.Pruning.Do(ctx, a); err != nil {
+	if err := s.Prune.Do(ctx, a); err != nil {
 		return true, err
 	}
 	if len(unpatched) > 0 {
 		logging.FromContext(ctx).Errorw("Patching PipelineRuns is left to the sweep",
 			"event", a.Event.Name, "runs", len(unpatched))
 	}
-	return true, s.finish(ctx, a, left{patches: unpatched})
+	return true, s.finish(ctx, a, leftover{patches: unpatched})
 }
 
-// leavesPatches reports whether patches have been refused for long enough.
+// leavesPatches reports whether patches have been refused for so long that the sweep takes them
+// over.
 func (s *Step) leavesPatches(a *attempt.Attempt) bool {
 	wait := a.Waits.Of(v1alpha1.StepAnnotate)
 	return wait != nil && a.Clock.Since(wait.Since.Time) >= PatchLimit
 }
 
-// left is what a settled event leaves to the sweep: checks without a conclusion, and patches of
+// leftover is what a settled event leaves to the sweep: checks without a conclusion, and patches of
 // runs.
-type left struct {
+type leftover struct {
 	open    []v1alpha1.Check
 	patches []*v1alpha1.Run
 }
 
-// checks are what the stub keeps of the checks: those that are open, and the ids that are still to
-// be patched onto PipelineRuns.
-func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
+// checks returns what the stub keeps of the checks: those without a conclusion, and the IDs that
+// must still be patched onto PipelineRuns.
+func (l leftover) checks(a *attempt.Attempt) []v1alpha1.Check {
 	all := l.open
 	for _, run := range l.patches {
 		if check := a.Accepted(run.Name); check != nil {
@@ -100,25 +101,25 @@ func (l left) checks(a *attempt.Attempt) []v1alpha1.Check {
 	return all
 }
 
-// finished reports whether nothing is left to do but to patch runs: every run is refused or over,
-// every report accepted.
+// finished reports whether nothing is left to do but to patch runs: every run is refused or
+// finished, every report accepted.
 func finished(a *attempt.Attempt) bool {
-	waits := func(w v1alpha1.Wait) bool { // the others are looked at here
+	waits := func(w v1alpha1.Wait) bool { // settle decides about the others itself
 		return w.Step != v1alpha1.StepPrune && w.Step != v1alpha1.StepAnnotate
 	}
-	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Over()
+	return a.Decided() && !slices.ContainsFunc(a.Event.Status.Waits, waits) && len(a.Outstanding()) == 0 && a.Finished()
 }
 
-// finish removes what only an open event needs and settles the event, with what is left of it.
-// Every delete may be repeated.
-func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left left) error {
-	return a.Waits.Try(backoff.Step{Name: attempt.StepSettle}, func() error { return s.tidy(ctx, a, left) })
+// finish removes what only an unsettled event needs, and settles the event with what is left of it.
+// Every deletion may be repeated.
+func (s *Step) finish(ctx context.Context, a *attempt.Attempt, left leftover) error {
+	return a.Waits.WithBackoff(backoff.Step{Name: attempt.StepSettle}, func() error { return s.cleanUp(ctx, a, left) })
 }
 
-func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
+func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) error {
 	st := &a.Event.Status
 	if st.Plan.Secret != "" ||
-		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // else only the event is changed
+		len(st.Runs)+len(st.Plan.Blobs)+int(a.Event.Spec.Payload.Chunks) > 0 { // otherwise only the event is changed
 		if err := a.Record.Confirm(ctx); err != nil {
 			return err
 		}
@@ -126,56 +127,66 @@ func (s *Step) tidy(ctx context.Context, a *attempt.Attempt, left left) error {
 	if err := s.GitAuth.Delete(ctx, a.Event.Namespace, a.Event.Status.Plan.Secret); err != nil {
 		return err
 	}
-	if err := s.leave(ctx, a); err != nil {
+	if err := s.releaseSecrets(ctx, a); err != nil {
 		return err
 	}
-	if err := a.Kept.Remove(ctx); err != nil {
+	if err := a.StoredPlan.Remove(ctx); err != nil {
 		return err
 	}
-	if meantNothing(a.Event) {
-		if err := a.Kept.About(ctx, ""); err != nil {
+	if irrelevant(a.Event) {
+		if err := a.StoredPlan.About(ctx, ""); err != nil {
 			return err
 		}
 	}
 	s.Failing.forget(a.Event.Name)
 	checks := left.checks(a)
-	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leads.Inherited(a.Event))
+	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leadership.Inherited(a.Event))
 	st.Checks, st.Unreported = checks, len(left.open) > 0
 	return a.Record.Write(ctx)
 }
 
-// leave is done with the git-auth secrets of the event's runs.
-func (s *Step) leave(ctx context.Context, a *attempt.Attempt) error {
-	over, revoking := a.Turn(attempt.ShortTurn), &revoking{step: s, a: a}
-	for i := range a.Event.Status.Runs {
-		run := &a.Event.Status.Runs[i]
-		if run.Secret == "" {
-			continue
-		}
-		if err := over(); err != nil {
+// releaseSecrets revokes the tokens in the git-auth secrets of the event's runs, and leaves the
+// secrets to the runs.
+func (s *Step) releaseSecrets(ctx context.Context, a *attempt.Attempt) error {
+	exceeded, revoking := a.TimeLimit(attempt.ShortLimit), &revoking{step: s, a: a}
+	proceed := func(ctx context.Context) error {
+		if err := exceeded(); err != nil {
 			return errors.Join(a.Record.Write(ctx), err)
 		}
-		if err := a.Record.Confirm(ctx); err != nil {
-			return err
-		}
-		revoked, err := revoking.run(ctx, run)
-		if err == nil {
-			err = again(s.GitAuth.Leave(ctx, a, run, revoked))
-			if secretStays(a, err) {
+		return a.Record.Confirm(ctx)
+	}
+	return attempt.Merge(attempt.Each(ctx, withSecrets(&a.Event.Status), proceed,
+		func(ctx context.Context, run *v1alpha1.Run) error {
+			revoked, err := revoking.run(ctx, run)
+			if err != nil {
+				return attempt.Stop(err)
+			}
+			err = again(s.GitAuth.Release(ctx, a, run, revoked))
+			if secretStays(err, a.Waits.FailingFor(backoff.Step{Name: attempt.StepSettle})) {
 				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep",
 					"event", a.Event.Name, "run", run.Name, "error", err)
 				a.Event.Status.LateSecrets, err = true, nil
 			}
-		}
-		if err != nil {
-			return err
-		}
-		run.Secret = "" // recorded when one turn is not enough for all of them
-	}
-	return nil
+			if err != nil {
+				return attempt.Stop(err)
+			}
+			run.Secret = "" // recorded if one reconcile has no time for all of them
+			return nil
+		}))
 }
 
-// again makes the retry of what is refused the workqueue's, whatever refuses it (docs/adr/0003).
+// withSecrets returns the runs whose git-auth secrets the event still needs.
+func withSecrets(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.Secret != "" {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// again turns what is refused into a Transient fault, which the workqueue retries, whatever refuses
+// it (docs/adr/0003).
 func again(err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Class != fault.Operator {
@@ -184,16 +195,16 @@ func again(err error) error {
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// secretStays reports whether it has failed for long enough to change or delete the secret of a run
-// that is over.
-func secretStays(a *attempt.Attempt, err error) bool {
+// secretStays reports whether changing or deleting the secret of a finished run has failed for so
+// long that the event does not wait for it any more.
+func secretStays(err error, failing time.Duration) bool {
 	f := fault.Of(err)
-	return f != nil && f.Class != fault.Conflict && a.Waits.Failing(backoff.Step{Name: attempt.StepSettle}) >= SecretLimit
+	return f != nil && f.Class != fault.Conflict && failing >= SecretLimit
 }
 
-// meantNothing reports whether no later event is decided by a comment, and no reply tells of it. It
-// is not found as one of its pull request then: everybody may write thousands, and what is decided
-// there reads all that there are.
-func meantNothing(event *v1alpha1.GitEvent) bool {
+// irrelevant reports whether no later event is decided by a comment, and no reply mentions it. Such
+// a comment is not found as one of its pull request any more: everybody may write thousands, and
+// decisions about the pull request read all of them.
+func irrelevant(event *v1alpha1.GitEvent) bool {
 	return !history.Matters(event) && event.Status.Reply == nil
 }

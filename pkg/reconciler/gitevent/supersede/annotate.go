@@ -26,9 +26,9 @@ type Patcher interface {
 	) (*v1alpha1.GitEvent, error)
 }
 
-// Tell annotates an event, if it is still the same object, with what ends its runs. It may be
+// Annotate annotates an event, if it is still the same object, with what stops its runs. It may be
 // repeated.
-func Tell(
+func Annotate(
 	ctx context.Context,
 	events Patcher,
 	from string,
@@ -41,9 +41,9 @@ func Tell(
 	return err
 }
 
-// annotate returns the annotated event, nil if it is gone: then it starts nothing. With a version
-// of the event that is not the newest it is a conflict; an event without one is annotated whatever
-// its version is.
+// annotate returns the annotated event, nil if it is gone: then it starts nothing. A version of the
+// event that is not the newest is a conflict. An event without a version is annotated whatever its
+// version is.
 func annotate(
 	ctx context.Context,
 	events Patcher,
@@ -74,6 +74,6 @@ func annotate(
 	if event.ResourceVersion != "" && refused.Class == fault.Conflict {
 		return nil, refused
 	}
-	// Whatever refuses it, it is tried again by the workqueue's backoff (docs/adr/0003).
+	// Whatever refuses it, the workqueue retries it with its backoff (docs/adr/0003).
 	return nil, fault.Transientf(refused.Reason, "%s", refused.Message)
 }

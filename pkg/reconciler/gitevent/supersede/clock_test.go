@@ -25,14 +25,14 @@ func TestAPushIsNotOnRecord(t *testing.T) {
 		comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
 		second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
 		all := trimmed(comment, second)
-		ask := questions{tip: func() (string, error) { return test.tip, nil }}
+		ask := asks{tip: func() (string, error) { return test.tip, nil }}
 		got := ""
 		for _, self := range []*v1alpha1.GitEvent{comment, second} {
-			l := lineOf(self, all)
-			if v, _ := l.heed(l.rivals(), ask, start.Add(test.after)); len(v.notes) > 0 {
+			l := seriesOf(self, all)
+			if v, _ := l.findNewer(l.rivals(), ask, start.Add(test.after)); len(v.notes) > 0 {
 				got += self.Name
 			}
-			if olders, _ := l.olders([]string{"build"}, ask, start.Add(test.after)); len(olders) > 0 && test.want == "" {
+			if olders, _ := l.olderEvents([]string{"build"}, ask, start.Add(test.after)); len(olders) > 0 && test.want == "" {
 				t.Errorf("%s: %s ends %s", name, self.Name, olders[0].Name)
 			}
 		}
@@ -56,8 +56,8 @@ func TestTheClockTellsWherePushesDoNot(t *testing.T) {
 	} {
 		left := ""
 		for _, self := range test.events {
-			l := lineOf(self, trimmed(test.events...))
-			if v, err := l.heed(l.rivals(), questions{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
+			l := seriesOf(self, trimmed(test.events...))
+			if v, err := l.findNewer(l.rivals(), asks{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
 				left += self.Name
 			}
 		}

@@ -24,8 +24,8 @@ func TestOnlyWhatIsContestedIsHeld(t *testing.T) {
 		"not confirmed": func() (string, error) { return "b", nil },
 		"refused":       func() (string, error) { return "", errors.New("403") },
 	} {
-		l := lineOf(self, trimmed(self, other))
-		v, err := l.heed(l.rivals(), questions{tip: tip}, start)
+		l := seriesOf(self, trimmed(self, other))
+		v, err := l.findNewer(l.rivals(), asks{tip: tip}, start)
 		if err == nil || !slices.Equal(v.held, []string{"build"}) || len(v.notes) > 0 || !slices.Equal(l.contested(l.rivals()), v.held) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
@@ -36,14 +36,14 @@ func TestASecondPipelineIsTold(t *testing.T) {
 	t.Parallel()
 	self, older := with(push("self", "a", "b", 0), adds("docs", true)), with(push("older", "", "a", 0), adds("docs", true))
 	cancelled(older, "self", "build")
-	ask := questions{tip: func() (string, error) { return "b", nil }}
+	ask := asks{tip: func() (string, error) { return "b", nil }}
 	for names, want := range map[string]int{"build": 0, "docs": 1} {
-		l := lineOf(self, trimmed(self, older))
-		if olders, err := l.olders([]string{names}, ask, start); err != nil || len(olders) != want {
+		l := seriesOf(self, trimmed(self, older))
+		if olders, err := l.olderEvents([]string{names}, ask, start); err != nil || len(olders) != want {
 			t.Errorf("%s: %d events are told, want %d (%v)", names, len(olders), want, err)
 		}
 	}
-	if rivals := lineOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 || !slices.Equal(rivals[0].names, []string{"docs"}) {
+	if rivals := seriesOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 || !slices.Equal(rivals[0].names, []string{"docs"}) {
 		t.Errorf("it still waits to hear of %+v", rivals)
 	}
 	if before := noted(gitevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
@@ -59,9 +59,9 @@ func TestManyOpenEventsOfABranch(t *testing.T) { //nolint:paralleltest // it cou
 		}
 		self, open := all[count/2], trimmed(all...)
 		return testing.AllocsPerRun(1, func() {
-			l, ask := lineOf(self, open), questions{tip: func() (string, error) { return fmt.Sprint(count), nil }}
-			v, err := l.heed(l.rivals(), ask, start)
-			olders, failed := l.olders(replaces(self), ask, start)
+			l, ask := seriesOf(self, open), asks{tip: func() (string, error) { return fmt.Sprint(count), nil }}
+			v, err := l.findNewer(l.rivals(), ask, start)
+			olders, failed := l.olderEvents(replaces(self), ask, start)
 			if err != nil || failed != nil || len(v.notes) != 1 || len(olders) != count/2 {
 				t.Errorf("%d events: %d notes, %d older ones, %v, %v", count, len(v.notes), len(olders), err, failed)
 			}

@@ -11,26 +11,26 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// questions are what a decision asks Git and the record, when it needs to.
-type questions struct {
-	// tip is the commit that the pull request or branch is at now, "" if there is none.
+// asks has the questions to Git and to the record that a decision may need.
+type asks struct {
+	// tip returns the head of the pull request or branch, "" if there is none.
 	tip func() (string, error)
-	// had returns the events of the line that are on record of a commit, settled ones, too.
+	// had returns the recorded events of the series for a commit, settled ones, too.
 	had func(sha string) ([]*v1alpha1.GitEvent, error)
 }
 
-// note is what the event takes note of: runs of it end because of a commit.
+// note says which runs of the event a commit replaces.
 type note struct {
 	from   string // the GitEvent that is newer
 	names  []string
 	newest string
 }
 
-// verdict is what comes of the look before the event creates anything.
+// verdict is the outcome of the check before the event creates anything.
 type verdict struct {
 	notes []note
-	// held are the pipelines of which it is not known yet whether a newer event has taken their
-	// place.
+	// held are the pipelines of which it is not known yet whether a newer event has replaced their
+	// runs.
 	held []string
 }
 
@@ -38,14 +38,14 @@ func (v *verdict) note(from string, names []string, newest string) {
 	v.notes = append(v.notes, note{from, names, newest})
 }
 
-// rival is another event that has runs of the same pipelines, and ends those of the event if it is
-// the newer one.
+// rival is another event with runs of the same pipelines. It stops those of the event if it is
+// newer.
 type rival struct {
 	event *v1alpha1.GitEvent
 	names []string
 }
 
-func (l *line) rivals() (all []rival) {
+func (l *series) rivals() (all []rival) {
 	for _, other := range l.others {
 		if names := goingOn(l.self, replaces(other)); len(names) > 0 {
 			all = append(all, rival{other, names})
@@ -54,9 +54,8 @@ func (l *line) rivals() (all []rival) {
 	return all
 }
 
-// contested are the pipelines whose runs a newer event may have taken the place of. Nobody is asked
-// for that.
-func (l *line) contested(rivals []rival) []string {
+// contested returns the pipelines whose runs a newer event may have replaced. That needs no call.
+func (l *series) contested(rivals []rival) []string {
 	names := l.late()
 	for _, r := range rivals {
 		names = append(names, r.names...)
@@ -64,15 +63,15 @@ func (l *line) contested(rivals []rival) []string {
 	return names
 }
 
-// heed finds out what takes the place of runs of the event. It returns an error as long as
-// something is held: Git does not say what is newest, or may not have heard of all pushes yet (a
-// Throttled fault).
-func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, err error) {
+// findNewer finds out what replaces runs of the event. It returns an error while a pipeline is
+// held: Git does not say what is newest, or may not have received all pushes yet (a Throttled
+// fault).
+func (l *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, err error) {
 	over := map[string]bool{}
 	for _, r := range rivals {
 		names := slices.DeleteFunc(r.names, func(name string) bool { return over[name] })
 		if len(names) == 0 {
-			continue // one note is enough
+			continue // one annotation is enough
 		}
 		order, newest, unasked := l.compare(ask, r.event, now)
 		switch {
@@ -83,13 +82,13 @@ func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, er
 			for _, name := range names {
 				over[name] = true
 			}
-		case order == unknown: // what Git calls the newest is not kept waiting
+		case order == unknown: // the event that Git says is newest does not wait
 			v.held = append(v.held, names...)
 		}
 	}
 	v.held = slices.DeleteFunc(v.held, func(name string) bool { return over[name] })
 	if names := l.late(); len(names) > 0 && len(v.notes) == 0 && len(v.held) == 0 {
-		err = l.heedPast(ask, &v, names, now)
+		err = l.findPast(ask, &v, names, now)
 	}
 	if len(v.held) > 0 && err == nil {
 		err = fault.Throttledf(fault.ReasonBusy, again, "whether there is a newer run is not known yet")
@@ -97,13 +96,13 @@ func (l *line) heed(rivals []rival, ask questions, now time.Time) (v verdict, er
 	return v, err
 }
 
-// late are the pipelines of an event that was planned long after it happened, whose runs nobody has
-// asked for yet: a newer event may have come, run and ended. What waits for a slot or a quota is
-// seen by each newer event, as what runs is. Whoever asks for a run in a comment, or by a re-run,
-// wants it now.
-func (l *line) late() (names []string) {
+// late returns the pipelines of an event that was planned long after it happened, and whose runs
+// were not requested yet. A newer event may have come, run and finished. A run that waits for a
+// slot or a quota is seen by each newer event, like a created one. A user who asks for a run in a
+// comment, or by a re-run, wants it now.
+func (l *series) late() (names []string) {
 	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.Learnt(l.self).Sub(l.self.Happened()) < Late {
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.LearnedAt(l.self).Sub(l.self.Happened()) < Late {
 		return nil
 	}
 	for i := range l.self.Status.Runs {
@@ -115,15 +114,15 @@ func (l *line) late() (names []string) {
 	return names
 }
 
-// heedPast asks what was run for the head, if the event is not of it. Of a pipeline that the head's
-// events have not run the late event's is the newest run.
-func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time) error {
+// findPast asks what was run for the head, if the event is not of the head. Of a pipeline that the
+// head's events have not run, the late event's run is the newest.
+func (l *series) findPast(ask asks, v *verdict, names []string, now time.Time) error {
 	head, err := ask.tip()
 	if err == nil && (head == "" || head == l.sha) {
 		return nil
 	}
 	v.held = names
-	if err != nil || !l.sure(l.self, head, now) {
+	if err != nil || !l.certain(l.self, head, now) {
 		return err
 	}
 	had, err := ask.had(head)
@@ -139,9 +138,9 @@ func (l *line) heedPast(ask questions, v *verdict, names []string, now time.Time
 	return nil
 }
 
-// olders returns the events that have to be told that their runs of these pipelines end, because
-// the event has one. The error is as of heed.
-func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
+// olderEvents returns the events whose runs of these pipelines are stopped because the event has
+// one. The error is as of findNewer.
+func (l *series) olderEvents(names []string, ask asks, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
 	for _, other := range l.others {
 		if len(goingOn(other, names)) == 0 {
 			continue
@@ -159,9 +158,9 @@ func (l *line) olders(names []string, ask questions, now time.Time) (olders []*v
 	return olders, err
 }
 
-// compare is order with the head of this moment. Nobody is asked about two events of one commit.
-func (l *line) compare(
-	ask questions,
+// compare is order with the current head. Two events of one commit need no call.
+func (l *series) compare(
+	ask asks,
 	other *v1alpha1.GitEvent,
 	now time.Time,
 ) (result order, newest string, err error) {
@@ -175,8 +174,8 @@ func (l *line) compare(
 	return result, newest, nil
 }
 
-// replaces are the pipelines whose older runs an event ends: its own are there, or wait for nothing
-// but what older ones may have. What is cancelled itself takes nobody's place.
+// replaces returns the pipelines whose older runs an event stops: its own exist, or wait only for
+// what older ones may occupy. A cancelled event replaces nothing.
 func replaces(event *v1alpha1.GitEvent) (names []string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
@@ -187,8 +186,8 @@ func replaces(event *v1alpha1.GitEvent) (names []string) {
 	return names
 }
 
-// starts reports whether a run was created, or will be when there is room: whoever refuses its text
-// has been asked by then.
+// starts reports whether a run was created, or will be when there is room. By then admission has
+// accepted it.
 func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 	if run.UID != "" || !run.Creatable() {
 		return run.UID != ""
@@ -199,8 +198,8 @@ func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
 	})
 }
 
-// goingOn are those of the pipelines that an event has a run of that is not over, or may get one,
-// and that nothing has cancelled. One that cannot take note of more is left alone.
+// goingOn returns the pipelines of which an event has an unfinished run, or may get one, and which
+// nothing has cancelled. It returns none for an event that cannot take more annotations.
 func goingOn(event *v1alpha1.GitEvent, names []string) (left []string) {
 	decided := event.Status.Plan.Decided()
 	for _, name := range names {

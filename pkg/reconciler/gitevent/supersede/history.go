@@ -13,25 +13,25 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// line is the open events of one pull request, branch or tag.
-type line struct {
-	// self is the event whose turn it is, and sha its commit.
+// series is the unsettled events of one pull request, branch or tag.
+type series struct {
+	// self is the event that is reconciled, and sha its commit.
 	self *v1alpha1.GitEvent
 	sha  string
-	// name is what the line is called; "" if it is not known of which the event is.
+	// name identifies the series; "" if it is not known to which one the event belongs.
 	name   string
 	others []*v1alpha1.GitEvent
 	pushes commitHistory
 }
 
-func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
+func seriesOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *series {
 	self := *event
-	l := &line{self: &self, sha: shaOf(event), name: nameOf(event)}
+	l := &series{self: &self, sha: shaOf(event), name: nameOf(event)}
 	if l.name == "" || len(event.Status.Runs) == 0 {
 		return l
 	}
 	for _, other := range open {
-		if other.Name == self.Name { // the plan may have learnt more than was recorded; the others see what was
+		if other.Name == self.Name { // the plan may know more than was recorded; the others see only that
 			self.Spec.HappenedAt = other.Spec.HappenedAt
 			continue
 		}
@@ -39,7 +39,7 @@ func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
 			continue
 		}
 		l.pushes.add(other)
-		if shaOf(other) != "" { // that of a comment is known once it is planned
+		if shaOf(other) != "" { // the commit of a comment is known once it is planned
 			l.others = append(l.others, other)
 		}
 	}
@@ -48,8 +48,8 @@ func lineOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *line {
 	return l
 }
 
-// nameOf is the same for all events of one pull request, or of one branch or tag, of a Repository.
-// An event that closes a pull request starts nothing and has none.
+// nameOf returns the same for all events of one pull request, branch or tag of a Repository. An
+// event that closes a pull request starts nothing and has no name.
 func nameOf(event *v1alpha1.GitEvent) string {
 	switch ref := event.GitRef(); {
 	case event.Spec.Closes():
@@ -58,15 +58,15 @@ func nameOf(event *v1alpha1.GitEvent) string {
 		return event.Spec.Subject()
 	case ref != "":
 		return event.Spec.Repository.Origin() + " " + ref
-	case event.Spec.Rerun != nil && event.Status.Plan != nil: // of a pull request, which its label tells
+	case event.Spec.Rerun != nil && event.Status.Plan != nil: // of a pull request, which its label names
 		return event.Labels[plumbline.SubjectLabel]
 	}
 	return ""
 }
 
-// has reports whether an event is of the line. A re-run of a pull request that the version before
-// has recorded is called by the other one of the pull request's Subjects.
-func (l *line) has(other *v1alpha1.GitEvent) bool {
+// has reports whether an event belongs to the series. A re-run of a pull request that an older
+// version has recorded is named by the other one of the pull request's Subjects.
+func (l *series) has(other *v1alpha1.GitEvent) bool {
 	name := nameOf(other)
 	if name == l.name {
 		return true
@@ -81,9 +81,9 @@ func (l *line) has(other *v1alpha1.GitEvent) bool {
 
 func shaOf(event *v1alpha1.GitEvent) string { return history.Record{Event: event}.SHA() }
 
-// spec is the event's for a question to Git: a re-run does not tell of which pull request it is,
-// and the others do.
-func (l *line) spec() *v1alpha1.GitEventSpec {
+// spec returns the event's spec for a question to Git. A re-run does not name its pull request; the
+// other events do.
+func (l *series) spec() *v1alpha1.GitEventSpec {
 	spec := l.self.Spec.DeepCopy()
 	if spec.BaseRef = l.self.GitRef(); spec.BaseRef != "" || spec.PullRequest != nil {
 		return spec
@@ -97,22 +97,22 @@ func (l *line) spec() *v1alpha1.GitEventSpec {
 	return spec // of no branch: there is no tip
 }
 
-// history is what the open events of a line tell of its commits.
+// history is what the unsettled events of a series say about its commits.
 type commitHistory struct {
-	// next are, of each commit, those that pushes have replaced it with, and last those that it has
-	// replaced.
+	// next has, for each commit, the commits that pushes have replaced it with, and last the
+	// commits that it has replaced.
 	next, last map[string][]string
-	// seen is when each commit was last the newest one by the Git service's clock. A commit of
-	// which no event says when has none.
+	// seen is when each commit was last the newest one by the Git service's clock. A commit without a
+	// known time has none.
 	seen map[string]span
-	// reached keeps what was walked already.
+	// reached caches the walks.
 	reached map[walk]map[string]bool
 }
 
-// span is a moment that is not known better: not before from, and not after to.
+// span is a time that is not known exactly: not before from, and not after to.
 type span struct{ from, to time.Time }
 
-// walk starts at a commit, and goes to those after it or to those before it.
+// walk starts at a commit, and goes to later or to earlier commits.
 type walk struct {
 	sha  string
 	back bool
@@ -127,11 +127,11 @@ func (h *commitHistory) add(event *v1alpha1.GitEvent) {
 		h.next[before], h.last[spec.SHA] = append(h.next[before], spec.SHA), append(h.last[spec.SHA], before)
 	}
 	if spec.HappenedAt == nil || spec.Rerun != nil || spec.Comment != nil && spec.PullRequest == nil {
-		return // it does not say what is newest
+		return // it does not say which is newest
 	}
 	when := span{event.Happened(), event.Happened()}
-	if spec.Comment != nil { // its commit is what a replica had when it was planned
-		when = span{event.Happened().Add(-Lag), attempt.Learnt(event).Add(Lag)}
+	if spec.Comment != nil { // its commit is the one that a replica had when it was planned
+		when = span{event.Happened().Add(-Lag), attempt.LearnedAt(event).Add(Lag)}
 	}
 	if before := h.seen[sha]; before.from.After(when.from) {
 		when.from = before.from
@@ -142,8 +142,8 @@ func (h *commitHistory) add(event *v1alpha1.GitEvent) {
 	h.seen[sha] = when
 }
 
-// from are the commits that pushes lead to from one, or that lead to it. Each push is walked once,
-// however often it is asked.
+// from returns the commits that pushes lead to from one, or that lead to it. Each push is walked
+// once, however often it is asked for.
 func (h *commitHistory) from(start walk) map[string]bool {
 	if reached := h.reached[start]; reached != nil {
 		return reached
@@ -172,19 +172,19 @@ func (h *commitHistory) seenLater(one, another string) bool {
 	return !a.IsZero() && !b.IsZero() && a.After(b)
 }
 
-// doubtful reports whether one commit may have been the newest after another one was, by the clock.
-// One of which it is known to the second was pushed then.
+// doubtful reports whether, by the clock, one commit may have been the newest after another one
+// was. A commit whose time is known to the second was pushed then.
 func (h *commitHistory) doubtful(one, another string) bool {
 	a, b := h.seen[one], h.seen[another]
 	return h.seenLater(one, another) || (a.from != a.to || b.from != b.to) && !h.seenLater(another, one)
 }
 
-// replaced reports whether pushes have replaced one commit with another: those on record lead there
-// and not back, and the clock does not tell of one that is not on record. That of an event without
-// runs, which is settled at once, may be such.
-func (l *line) replaced(sha, by string) bool {
+// replaced reports whether pushes have replaced one commit with another: the recorded pushes lead
+// there and not back, and by the clock no push is missing in the record. The push of an event
+// without runs, which settles at once, may be missing.
+func (l *series) replaced(sha, by string) bool {
 	of, with := sha, by
-	if sha != l.sha { // one of the two is the event's own commit or the head: walks from there serve for all other events
+	if sha != l.sha { // one of the two is the event's own commit or the head: walks from there are reused for all other events
 		of, with = by, sha
 	}
 	there, back := l.pushes.from(walk{of, sha != l.sha})[with], l.pushes.from(walk{of, sha == l.sha})[with]

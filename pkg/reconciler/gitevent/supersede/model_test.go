@@ -52,8 +52,8 @@ func (m *model) pass(seconds int) {
 	m.now = m.now.Add(time.Duration(m.r.IntN(seconds+1)) * time.Second)
 }
 
-func (m *model) git(e *v1alpha1.GitEvent) questions {
-	return questions{
+func (m *model) git(e *v1alpha1.GitEvent) asks {
+	return asks{
 		tip: func() (string, error) { return m.tip(), nil },
 		had: func(sha string) (found []*v1alpha1.GitEvent, err error) {
 			for _, other := range m.events {

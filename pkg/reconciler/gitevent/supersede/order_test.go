@@ -130,14 +130,14 @@ func TestWhoIsNewer(t *testing.T) {
 			t.Parallel()
 			self, calls := push("self", a, b, 0), 0
 			ask := func() (string, error) { calls = 1; return test.head, nil }
-			l, now := lineOf(self, trimmed(self, test.other)), start.Add(test.after)
+			l, now := seriesOf(self, trimmed(self, test.other)), start.Add(test.after)
 			got := ""
-			v, undecided := l.heed(l.rivals(), questions{tip: ask}, now)
+			v, undecided := l.findNewer(l.rivals(), asks{tip: ask}, now)
 			for _, n := range v.notes {
 				got = "yields " + n.newest
 			}
 			if len(v.notes) == 0 {
-				olders, err := l.olders(replaces(self), questions{tip: ask}, now)
+				olders, err := l.olderEvents(replaces(self), asks{tip: ask}, now)
 				undecided = errors.Join(undecided, err)
 				for _, o := range olders {
 					got = "ends " + o.Name
@@ -183,8 +183,8 @@ func TestOfOneCommitOneIsLeft(t *testing.T) {
 		for i := range all { // whichever cannot be seen by others
 			var left []string
 			for _, self := range all {
-				l := lineOf(self, trimmed(all...))
-				if v, err := l.heed(l.rivals(), questions{}, start); err == nil && len(v.notes) == 0 {
+				l := seriesOf(self, trimmed(all...))
+				if v, err := l.findNewer(l.rivals(), asks{}, start); err == nil && len(v.notes) == 0 {
 					left = append(left, self.Name)
 				}
 			}
@@ -235,8 +235,8 @@ func TestALateEventAsksGit(t *testing.T) {
 			if test.head == "waits" {
 				waiting(self)
 			}
-			l := lineOf(self, nil)
-			v, err := l.heed(l.rivals(), questions{
+			l := seriesOf(self, nil)
+			v, err := l.findNewer(l.rivals(), asks{
 				tip: func() (string, error) {
 					asked = "tip"
 					if test.head == "!" {

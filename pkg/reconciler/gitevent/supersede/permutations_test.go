@@ -48,8 +48,8 @@ func (m *model) turn(e *v1alpha1.GitEvent) {
 		m.plan(e)
 		return
 	}
-	l := lineOf(e, view)
-	v, _ := l.heed(l.rivals(), m.git(e), m.now)
+	l := seriesOf(e, view)
+	v, _ := l.findNewer(l.rivals(), m.git(e), m.now)
 	for _, n := range v.notes {
 		m.annotate(e, n.from, cancellation(&e.Spec, append(noted(e, n.from), n.names...), n.newest))
 	}
@@ -88,7 +88,7 @@ func (m *model) tell(e *v1alpha1.GitEvent, view []*v1alpha1.GitEvent) {
 	if len(names) == 0 {
 		return
 	}
-	olders, _ := lineOf(e, view).olders(names, m.git(e), m.now)
+	olders, _ := seriesOf(e, view).olderEvents(names, m.git(e), m.now)
 	for _, older := range olders {
 		for _, other := range m.events {
 			if other.Name == older.Name && !other.Settled() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supersede ends the older runs of a pipeline when a newer event of the same pull request,
-// branch or tag has started one (cancel-in-progress). Which event is newer is decided from Git,
-// never by which came first: see order.go and docs/adr/0043. The newer event tells the older ones,
-// as an event does that closes a pull request (pkg/reconciler/gitevent/cancel); each ends its own
-// runs. An older one that comes late finds the newer one itself.
+// Package supersede stops the older runs of a pipeline when a newer event of the same pull request,
+// branch or tag has started one (cancel-in-progress). Git decides which event is newer, never the
+// order of arrival: see order.go and docs/adr/0043. The newer event annotates the older ones, like
+// an event that closes a pull request (pkg/reconciler/gitevent/cancel). Each of those stops its own
+// runs. An older event that arrives late finds the newer one itself.
 package supersede
 
 import (
@@ -27,48 +27,48 @@ import (
 )
 
 const (
-	// Lag is for how long after a commit was learnt what the Git service says counts only if the
-	// pushes on record agree.
+	// Lag is how long after a commit was learned the Git service's answer counts only if the
+	// recorded pushes agree.
 	Lag = git.Lag
-	// Late is how long it may take from an event to its plan. Of one that took longer the newer
-	// event may be over already, and Git is asked.
+	// Late is how long it may take from an event to its plan. If it took longer, the newer event may
+	// be settled already, and Git is asked.
 	Late = 10 * time.Second
-	// Patience is for how long an event creates nothing that a newer one may have taken the place
-	// of, while the Git service refuses to say. Nobody guesses then either: both runs go on.
-	Patience = 10 * time.Minute
-	// again is how soon an event comes back that cannot be ordered yet.
+	// GuessAfter is how long an event does not create runs that a newer one may have replaced,
+	// while the Git service refuses to answer. After that both runs go on.
+	GuessAfter = 10 * time.Minute
+	// again is how soon an event is reconciled again that cannot be ordered yet.
 	again = 3 * time.Second
-	// maxNames is the bytes of names in one annotation: an event takes note of 50, and all of an
+	// maxNames is the bytes of names in one annotation: an event applies 50 annotations, and all of an
 	// object may have 256 KiB.
 	maxNames = 3500
 )
 
-// Step ends runs that a newer event has taken the place of.
+// Step stops runs that a newer event has replaced.
 type Step struct {
 	Events Events
-	// From returns the open events of an Origin, trimmed, from the cache. They are not changed.
+	// From returns the unsettled events of an Origin, trimmed, from the cache. Do not change them.
 	From func(origin string) []*v1alpha1.GitEvent
 }
 
-// Events is what is asked of the GitEvents' client.
+// Events is the part of the GitEvents' client that is needed.
 type Events interface {
 	Patcher
 	history.Lister
 }
 
-// Heed is done before the event creates anything: it takes note if a newer event has taken the
-// place of its runs. As long as that is not known of some pipelines it returns them, and an error:
+// ApplyNewer is called before the event creates anything. It annotates the event if a newer event
+// has replaced its runs. While that is not known of some pipelines it returns them, and an error:
 // they are not created yet. The others do not wait.
-func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err error) {
-	l := s.line(a)
+func (s *Step) ApplyNewer(ctx context.Context, a *attempt.Attempt) (held []string, err error) {
+	l := s.series(a)
 	rivals := l.rivals()
 	if held = l.contested(rivals); len(held) == 0 {
 		a.Waits.Clear(v1alpha1.StepSupersede)
 		return nil, nil
 	}
-	err = a.Waits.Step(v1alpha1.StepSupersede, func() error {
-		return a.Waits.Try(backoff.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
-			held, err = s.heed(ctx, a, l, rivals)
+	err = a.Waits.Run(v1alpha1.StepSupersede, func() error {
+		return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepSupersede}, func() (err error) {
+			held, err = s.findNewer(ctx, a, l, rivals)
 			return err
 		})
 	})
@@ -76,32 +76,32 @@ func (s *Step) Heed(ctx context.Context, a *attempt.Attempt) (held []string, err
 	switch {
 	case f == nil:
 		return held, nil
-	case f.Class == fault.Conflict: // somebody else has written the event: it may be cancelled
+	case f.Class == fault.Conflict: // somebody has written the event: it may be cancelled
 		return pipelines(a.Event), err
-	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason && a.Clock.Since(wait.Since.Time) >= Patience:
+	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason && a.Clock.Since(wait.Since.Time) >= GuessAfter:
 		return nil, err
 	}
 	return held, err
 }
 
-// Tell is done after the event has created what it can: it tells the older events. It is repeated
-// until each of them has taken note.
-func (s *Step) Tell(ctx context.Context, a *attempt.Attempt) error {
+// TellOlder is called after the event has created what it can: it annotates the older events. It is
+// repeated until each of them has the annotation.
+func (s *Step) TellOlder(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Plan.Cancels != nil {
-		return nil // it starts nothing, and the step is that of pkg/reconciler/gitevent/cancel
+		return nil // it starts nothing, and pkg/reconciler/gitevent/cancel handles it
 	}
-	err := a.Waits.Try(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
-	return a.Waits.Settle(v1alpha1.StepNotify, err)
+	err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepNotify}, func() error { return s.tell(ctx, a) })
+	return a.Waits.Update(v1alpha1.StepNotify, err)
 }
 
-// line is that of an event, as the cache knows it.
-func (s *Step) line(a *attempt.Attempt) *line {
-	return lineOf(a.Event, s.From(a.Event.Spec.Repository.Origin()))
+// series returns the series of an event, as the cache knows it.
+func (s *Step) series(a *attempt.Attempt) *series {
+	return seriesOf(a.Event, s.From(a.Event.Spec.Repository.Origin()))
 }
 
-// git asks for a line.
-func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
-	return questions{
+// git returns what asks Git about a series.
+func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *series) asks {
+	return asks{
 		tip: func() (string, error) { return a.Git.Tip(ctx, l.spec()) },
 		had: func(sha string) (events []*v1alpha1.GitEvent, err error) {
 			spec := l.self.Spec
@@ -118,8 +118,8 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *line) questions {
 	}
 }
 
-func (s *Step) heed(ctx context.Context, a *attempt.Attempt, l *line, rivals []rival) (held []string, err error) {
-	v, err := l.heed(rivals, s.git(ctx, a, l), a.Clock.Now())
+func (s *Step) findNewer(ctx context.Context, a *attempt.Attempt, l *series, rivals []rival) (held []string, err error) {
+	v, err := l.findNewer(rivals, s.git(ctx, a, l), a.Clock.Now())
 	for _, n := range v.notes {
 		if err := s.note(ctx, a, n); err != nil {
 			return append(v.held, n.names...), err
@@ -130,7 +130,7 @@ func (s *Step) heed(ctx context.Context, a *attempt.Attempt, l *line, rivals []r
 			f.Reason,
 			"%s; whether there is a newer run is not known, and after %s both go on",
 			f.Message,
-			Patience,
+			GuessAfter,
 		)
 	}
 	return v.held, err
@@ -148,24 +148,21 @@ func (s *Step) tell(ctx context.Context, a *attempt.Attempt) error {
 	if len(names) == 0 {
 		return nil
 	}
-	l := s.line(a)
-	over := a.Turn(attempt.ShortTurn)
-	olders, err := l.olders(names, s.git(ctx, a, l), a.Clock.Now())
-	faults := []error{err}
-	for _, other := range olders {
-		if err := attempt.First([]error{over(), a.Record.Confirm(ctx)}); err != nil {
-			return attempt.First(append(faults, err))
-		}
-		faults = append(faults, s.endOther(ctx, a, other, names))
-	}
-	return attempt.First(faults)
+	l := s.series(a)
+	proceed := a.Within(attempt.ShortLimit, a.Record.Confirm)
+	olders, err := l.olderEvents(names, s.git(ctx, a, l), a.Clock.Now())
+	faults := attempt.Each(ctx, olders, proceed, func(ctx context.Context, other *v1alpha1.GitEvent) error {
+		return s.endOther(ctx, a, other, names)
+	})
+	return attempt.Merge(append([]error{err}, faults...))
 }
 
-// endOther tells an older event which of its runs end. It keeps what was said before.
+// endOther annotates an older event with its runs that are stopped. It keeps what an earlier
+// annotation says.
 func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1.GitEvent, names []string) error {
 	from := a.Event.Name
 	for part, some := range parts(append(noted(other, from), names...)) {
-		if err := Tell(
+		if err := Annotate(
 			ctx,
 			s.Events,
 			partName(from, part),
@@ -178,8 +175,8 @@ func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1
 	return nil
 }
 
-// note has the event take note of what takes its place, as if the newer event had told it, and goes
-// on with that version of it. It may be repeated; if somebody else has written the event meanwhile,
+// note annotates the event with what replaces it, as if the newer event had done that, and goes on
+// with that version of the event. It may be repeated. If somebody has written the event meanwhile,
 // it is read again.
 func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	if err := a.Record.Confirm(ctx); err != nil {
@@ -201,8 +198,8 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	return nil
 }
 
-// noted are the pipelines of what the event has taken note of from another one: the note that
-// replaces it has to keep them.
+// noted returns the pipelines that an annotation of another event names: the annotation that
+// replaces it must keep them.
 func noted(event *v1alpha1.GitEvent, from string) (names []string) {
 	for key, value := range event.Annotations {
 		c := &v1alpha1.Cancellation{}
@@ -217,7 +214,7 @@ func noted(event *v1alpha1.GitEvent, from string) (names []string) {
 	return names
 }
 
-// cancellation ends runs because of a commit.
+// cancellation returns a Cancellation because of a newer commit.
 func cancellation(spec *v1alpha1.GitEventSpec, names []string, newest string) *v1alpha1.Cancellation {
 	return &v1alpha1.Cancellation{
 		Names: names,
@@ -226,7 +223,7 @@ func cancellation(spec *v1alpha1.GitEventSpec, names []string, newest string) *v
 	}
 }
 
-// parts are the names in portions that fit into an annotation.
+// parts returns the names in portions that fit into an annotation.
 func parts(names []string) [][]string {
 	all, bytes := [][]string{nil}, 0
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
@@ -238,7 +235,7 @@ func parts(names []string) [][]string {
 	return all
 }
 
-// partName is what a portion is said to come from. No name of an event has a dot.
+// partName is the source in the annotation of a portion. No name of an event has a dot.
 func partName(from string, part int) string {
 	if part == 0 {
 		return from

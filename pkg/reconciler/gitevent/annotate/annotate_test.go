@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+)
+
+func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
+	t.Parallel()
+	const key, state = "example/check-id", pipelinesascode.State
+	withID := func(id string) (labels, annotations map[string]string) {
+		return map[string]string{}, map[string]string{key: id}
+	}
+	without := func(string) (labels, annotations map[string]string) {
+		return map[string]string{}, map[string]string{}
+	}
+	created := v1alpha1.Run{UID: "uid"}
+	for name, test := range map[string]struct {
+		metadata func(string) (labels, annotations map[string]string)
+		run      v1alpha1.Run
+		check    *v1alpha1.Check
+		want     []byte
+	}{
+		"no check":                         {withID, created, nil, nil},
+		"the check has no ID yet":          {withID, created, &v1alpha1.Check{Intent: true}, nil},
+		"the run is not created":           {withID, v1alpha1.Run{}, &v1alpha1.Check{ID: "7"}, nil},
+		"nothing to add":                   {without, created, &v1alpha1.Check{ID: "7"}, nil},
+		"an accepted check":                {withID, created, &v1alpha1.Check{ID: "7"}, resources.AnnotationPatch(nil, map[string]string{key: "7"})},
+		"a conclusion, of whatever checks": {without, created, &v1alpha1.Check{ID: "7", Concluded: true}, resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
+	} {
+		patch, digest := patchOf(test.metadata, &test.run, test.check)
+		if string(patch) != string(test.want) || (digest == "") != (test.want == nil) {
+			t.Errorf("%s: %s (%s), want %s", name, patch, digest, test.want)
+		}
+	}
+	_, first := patchOf(withID, &created, &v1alpha1.Check{ID: "7"})
+	if _, second := patchOf(withID, &created, &v1alpha1.Check{ID: "8"}); first == second {
+		t.Error("two patches have the same digest")
+	}
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package create
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+)
+
+// createOrAdopt creates a PipelineRun after prepare succeeded. It returns the existing one if an
+// earlier creation succeeded and its answer was lost.
+func createOrAdopt(
+	ctx context.Context, runs tektonv1.PipelineRunInterface, manifest *pipelinev1.PipelineRun,
+	prepare func(context.Context) error,
+) (*pipelinev1.PipelineRun, error) {
+	err := prepare(ctx)
+	if err == nil {
+		created, refused := runs.Create(ctx, manifest, metav1.CreateOptions{})
+		if refused == nil {
+			return created, nil
+		}
+		if apierrors.IsAlreadyExists(refused) {
+			return adopt(ctx, runs, manifest)
+		}
+		err = fault.FromKube(fault.VerbCreate, refused)
+	}
+	if inconclusive(err) {
+		return existing(ctx, runs, manifest, err)
+	}
+	return nil, err
+}
+
+// adopt returns the PipelineRun of the planned name if it is ours: an earlier creation succeeded. It
+// leaves somebody else's PipelineRun alone (C10).
+func adopt(
+	ctx context.Context, runs tektonv1.PipelineRunInterface, manifest *pipelinev1.PipelineRun,
+) (*pipelinev1.PipelineRun, error) {
+	found, err := runs.Get(ctx, manifest.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, unread("reading", manifest.Namespace, manifest.Name, err)
+	}
+	if found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation] {
+		return nil, fault.Operatorf(
+			"ForeignPipelineRun",
+			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it",
+			manifest.Namespace,
+			manifest.Name,
+			plumbline.RunKeyAnnotation,
+		)
+	}
+	return found, nil
+}
+
+// inconclusive reports whether a refused creation says nothing about an earlier one whose answer was
+// lost. Admission decides before the API server checks whether the name is taken, and that very
+// PipelineRun may have exhausted a quota.
+func inconclusive(err error) bool {
+	f := fault.Of(err)
+	return f != nil &&
+		(f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || neverCreatable(f.Reason))
+}
+
+// existing returns our PipelineRun of the planned name if it exists although its creation was
+// refused, else the refusal.
+func existing(
+	ctx context.Context, runs tektonv1.PipelineRunInterface, manifest *pipelinev1.PipelineRun, refusal error,
+) (*pipelinev1.PipelineRun, error) {
+	found, err := runs.Get(ctx, manifest.Name, metav1.GetOptions{})
+	switch {
+	case fault.Gone(err):
+		return nil, refusal
+	case err != nil:
+		return nil, unread("looking for", manifest.Namespace, manifest.Name, err)
+	case found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation]:
+		return nil, refusal
+	}
+	return found, nil
+}
+
+// cancelled returns a fault that judge turns into the cancellation of a run that must not be created.
+// If an earlier creation succeeded and nobody recorded it, it returns that PipelineRun, which
+// pkg/reconciler/gitevent/cancel ends. All run keys of the event have the prefix keys.
+func cancelled(
+	ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run, keys string, why *v1alpha1.Cancellation,
+) (*pipelinev1.PipelineRun, error) {
+	found, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
+	if err != nil && !fault.Gone(err) {
+		return nil, unread("looking for", run.Namespace, run.Name, err)
+	}
+	if err != nil || !strings.HasPrefix(found.Annotations[plumbline.RunKeyAnnotation], keys) {
+		return nil, fault.Ignoredf(attempt.ReasonCancelled, "cancelled: %s", why.Why)
+	}
+	return found, nil
+}
+
+// superseded returns a fault that judge turns into a cancellation if the commit sha has replaced the
+// run's, which waited to be created. A PipelineRun that exists is not ended: it is adopted and
+// reported. An empty sha means that nothing has replaced it.
+func superseded(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run, sha string) error {
+	if sha == "" {
+		return nil
+	}
+	_, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
+	if fault.Gone(err) {
+		return fault.Ignoredf(attempt.ReasonSuperseded, "%s", attempt.SupersededBy(sha))
+	}
+	if err != nil {
+		return unread("looking for", run.Namespace, run.Name, err)
+	}
+	return nil
+}
+
+func unread(doing, namespace, name string, err error) error {
+	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s PipelineRun %s/%s: %w", doing, namespace, name, err))
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import "time"
+
+// The functions in this file are called with the lock held.
+//
+// known returns what is known of a report's pull request and event, and whether the event waited
+// before.
+func (s *PendingLimiter) known(r PendingReport, now time.Time) (p *pull, t ticket, waited bool) {
+	p = s.pull(r)
+	if t, waited = s.tickets[r.Event]; !waited {
+		s.replace(p, r)
+		t = ticket{PendingReport: r, since: now}
+		s.tickets[r.Event] = t
+		p.events[r.Event] = struct{}{}
+	}
+	return p, t, waited
+}
+
+// pull returns what is known of the report's pull request.
+func (s *PendingLimiter) pull(r PendingReport) *pull {
+	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
+		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
+	}
+	p, found := s.pulls[r.pull]
+	if !found {
+		p = &pull{events: map[string]struct{}{}}
+		s.pulls[r.pull] = p
+	}
+	return p
+}
+
+// replace marks the events that a new event of their pull request has replaced: it is of the same
+// commit, or its push has replaced theirs. A user who pushes again and again must not fill the
+// Repository's budget of unsettled events with waiting ones. Of two pushes that have each replaced
+// the other, it is not known here which came last.
+func (s *PendingLimiter) replace(p *pull, by PendingReport) {
+	for event := range p.events {
+		t := s.tickets[event]
+		if t.write || t.again || t.Commit != by.Commit && (t.Commit != by.before || t.before == by.Commit) {
+			continue
+		}
+		t.replaced = true
+		s.tickets[event] = t
+		if s.Wake != nil {
+			s.Wake(event, 0)
+		}
+	}
+}
+
+// end forgets an event that has nothing to report any more. A slot that no event of the pull
+// request needs becomes free.
+func (s *PendingLimiter) end(r PendingReport) {
+	p := s.pulls[r.pull]
+	delete(s.tickets, r.Event)
+	delete(p.events, r.Event)
+	if len(p.events) == 0 && !p.slot.IsZero() {
+		p.slot = time.Time{}
+		s.next[r.installation] = s.next[r.installation].Add(-Interval)
+	}
+}
+
+// slot returns when an installation may send a report. Unused slots add up to Burst.
+func (s *PendingLimiter) slot(installation string, now time.Time) time.Time {
+	slot := latest(s.next[installation], now.Add(-(Burst-1)*Interval))
+	s.next[installation] = slot.Add(Interval)
+	return slot
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestOfCallsForObjectsOfItsType(t *testing.T) {
+	t.Parallel()
+	var got []string
+	handler := Of(
+		func(name string) { got = append(got, "changed "+name) },
+		func(name string) { got = append(got, "deleted "+name) },
+	)
+	handler.OnAdd("a", true)
+	handler.OnUpdate("a", "b")
+	handler.OnDelete("b")
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "c", Obj: "c"})
+	for _, other := range []any{1, nil, cache.DeletedFinalStateUnknown{Key: "d"}} {
+		handler.OnAdd(other, false)
+		handler.OnUpdate(other, other)
+		handler.OnDelete(other)
+	}
+	if diff := cmp.Diff([]string{"changed a", "changed b", "deleted b", "deleted c"}, got); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
