@@ -68,7 +68,7 @@ func aboutEnds() []Meant {
 func aboutValues() []Meant {
 	return []Meant{{
 		Name: "the line ends of a value in a quoted scalar", Because: "a value is data, and no part of the file's text",
-		Page: template, Says: "Values are put into the text of the file before YAML is read",
+		Page: template, Says: "Values are put into the text of the file before YAML is parsed",
 		Explains: linesOfAValue,
 	}}
 }
