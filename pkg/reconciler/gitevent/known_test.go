@@ -110,7 +110,7 @@ func TestWhoHasGivenTheLeaseBackBeginsNothing(t *testing.T) {
 			w := newWorld(t, helloFile("hello"))
 			r := w.quietly(w.process)
 			given := false
-			r.UnderLeases(func(string) bool { return !given })
+			r.state.Holds = func(string) bool { return !given }
 			w.hook = func(n int, call string) outcome {
 				if given && (strings.HasPrefix(call, "put ") || strings.HasSuffix(call, " pipelineruns") && !strings.HasPrefix(call, "get ")) {
 					t.Errorf("after %s it has made the call %s", free.calls[k], call)

@@ -26,7 +26,7 @@ type process struct {
 
 func newProcess(w *world) *process {
 	p := &process{world: w, r: w.reconciler()}
-	p.r.Wake = func(_ string, after time.Duration) {
+	p.r.process.Wake = func(_ string, after time.Duration) {
 		if after == 0 {
 			p.woken++
 		}
@@ -196,7 +196,7 @@ func TestAChangedRepositoryWakesItsHeldEvents(t *testing.T) {
 	w.git.err = fault.Operatorf("RepositoryNotReadable", "no")
 	p := newProcess(w)
 	p.run()
-	p.r = func() *Reconciler { r := w.reconciler(); r.Wake = p.r.Wake; return r }() // its cache has the wait
+	p.r = func() *Reconciler { r := w.reconciler(); r.process.Wake = p.r.process.Wake; return r }() // its cache has the wait
 	global := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"}}
 	same, changed := global.DeepCopy(), global.DeepCopy()
 	same.Status.ObservedGeneration, changed.Spec.GitProvider = 1, &pacv1alpha1.GitProvider{Type: "gitlab"}

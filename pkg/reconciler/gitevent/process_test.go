@@ -96,21 +96,28 @@ func (w *world) reconciler() *Reconciler {
 }
 
 func (w *world) reconcilerWith(c caches) *Reconciler {
-	r := New(clients.Cluster{
-		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
-		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
-		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, clients.Options{
-		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("process-", w.processes.Add(1)),
-		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
-	})
-	r.Settings = w.store()
-	r.Wake = func(event string, after time.Duration) {
+	cluster := clients.Cluster{
+		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(),
+		Tekton: clients.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
+	}
+	return w.newProcess(c, cluster, fmt.Sprint("process-", w.processes.Add(1)), func(event string, after time.Duration) {
 		w.wakes = append(w.wakes, after)
 		if w.woken != nil {
 			w.woken(event, after)
 		}
-	}
+	})
+}
+
+// newProcess returns the reconciler of a process that leads. It reaches the API server through the
+// clients of cluster.
+func (w *world) newProcess(c caches, cluster clients.Cluster, identity string, wake func(string, time.Duration)) *Reconciler {
+	cluster.Open, cluster.Repositories = c.open(), paclisters.NewRepositoryLister(c.repositories)
+	cluster.Claims, cluster.Runs = listers.NewRepositoryClaimLister(c.claims), c.runs
+	cluster.Recorder, cluster.Clock = record.NewFakeRecorder(1000), w.clock
+	r := New(cluster, clients.Options{
+		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: identity,
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+	}, clients.Process{Settings: w.store(), Wake: wake})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
 }
@@ -140,7 +147,7 @@ func (w *world) process() *Reconciler {
 	}
 	w.fill(w.caches)
 	// What a test may have changed since the process began, and a real one is told of.
-	w.alive.Settings, w.alive.store.Budget = w.store(), w.used(w.caches)
+	w.alive.process.Settings, w.alive.store.Budget = w.store(), w.used(w.caches)
 	w.alive.options.Providers["fake"] = w.git.provider()
 	return w.alive
 }

@@ -13,16 +13,10 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 )
 
@@ -109,16 +103,9 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
-	r := New(clients.Cluster{
+	r := w.newProcess(c, clients.Cluster{
 		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
-		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
-		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, clients.Options{
-		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("actor-", i),
-		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
-	})
-	r.Settings, r.Wake = w.store(), func(string, time.Duration) {}
-	_ = r.Promote(reconciler.UniversalBucket(), nil)
+	}, fmt.Sprint("actor-", i), func(string, time.Duration) {})
 	return func(event string) {
 		w.fill(c)
 		_ = r.Reconcile(w.t.Context(), system+"/"+event)

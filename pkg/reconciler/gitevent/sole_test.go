@@ -27,7 +27,7 @@ func TestOnlyWhatOthersMayHavePostedIsLookedFor(t *testing.T) {
 		r := w.reconciler()
 		reconcile := func() {
 			w.clock.SetTime(w.clock.Now().Add(time.Minute))
-			r.Settings = w.store()
+			r.process.Settings = w.store()
 			_ = r.Reconcile(t.Context(), system+"/push-1")
 		}
 		reconcile()

@@ -11,14 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -35,16 +29,9 @@ func (w *world) successorOf(event string) (reconcile func()) {
 	own.PrependReactor("*", "*", w.version(w.own.Tracker()))
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	c := newCaches()
-	r := New(clients.Cluster{
+	r := w.newProcess(c, clients.Cluster{
 		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
-		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
-		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, clients.Options{
-		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: "successor",
-		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
-	})
-	r.Settings, r.Wake = w.store(), func(string, time.Duration) {}
-	_ = r.Promote(reconciler.UniversalBucket(), nil)
+	}, "successor", func(string, time.Duration) {})
 	return func() {
 		w.fill(c)
 		_ = r.Reconcile(w.t.Context(), system+"/"+event)
