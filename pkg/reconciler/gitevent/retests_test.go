@@ -26,7 +26,7 @@ const earlier = "comment-0"
 // A stage has several processes of which only one goes on at a time: before each call to the API
 // server it is drawn by lot which.
 type stage struct {
-	*world
+	*env
 	*rand.Rand
 	at    chan int // a process is before a call, or over
 	goOn  []chan struct{}
@@ -80,7 +80,7 @@ func (s *stage) play(i int, event string) {
 		s.must(s.own.Tracker().Add(s.late))
 	}
 	reconcile := s.actor(i)
-	for s.named(event).Status.Plan == nil {
+	for s.eventNamed(event).Status.Plan == nil {
 		reconcile(event)
 		s.clock.SetTime(s.clock.Now().Add(time.Second))
 	}
@@ -90,7 +90,7 @@ func (s *stage) play(i int, event string) {
 
 // actor is a process whose calls to the API server are steps.
 func (s *stage) actor(i int) (reconcile func(event string)) {
-	w := s.world
+	w := s.env
 	own, tekton, kube := fake.NewSimpleClientset(), tektonfake.NewSimpleClientset(), kubefake.NewSimpleClientset()
 	step := func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		s.step(i)
@@ -114,7 +114,7 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 
 // retested is a pull request whose one pipeline has failed, and two events that ask for what has
 // failed, "push-1" and earlier: a comment each, or a press of a re-run button.
-func retested(t *testing.T, comment string, presses ...bool) *world {
+func retested(t *testing.T, comment string, presses ...bool) *env {
 	t.Helper()
 	w := commented(t, comment, annotated("hello", "on-event: pull_request", "on-target-branch: main"))
 	w.git.complete = func(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
@@ -122,7 +122,7 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 		e.PullRequest.HeadProjectID, e.PullRequest.Author = 5, "author"
 		return e, nil
 	}
-	w.other("first", "opened", -time.Hour, func(e *v1alpha1.GitEvent) {
+	w.addEvent("first", "opened", -time.Hour, func(e *v1alpha1.GitEvent) {
 		e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionRuns
 		e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
 		e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "first-run", UID: "1", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}}}
@@ -141,7 +141,7 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 			w.must(w.own.Tracker().Add(e))
 			continue
 		}
-		w.edited(e)
+		w.replaceEvent(e)
 	}
 	return w
 }
@@ -149,15 +149,15 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 // Two events that ask for what has failed are planned at the same moment, by processes whose calls
 // come in any order: the pipeline that has failed runs once. One may be recorded while the other
 // one is about to be planned, and come before it nevertheless.
-func TestTwoAskForWhatHasFailed(t *testing.T) {
+func TestConcurrentRetestsRunOnce(t *testing.T) {
 	t.Parallel()
 	for name, presses := range map[string][]bool{"two comments": {false, false}, "two presses": {true, true}, "a comment and a press": {false, true}} {
 		for seed := range uint64(150) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()
-				s := &stage{world: retested(t, "/retest", presses...), Rand: rand.New(rand.NewPCG(14, seed))}
+				s := &stage{env: retested(t, "/retest", presses...), Rand: rand.New(rand.NewPCG(14, seed))}
 				if seed%2 == 0 {
-					s.late = s.named(earlier)
+					s.late = s.eventNamed(earlier)
 					s.must(s.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, earlier))
 				}
 				if !s.plays("push-1", earlier) {
@@ -165,7 +165,7 @@ func TestTwoAskForWhatHasFailed(t *testing.T) {
 				}
 				runs := 0
 				for _, name := range []string{"push-1", earlier} {
-					runs += len(s.named(name).Status.Runs)
+					runs += len(s.eventNamed(name).Status.Runs)
 				}
 				if runs != 1 {
 					t.Errorf("%d runs of what has failed: %v", runs, s.trace)
