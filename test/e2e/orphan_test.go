@@ -21,7 +21,7 @@ import (
 // keeps it from going; the run that was not created is cancelled, and the one that goes on ends as
 // it does. With a GitHub App that is reported at once. On GitLab the credentials went with the
 // Repository: nothing is reported until it is there again. When that is too late, the reports are
-// dropped: TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent has the ten minutes.
+// dropped: TestReportsOfADeletedRepositoryAreGivenUp of package gitevent has the ten minutes.
 func TestE4TheRepositoryIsDeleted(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, outlivesItsRepository)
