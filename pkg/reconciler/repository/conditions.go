@@ -98,7 +98,7 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 // markSettings names the fields that are set and have no effect, the one that denies events first.
 // A Repository without such a field has no such condition, unless it had one before.
 func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
-	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
+	denies, kept := repository.Spec.Restricts(), repository.Spec.IgnoredFields()
 	message := ""
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."

@@ -36,7 +36,7 @@ type Condition struct {
 // Current reports whether a Repository needs no write: it says so already, or another installation
 // writes the condition.
 func (c Condition) Current(repository *pacv1alpha1.Repository, s State) bool {
-	if repository.By(c.Namespace).Leaves(c.Type) {
+	if repository.By(c.Namespace).MustLeave(c.Type) {
 		return true
 	}
 	is := repository.Status.GetCondition(c.Type)

@@ -185,7 +185,7 @@ func (s *source) keptSince(ctx context.Context) (time.Time, error) {
 		}
 		for i := range page.Items {
 			event := &page.Items[i]
-			if end := event.EndedAt(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
+			if end := event.SettledTime(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
 				oldest = end
 			}
 		}

@@ -114,7 +114,7 @@ func TestReportThatFoundNoWorkerDelaysNoOther(t *testing.T) {
 	w.secrets = append(w.secrets, "other")
 	w.refuse = fault.Throttledf(provider.ReasonPaced, time.Minute, "not yet")
 	w.during = func(plumblineclient.GitEventInterface) {
-		w.observe(provider.Answered{Began: w.clock.Now(), Closed: time.Minute})
+		w.observe(provider.CallResult{Began: w.clock.Now(), Closed: time.Minute})
 	}
 	w.start()
 	for n := range 5 {
