@@ -45,7 +45,7 @@ type timer struct {
 	tries   int
 	since   time.Time
 	due     time.Time // not tried before
-	latest  time.Time // asked for
+	latest  time.Time // when the key is requeued
 }
 
 // New returns Timers without failures.
