@@ -149,7 +149,7 @@ func waitForASlot(t *testing.T, w *world) {
 	first := w.eventAt(shas[0])
 	w.eventually(soon, "the check says its place and who has the slot", func() error {
 		waits, _ := w.current(shas[0], checkName("test-10"))
-		if waits.Status != "queued" || !waits.Tells("place 1 in the line") || !waits.Tells(runOf(&first, "test-2")) {
+		if waits.Status != "queued" || !waits.Tells("place 1 in the queue") || !waits.Tells(runOf(&first, "test-2")) {
 			return fmt.Errorf("%s %q %s", waits.Status, waits.Title, waits.Text)
 		}
 		return nil
