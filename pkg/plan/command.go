@@ -224,8 +224,8 @@ func (p *planner) anyName() bool {
 	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
 }
 
-// nameUnknown finds the definitions that a command names. If it names one that there is not, every
-// decision is closed and the answer says so: whoever asked can ask again, and nothing runs twice.
+// nameUnknown finds the definitions that a command names. If one does not exist, the command starts
+// nothing and the answer says so: its author can correct the name, and nothing runs twice.
 func (d *draft) nameUnknown(decisions []Decision) string {
 	if !d.named() {
 		return ""
@@ -250,14 +250,14 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 		return ""
 	}
 	for i := range decisions {
-		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that there is not, so it starts nothing"
+		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that does not exist, so it starts nothing"
 	}
-	return fmt.Sprintf(
-		"nothing was started: %s has no pipeline called %s. There are: %s",
-		Definitions,
-		listed(unknown),
-		listed(slices.Sorted(maps.Keys(known))),
-	)
+	all := slices.Sorted(maps.Keys(known))
+	hint := ""
+	if meant := nearest(unknown[0], all); len(unknown) == 1 && meant != "" {
+		hint = "Did you mean " + meant + "? "
+	}
+	return fmt.Sprintf("nothing was started: no pipeline is called %s. %s(All: %s)", listed(unknown), hint, listed(all))
 }
 
 // nameOf is what people call a definition, its placeholders replaced as far as that is known

@@ -77,7 +77,7 @@ func TestACommandThatCannotBeDoneStartsNothing(t *testing.T) {
 	t.Parallel()
 	params := []pacv1alpha1.Params{{Name: "version"}, {Name: "secret", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}, {Name: "revision"}}
 	for comment, want := range map[string]struct{ reason, says string }{
-		"/test biuld":       {"UnknownName", ".tekton has no pipeline called biuld. There are: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed"},
+		"/test biuld":       {"UnknownName", "no pipeline is called biuld. Did you mean build? (All: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed)"},
 		"/test build biuld": {"UnknownName", "nothing was started"},
 		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName", "…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. There are"},
 		"/test\n/cancel":                  {"ContradictoryCommands", "two different commands, test and cancel"},

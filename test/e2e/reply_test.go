@@ -64,7 +64,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 			t.Errorf("a stranger is answered: %q", all)
 		}
 		w.commanded(number, "member", "/test biuld")
-		w.answered(number, 0, "no pipeline called biuld. There are: build")
+		w.answered(number, 0, "no pipeline is called biuld. Did you mean build? (All: build")
 		w.deliver(w.own(number), http.StatusOK) // our own comment is none of a person's
 		w.commanded(number, "member", "/test\n/cancel")
 		w.answered(number, 1, "two different commands", "`/test biuld`: nothing was started")

@@ -105,7 +105,7 @@ func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	w.git.replies.comments = []string{status.ReplyMark + " late"}
 	w.pass(20 * time.Second)
 	_, _ = w.reconcile()
-	w.wantReply("no pipeline called helo")
+	w.wantReply("no pipeline is called helo")
 	if !w.over() || w.git.replies.edits != 1 {
 		t.Errorf("over %t after %d edits: %+v", w.over(), w.git.replies.edits, w.event().Status.Reply)
 	}
