@@ -69,7 +69,7 @@ type Calls struct {
 	// it ends.
 	Acquire func(ctx context.Context, event *v1alpha1.GitEvent) (release func(), err error)
 	// Observe is called after each call to an event's Git service; it may be nil.
-	Observe func(event *v1alpha1.GitEvent, a provider.Answered)
+	Observe func(event *v1alpha1.GitEvent, a provider.CallResult)
 }
 
 // Pool opens sessions. It stores which events wait for an administrator to fix their credentials,
@@ -85,7 +85,7 @@ type Pool struct {
 // New returns an empty Pool.
 func New(o Options) *Pool {
 	if o.Calls.Observe == nil {
-		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.Answered) {}
+		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.CallResult) {}
 	}
 	if o.Wake == nil {
 		o.Wake = func(string, time.Duration) {}

@@ -100,7 +100,7 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 }
 
 // observe is called after each call to the Git service.
-func (s *Session) observe(a provider.Answered) { s.pool.options.Calls.Observe(s.event, a) }
+func (s *Session) observe(a provider.CallResult) { s.pool.options.Calls.Observe(s.event, a) }
 
 // Shared reports whether the session has logged in with a token from another namespace than the
 // event's: that of the global Repository, which other tenants use as well. It is false for a GitHub

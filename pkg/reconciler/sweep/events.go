@@ -136,7 +136,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 // counts, not its delivery. A pass may call spare twice for one event that is both too old and
 // above the cap.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
-	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
+	if !event.Status.Unreported || r.clock.Since(event.SettledTime()) >= config.FromContext(ctx).SettledRetention {
 		return false
 	}
 	if r.found.spared[event.UID] {
@@ -167,7 +167,7 @@ func (r *Reconciler) remains(
 			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
 		)
 	}
-	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.SettledTime()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
 	event.ResourceVersion = live.ResourceVersion // the version that the tombstone records

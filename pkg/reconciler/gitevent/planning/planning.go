@@ -109,14 +109,14 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
-	sources.Enough = met.enough
+	sources.AcceptLess = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	if fresh(a) {
 		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
 	}
 	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // the plan has the API server's time (AsRecorded)
 	a.Event.Spec = *made.Spec
-	var over *plan.Over
+	var over *plan.IgnoredError
 	if errors.As(err, &over) {
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, over.Why.Reason, over.Why.Message)
 	}

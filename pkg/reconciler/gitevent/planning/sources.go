@@ -32,11 +32,11 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
-		Budget: plan.Budget{Hold: q.hold, Rest: a.StoredPlan.Throttle},
+		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
 			Past: plan.Past{
-				First: q.first, RecordsOf: q.recordsOf, About: a.StoredPlan.SetSubject, Cancels: q.cancels,
+				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.StoredPlan.SetSubject, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
 			},
 		},
@@ -80,7 +80,7 @@ func (q answers) recordsOf(ctx context.Context, subject string) ([]history.Recor
 	hold := func(bytes int) error { return q.a.StoredPlan.Reserve("records", bytes) }
 	all, err := history.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many, and a decision by some of them may be wrong
-		return nil, &plan.Over{Why: fault.Of(err)}
+		return nil, &plan.IgnoredError{Why: fault.Of(err)}
 	}
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }
