@@ -30,8 +30,8 @@ const (
 	tenant = "team"
 )
 
-// fixture is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
-// GitLab-like "own", whose credentials each Repository names.
+// fixture is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's,
+// and a GitLab-like "own", whose credentials each Repository names.
 type fixture struct {
 	*Pool
 	t     *testing.T
@@ -118,7 +118,7 @@ func (r *fixture) begin(name, service, host string) *Session {
 	return r.Begin(event(name, service, host), c)
 }
 
-// store makes a Secret hold what is given, whatever it held before.
+// store creates or replaces a Secret.
 func (r *fixture) store(s *corev1.Secret) {
 	r.t.Helper()
 	_ = r.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), s.Namespace, s.Name)

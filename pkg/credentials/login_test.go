@@ -67,8 +67,8 @@ func TestEventMayUseTheGlobalToken(t *testing.T) {
 	}
 }
 
-// Whoever has to mend something is told what, without a value of the Secret. Nobody logs in
-// meanwhile.
+// Missing or wrong credentials are an Operator fault that says what to do, without a value of the
+// Secret, and no login.
 func TestMissingCredentials(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"

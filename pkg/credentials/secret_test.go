@@ -11,8 +11,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Nobody has a Secret of a name that a client cannot even ask for: that is for whoever wrote it to
-// mend, and no outage.
+// A Secret with a name that a client cannot even request does not exist: the user who wrote the
+// name has to fix it, and it is not an outage.
 func TestSecretWithAnInvalidNameDoesNotExist(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)

@@ -135,7 +135,8 @@ func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	}
 }
 
-// missing and forbids are what an operator has to mend: the one with a Secret, the other not.
+// missing and forbids are faults for an administrator: the first is fixed with a Secret, the other
+// not.
 var (
 	missing = fault.Operatorf(fault.ReasonCredentialsMissing, "no Secret")
 	forbids = fault.Operatorf(fault.ReasonForbidden, "no right")
@@ -220,8 +221,8 @@ func TestSkippedStepIsRetriedAtOnce(t *testing.T) {
 	}
 }
 
-// An event that goes on shows that its credentials are mended, if it has reached the Git service
-// with them.
+// An event that continues after it has used the Git service shows that its credentials work. Then
+// the events with the same ones are woken.
 func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")

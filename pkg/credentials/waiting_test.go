@@ -57,8 +57,8 @@ func TestSecretIsReadOnceForAllItsEvents(t *testing.T) {
 	}
 }
 
-// What turns out to be mended for one event is tried for the others with the same credentials, and
-// for no others.
+// When the credentials of one event work again, the events with the same ones are returned, and no
+// others.
 func TestRemovedEventReturnsOthersWithItsSecrets(t *testing.T) {
 	t.Parallel()
 	app, lab := types.NamespacedName{Name: "app"}, types.NamespacedName{Name: "lab"}

@@ -97,7 +97,7 @@ func TestPollSecrets(t *testing.T) {
 	}
 }
 
-// Whoever mends a Repository, or the global one, need not wait either.
+// A change of the Repository, or of the global one, wakes events as well.
 func TestRepositoryChanged(t *testing.T) {
 	t.Parallel()
 	own, elsewhere, global := repository(), repository(), repository()

@@ -130,7 +130,7 @@ func since(wait *v1alpha1.Wait) string {
 	return wait.Since.UTC().Format(" since 15:04 UTC on 2 January")
 }
 
-// slots returns the position of the run's in the queue, with links to the runs that have the slots.
+// slotsText returns the run's position in the queue, with links to the runs that have the slots.
 func slotsText(run RunState) string {
 	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
 	if !found || run.Links.Other == nil {

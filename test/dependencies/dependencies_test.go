@@ -58,7 +58,7 @@ func TestDependencyDirection(t *testing.T) {
 		{"the command line plans without a reconciler", module + "cmd/plumb", append([]string{controller}, reconcilers...)},
 		{"an error means what it means without a controller", module + "pkg/fault", []string{controller, "k8s.io/client-go/tools/cache"}},
 		{"the fair queue knows no controller", module + "pkg/flowcontrol/fairqueue", []string{controller}},
-		{"who logs in knows no queue", module + "pkg/credentials", []string{module + "pkg/flowcontrol/fairqueue"}},
+		{"credentials know no queue", module + "pkg/credentials", []string{module + "pkg/flowcontrol/fairqueue"}},
 		{"a Git service knows no controller", module + "pkg/provider/github", []string{controller}},
 		{"matching knows no controller, no Git service and no file", module + "pkg/pipeline/match", []string{controller, module + "pkg/provider", module + "pkg/pipeline/resolve"}},
 		{"expressions know nothing of ours but globs and faults", module + "pkg/pipeline/cel", []string{module + "pkg/provider", module + "pkg/apis/plumbline/v1alpha1", module + "pkg/pipeline/match"}},

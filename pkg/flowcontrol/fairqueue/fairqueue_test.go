@@ -14,13 +14,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// env is Turns over a clock that the test sets, and who was woken.
+// env is a Queue with a clock that the test sets, and the events that were woken.
 type env struct {
 	*Queue
 	t       *testing.T
 	now     time.Time
 	woken   []string
-	late    []string // who is woken later
+	late    []string // events that are woken later
 	refused []string
 	alarms  []alarm
 	events  int
@@ -31,7 +31,7 @@ type alarm struct {
 	do func()
 }
 
-// newEnv has Git services that bear as many visits as the shares allow.
+// newEnv has Git services that can take as many events as the limits allow.
 func newEnv(t *testing.T, workers int) *env {
 	t.Helper()
 	w := &env{t: t, now: time.Unix(1_800_000_000, 0)}
@@ -50,7 +50,7 @@ func newEnv(t *testing.T, workers int) *env {
 	return w
 }
 
-// pass lets time pass, with the alarms that fall due.
+// pass lets time pass and runs the alarms that are due.
 func (w *env) pass(d time.Duration) {
 	end := w.now.Add(d)
 	for {
@@ -73,7 +73,7 @@ func (w *env) pass(d time.Duration) {
 	w.now = end
 }
 
-// bears makes the service of a visit known as one that bears all of its share.
+// bears opens the window of the request's service.
 func (w *env) bears(v Request) Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,13 +81,13 @@ func (w *env) bears(v Request) Request {
 	return v
 }
 
-// visit is an event that nobody else is, at a service that bears everything.
+// visit returns the request of a new event, at a service with an open window.
 func (w *env) visit(namespace, host string, installation int64) Request {
 	w.events++
 	return w.bears(Request{Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation})
 }
 
-// begin begins an event that needs a visit; nil is what stands in a line.
+// begin acquires a worker and a service slot; it returns nil if the event is queued.
 func (w *env) begin(v Request) func() {
 	w.t.Helper()
 	release, err := w.AcquireWorker(v, true)
@@ -97,7 +97,7 @@ func (w *env) begin(v Request) func() {
 	return release
 }
 
-// visits is how many turns at a Git service there are for visits that come one after the other.
+// visits returns how many requests get a slot of their Git service, one after the other.
 func (w *env) visits(of func(n int) Request) (n int) {
 	for {
 		if _, err := w.AcquireService(of(n)); err != nil {
@@ -107,8 +107,8 @@ func (w *env) visits(of func(n int) Request) (n int) {
 	}
 }
 
-// S6: of 16 workers a tenant holds four however many of its hosts hang, three if it is one, and
-// each of the others has its own share.
+// S6: of 16 workers a tenant holds at most four, however many of its hosts hang, and three if it is
+// one host. Each other tenant has its own share.
 func TestHangingHostsOfATenantHaveAQuarter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -126,26 +126,26 @@ func TestHangingHostsOfATenantHaveAQuarter(t *testing.T) {
 			t.Parallel()
 			w := newEnv(t, 16)
 			if got := w.visits(func(n int) Request { return c.of(w, n) }); got != c.want || len(w.refused) != 1 || w.refused[0] != c.refused {
-				t.Errorf("%d turns, refused %v, want %d and %s", got, w.refused, c.want, c.refused)
+				t.Errorf("%d slots, refused %v, want %d and %s", got, w.refused, c.want, c.refused)
 			}
 			if got := w.visits(func(n int) Request { return w.visit("other", fmt.Sprintf("other-%d.example", n), 0) }); got != 4 {
-				t.Errorf("a tenant at other hosts has %d turns, want its quarter", got)
+				t.Errorf("a tenant at other hosts has %d slots, want its quarter", got)
 			}
 		})
 	}
 }
 
-// One tenant leaves turns of a host, and of an installation, that it shares with others.
+// A tenant cannot use all slots of a host that it shares with others.
 func TestTenantLeavesSlotsOfASharedHost(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
 	w.visits(func(int) Request { return w.visit("team", "git.example", 0) })
 	if got := w.visits(func(int) Request { return w.visit("other", "git.example", 0) }); got != 3 {
-		t.Errorf("the other tenant of the host has %d turns, want 3", got)
+		t.Errorf("the other tenant of the host has %d slots, want 3", got)
 	}
 }
 
-// Whatever is done for a namespace takes half of the workers at most, however few they are.
+// The work for a namespace takes at most half of the workers, however few they are.
 func TestWorkOfANamespaceHasHalf(t *testing.T) {
 	t.Parallel()
 	for workers, want := range map[int]int{64: 32, 16: 8, 4: 2, 1: 1} {
@@ -165,8 +165,8 @@ func TestWorkOfANamespaceHasHalf(t *testing.T) {
 	}
 }
 
-// A visit that finds one of its places taken takes none of the others, and what nobody has any more
-// is forgotten: hosts come and go as long as the process lives. A release counts once.
+// A request that finds one limit reached takes no slot of the others. Unused limits are deleted,
+// because hosts come and go as long as the process lives. A release counts once.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 4)
@@ -177,7 +177,7 @@ func TestInUse(t *testing.T) {
 	}
 	v := w.visit("team", "b.example", 0)
 	if w.begin(v) != nil {
-		t.Fatal("a namespace has more turns than its quarter")
+		t.Fatal("a namespace has more slots than its quarter")
 	}
 	if diff := cmp.Diff(before, w.InUse()); diff != "" {
 		t.Error(diff)
@@ -188,7 +188,7 @@ func TestInUse(t *testing.T) {
 	w.nothingLeft()
 }
 
-// nothingLeft fails unless everything is forgotten but what services bear.
+// nothingLeft fails unless everything but the windows is deleted.
 func (w *env) nothingLeft() {
 	w.t.Helper()
 	if len(w.InUse()) != 0 || len(w.Waiting()) != 0 || len(w.limiter.limits) != 0 || len(w.fifos) != 0 || len(w.Queue.events) != 0 || w.queued != 0 || len(w.queuedOf) != 0 {
@@ -196,8 +196,8 @@ func (w *env) nothingLeft() {
 	}
 }
 
-// Many workers at once never have more turns than there are, and everybody who waits is woken in
-// the end.
+// Concurrent workers never have more slots than the limit, and each queued event is woken in the
+// end.
 func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 	t.Parallel()
 	const limit, events = 3, 2000
@@ -218,10 +218,10 @@ func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 				}
 				leave, err := s.AcquireService(v)
 				if err != nil {
-					t.Errorf("%s has begun and has no visit", event)
+					t.Errorf("%s has a worker and no service slot", event)
 				}
 				if now := there.Add(1); now > limit {
-					t.Errorf("%d have a turn at once, want at most %d", now, limit)
+					t.Errorf("%d have a slot at once, want at most %d", now, limit)
 				}
 				there.Add(-1)
 				leave()
@@ -238,9 +238,9 @@ func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 	}
 }
 
-// Of 64 workers the pull requests of one Repository that nothing is done for yet have one, and
-// those that have begun two, whoever pushes to 80 of them at once. Its pushes and the pull requests
-// of another one are worked on beside them; the others come one after the other.
+// With 64 workers, fresh pull requests of one Repository have one slot, and begun ones two, also if
+// 80 of them get a push at once. Pushes, and pull requests of other Repositories, do not wait for
+// them.
 func TestFreshPullRequestsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)

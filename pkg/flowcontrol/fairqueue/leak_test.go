@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// What is woken and does not come loses its turn to the next one, and no turn is lost: whether it
-// was settled, is another process's now, or nobody knows.
+// If an event is woken and not reconciled, its slots go to the next one, whether it was settled, is
+// another process's now, or for an unknown reason.
 func TestNoSlotLeaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestNoSlotLeaks(t *testing.T) {
 			first := w.begin(w.visit("team", "git.example", 0))
 			for range 20 {
 				if w.begin(w.visit("team", "git.example", 0)) != nil {
-					t.Fatal("there are more turns than the share")
+					t.Fatal("there are more slots than the limit")
 				}
 			}
 			began := w.now
@@ -57,7 +57,8 @@ func TestNoSlotLeaks(t *testing.T) {
 	}
 }
 
-// Lines are bounded: who finds no room comes back by itself, and nothing of it is remembered.
+// When the queue is full, an event is refused with a time for its retry, and nothing is stored of
+// it.
 func TestFullQueueRefusesEvents(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 4)

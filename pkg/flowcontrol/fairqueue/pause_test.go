@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Pull requests of a Repository that wait do so for as long as the one before them took, up to
-// maxPause; others do not, nor a pull request that comes when nobody waits.
+// Queued pull requests of a Repository pause for as long as the one before them took, up to
+// maxPause. Other events do not, nor a pull request that comes when none is queued.
 func TestPullRequestsPauseBetweenEachOther(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

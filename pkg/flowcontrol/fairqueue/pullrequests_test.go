@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The end of a push's run is not told after that of 80 pull requests, which strangers may cause,
+// The end of a push's run is not reported after the ends of 80 pull requests of untrusted users,
 // when all of them wait for the same Git service, e.g. because its limits have closed it for a
 // minute.
 func TestBegunPushesAndPullRequestsAlternate(t *testing.T) {
@@ -39,8 +39,8 @@ func TestBegunPushesAndPullRequestsAlternate(t *testing.T) {
 	t.Errorf("%v are called before it", w.woken)
 }
 
-// Each Repository's pull requests stand in a line of their own. Those of forty do not have forty
-// turns before the next push of their namespace, which all stand in one.
+// Pull requests have a queue for each Repository, and the pushes of a namespace have one together.
+// The queues of forty Repositories are not all served before the next push.
 func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
@@ -73,12 +73,12 @@ func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 		w.woken = nil
 	}
 	if pushes < 15 {
-		t.Errorf("of 40 turns %d are of 20 pushes", pushes)
+		t.Errorf("of 40 slots %d are of 20 pushes", pushes)
 	}
 }
 
-// A Git service that hangs holds one pull request of a Repository that has begun, for nearly a
-// minute each time. The ends of the others' runs are stored meanwhile: a pruner may take the runs.
+// A Git service that hangs delays one begun pull request of a Repository for nearly a minute each
+// time. The ends of the others' runs are stored meanwhile, because these runs may be pruned.
 func TestHangingServiceDoesNotDelayBegunPullRequests(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{4, 16, 64} {
@@ -91,7 +91,7 @@ func TestHangingServiceDoesNotDelayBegunPullRequests(t *testing.T) {
 		if _, err := w.AcquireService(hangs); err != nil {
 			t.Fatal(err)
 		}
-		for range 10 { // it has not answered before, so one visits it at a time
+		for range 10 { // it does not answer, so it gets one event at a time
 			w.now = w.now.Add(time.Second)
 			w.Observe(hangs, Answer{Began: w.now, Strained: true})
 		}

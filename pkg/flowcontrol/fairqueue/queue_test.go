@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// shift plays a workqueue: each event that has a turn ends with each step, the longest first, and
-// who is woken comes. It returns the namespaces in the order in which they came.
+// shift simulates a workqueue: with each step the oldest event with slots ends, and the events that
+// are woken start. It returns their namespaces in order.
 func (w *env) shift(begun []func(), visits map[string]Request, steps int) (order []string) {
 	w.t.Helper()
 	for range steps {
@@ -22,7 +22,7 @@ func (w *env) shift(begun []func(), visits map[string]Request, steps int) (order
 		for _, event := range w.woken {
 			release := w.begin(visits[event])
 			if release == nil {
-				w.t.Fatalf("%s was woken and has no turn", event)
+				w.t.Fatalf("%s was woken and has no slot", event)
 			}
 			begun, order = append(begun, release), append(order, visits[event].Namespace)
 		}
@@ -31,8 +31,8 @@ func (w *env) shift(begun []func(), visits map[string]Request, steps int) (order
 	return order
 }
 
-// Whoever waits is woken once, in the order of coming, and finds a turn. Until then it may come as
-// often as it likes: it neither jumps nor loses its place.
+// A queued event is woken once, in the order of arrival, and gets its slots. If it is reconciled
+// before, its position does not change.
 func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
@@ -44,7 +44,7 @@ func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 		v := w.visit("team", "git.example", 0)
 		visits[v.Event], want = v, append(want, v.Event)
 		if w.begin(v) != nil {
-			t.Fatal("there are more turns than the share")
+			t.Fatal("there are more slots than the limit")
 		}
 	}
 	if diff := cmp.Diff(map[string]int{NamespaceHost: 3000}, w.Waiting()); diff != "" {
@@ -71,8 +71,8 @@ func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 	w.nothingLeft()
 }
 
-// S6: three tenants with a backlog do not starve a fourth at a GitLab that they share: of so many
-// turns that become free it gets every fourth, and the first one.
+// S6: three tenants with a backlog do not starve a fourth one at a shared GitLab: it gets the first
+// slot that is released, and then every fourth one.
 func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
@@ -131,8 +131,8 @@ func TestInstallationsAlternate(t *testing.T) {
 	}
 }
 
-// An event that waits for a visit and is woken by something else does what needs no Git service,
-// keeps its place, and is called only when that is over.
+// A queued event that something else wakes does what needs no Git service, stays queued, and gets
+// its slots only when that reconcile has ended.
 func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
@@ -173,8 +173,8 @@ func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 	release()
 }
 
-// An event that has begun, and has e.g. the end of a run to report, does not wait until all have
-// begun that came before it.
+// A begun event, which has e.g. the end of a run to report, does not wait for all fresh events that
+// came before it.
 func TestFreshAndBegunEventsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
@@ -217,8 +217,8 @@ func TestFreshAndBegunEventsAlternate(t *testing.T) {
 	}
 }
 
-// Who waits for work alone, because its plan is made, and who waits for a visit take the turns of
-// their namespace in turn.
+// Events that wait for a worker only, and events that also wait for a Git service, alternate within
+// a namespace.
 func TestWorkerAndServiceQueuesAlternate(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 4)
@@ -245,7 +245,7 @@ func TestWorkerAndServiceQueuesAlternate(t *testing.T) {
 	}
 }
 
-// However many tenants wait at one host, to find out whose turn it is takes no time that counts.
+// Finding the next event is fast, however many tenants wait at one host.
 func BenchmarkNext(b *testing.B) {
 	w := newEnv(&testing.T{}, 16)
 	var release func()

@@ -9,9 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Renewals go before whatever else waits for their installation, whoever's it is and how long it
-// has waited; also of an event that stood in the line before its token had to be renewed. Only the
-// share of their namespace can hold them up.
+// Renewals are served before all other events of their installation, however long these have
+// waited; also that of an event that was queued before its token was due. Only the limits of their
+// namespace delay them.
 func TestRenewalsAreServedFirst(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
@@ -55,7 +55,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 			if v := visits[event]; v.Renews {
 				renewals--
 			} else if s := w.limiter.limits[key{NamespaceHost, "b at github.com"}]; s.used < s.max {
-				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d turns", n, event, v.Namespace, renewals, s.used, s.max)
+				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d slots", n, event, v.Namespace, renewals, s.used, s.max)
 			}
 			come(visits[event])
 		}
@@ -63,8 +63,8 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 	}
 }
 
-// The places in the lines are divided by namespace: one with a backlog that took them all makes
-// room for whoever has fewer. What it loses comes back by itself.
+// A full queue is shared by the namespaces: events of one with a backlog are evicted for those of
+// namespaces with fewer. An evicted event is requeued after a time.
 func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// simulation plays Turns with a clock that jumps from one thing to the next. What falls due at the
-// same time happens in a random order.
+// simulation runs a Queue with a clock that jumps from one thing to the next. Things that are due
+// at the same time happen in a random order.
 type simulation struct {
 	*Queue
 	now    time.Time
@@ -151,7 +151,7 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 				release()
 			}
 			s.play(began.Add(2*time.Hour), 100_000)
-			// The hour is passed in steps of Reserved; each installation sets one alarm when it
+			// The hour passes in steps of ReservedFor; each installation sets one alarm when it
 			// closes and one when it opens, each event one.
 			if most := int(time.Hour/ReservedFor) + 3*installations; s.alarms > most || s.served != installations {
 				t.Errorf("%d alarms, want at most %d; %d of %d events were served", s.alarms, most, s.served, installations)
@@ -160,8 +160,8 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 	}
 }
 
-// An alarm that an earlier one has replaced does nothing, and sets no other: beside an installation
-// that waits for an hour, each pause between two pull requests replaces the alarm.
+// An alarm that an earlier one has replaced does nothing, and sets no other. While an installation
+// waits for an hour, each pause between two pull requests replaces the alarm.
 func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	t.Parallel()
 	s := newSimulation()

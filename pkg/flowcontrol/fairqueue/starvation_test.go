@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Tenants who always have one event that waits do not keep one with several from its turn: a line
-// that has just been made is not older than one that was served before.
+// Tenants that always have one queued event do not starve a tenant with several: a new queue does
+// not count as older than one that was served before.
 func TestTenantsWithOneEventEachDoNotStarveABacklog(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-// visitor is an event at a service that nobody knows yet. An installation of the App has three
-// namespaces.
+// visitor returns the request of an event at an unknown service. An installation of the App has
+// three namespaces.
 func visitor(n int, namespace string, installation int64) Request {
 	if installation != 0 {
 		namespace += fmt.Sprint("-", n%3)
@@ -20,7 +20,7 @@ func visitor(n int, namespace string, installation int64) Request {
 	return Request{Event: fmt.Sprint(namespace, "-", n), Namespace: namespace, Host: "git.example", Installation: installation}
 }
 
-// fits is how many more visits there may be at once, which it gives back.
+// fits returns how many more slots are free, and releases them.
 func (w *env) fits(namespace string, installation int64) int {
 	var releases []func()
 	defer func() {
@@ -39,8 +39,7 @@ func (w *env) fits(namespace string, installation int64) int {
 	}
 }
 
-// answers lets as many visits as there may be make calls, round by round, that are all answered
-// like this.
+// answers uses all free slots for calls with the same answer, round by round.
 func (w *env) answers(rounds int, namespace string, installation int64, took time.Duration, strained bool) {
 	for range rounds {
 		n := w.fits(namespace, installation)
@@ -61,9 +60,8 @@ func (w *env) answers(rounds int, namespace string, installation int64, took tim
 	}
 }
 
-// A service that nobody knows gets four visits at once, one more after each round that it answers
-// well, up to its share; half as many when it fails, and at least one; as many as at first when it
-// is only late.
+// An unknown service gets four slots, one more after each round of good answers, up to its limit;
+// half as many when it fails, and at least one; four when it is only late.
 func TestWindowFollowsTheServicesAnswers(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
@@ -90,8 +88,8 @@ func TestWindowFollowsTheServicesAnswers(t *testing.T) {
 	}
 }
 
-// What one tenant's use of a GitLab causes, another's does not feel; nor does one installation of
-// the App what another causes.
+// A tenant at a GitLab does not change another tenant's window, nor does one installation of the
+// App another one's.
 func TestWindowsOfTenantsAreIndependent(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
@@ -105,8 +103,7 @@ func TestWindowsOfTenantsAreIndependent(t *testing.T) {
 	}
 }
 
-// While the limits of a service have no room, nobody is let in, and who waits is woken when they
-// have.
+// While the limits of a service allow no call, it has no slots. Queued events are woken afterwards.
 func TestClosedServiceHasNoSlots(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
@@ -132,8 +129,8 @@ func TestClosedServiceHasNoSlots(t *testing.T) {
 	}
 }
 
-// What a service bears is forgotten when too many are known, but not that somebody waits for the
-// end of its limits.
+// A window may be evicted while events wait for the end of the service's limits. They are woken
+// anyway.
 func TestClosedServiceOpensAfterItsWindowWasEvicted(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
@@ -142,7 +139,7 @@ func TestClosedServiceOpensAfterItsWindowWasEvicted(t *testing.T) {
 	if _, err := w.AcquireService(first); err != nil {
 		t.Fatal(err)
 	}
-	w.alarm(w.now.Add(time.Second)) // e.g. for a turn that is kept
+	w.alarm(w.now.Add(time.Second)) // e.g. for a reserved slot
 	w.Observe(first, Answer{Began: w.now, Closed: 7 * time.Second})
 	release()
 	if w.begin(second) != nil {

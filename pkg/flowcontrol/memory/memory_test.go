@@ -39,7 +39,7 @@ func TestLimitIsNineTenthsOfTheContainerLimit(t *testing.T) {
 	}
 }
 
-// Whoever needs little finds room while those who need much have all that is theirs.
+// A small request is served while large ones use all of their part.
 func TestReleasedMemoryIsFree(t *testing.T) {
 	full := 0
 	room := NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})
@@ -68,7 +68,7 @@ func TestReleasedMemoryIsFree(t *testing.T) {
 	}
 }
 
-// S6: what one owner holds leaves the others half of the room.
+// S6: one owner leaves half of the memory to others.
 func TestOwnerGetsAtMostHalf(t *testing.T) {
 	room := NewBudget(time.Now, func() {}, func(string, time.Duration) {})
 	if !room.Reserve("e", "team", MaxPart, 0) || !room.Reserve("e", "team", MaxEvent-MaxPart, MaxPart) {

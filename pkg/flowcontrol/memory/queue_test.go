@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// waiting is a room, the events that it has woken, and the time.
+// waiting is a Budget, the events that it has woken, and the time.
 type waiting struct {
 	*Budget
 
@@ -24,7 +24,7 @@ func newWaiting(t *testing.T) *waiting {
 	return w
 }
 
-// want takes more for an event that holds nothing, or wants that it stands in line.
+// want reserves memory for an event that has none, or expects that the event is queued.
 func (w *waiting) want(taken bool, event, owner string, more int) {
 	w.t.Helper()
 	if got := w.Reserve(event, owner, more, 0); got != taken {
@@ -40,8 +40,8 @@ func (w *waiting) wantWoken(want string) {
 	w.woken = nil
 }
 
-// Who found no room is woken when there is as much as it needs, the longest first, and no more of
-// them than there is room for.
+// Refused events are woken when there is enough memory for them, in order, and no more of them than
+// the memory is enough for.
 func TestRefusedEventsAreWokenInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -49,7 +49,7 @@ func TestRefusedEventsAreWokenInOrder(t *testing.T) {
 	for _, owner := range []string{"one", "two", "three"} {
 		w.want(true, "first-of-"+owner, owner, large)
 	}
-	for _, event := range []string{"a", "b", "a"} { // however often it comes, it keeps its place
+	for _, event := range []string{"a", "b", "a"} { // its position does not change when it is refused again
 		w.want(false, event, "four", large)
 	}
 	if !w.Queued("a") || !w.Queued("b") || w.Queued("first-of-one") {
@@ -71,8 +71,8 @@ func TestRefusedEventsAreWokenInOrder(t *testing.T) {
 	}
 }
 
-// S6: whatever two owners ask for, a third one's large plan has its turn. Nobody takes the room
-// that is kept for it, nor what comes together for it.
+// S6: whatever two owners request, a third one's large plan is served. No other event gets the
+// memory that is reserved for it, or that it still waits for.
 func TestReservedMemoryIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -100,8 +100,7 @@ func TestReservedMemoryIsNotGivenToOthers(t *testing.T) {
 	w.wantWoken("shrill-1 other") // loud has another one at work, and there is room beside both
 }
 
-// Those who need much get it although those who need little come all the time; 64 MiB are for these
-// nevertheless.
+// A large request is served although small ones come all the time; 64 MiB are for these anyway.
 func TestSmallRequestsDoNotStarveALargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -127,7 +126,8 @@ func TestSmallRequestsDoNotStarveALargeOne(t *testing.T) {
 	t.Error("it is never woken")
 }
 
-// Who was woken and does not come gives way, and who needs nothing any more at once.
+// A reservation expires if its event is not reconciled. It is released at once if the event is
+// removed.
 func TestReservationExpires(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -152,8 +152,8 @@ func TestReservationExpires(t *testing.T) {
 	w.wantWoken("late")
 }
 
-// An attempt that ends without having come to what it waits for does not lose its place; one that
-// does gives back what it did not need.
+// A reconcile that ends before it uses the reservation does not lose it; one that has used some of
+// it releases the rest.
 func TestReservationLastsUntilItIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -171,8 +171,8 @@ func TestReservationLastsUntilItIsUsed(t *testing.T) {
 	w.wantWoken("third")
 }
 
-// Whoever waits for much keeps its place when it finds no room for a little more in the same
-// attempt: some calls are made at once.
+// An event that waits for much stays queued for it when it is refused a little more in the same
+// reconcile, because some calls are concurrent.
 func TestSmallRequestDoesNotReplaceALargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -190,7 +190,7 @@ func TestSmallRequestDoesNotReplaceALargeOne(t *testing.T) {
 	w.want(true, "large", "three", MaxEvent)
 }
 
-// Little ones that are let in do not send a large one of their owner behind those of others: it
+// Small requests that are served do not move their owner's large one behind those of others: it
 // would wait as long as they come.
 func TestSmallRequestsDoNotDelayTheirOwnersLargeOne(t *testing.T) {
 	t.Parallel()
@@ -208,8 +208,8 @@ func TestSmallRequestsDoNotDelayTheirOwnersLargeOne(t *testing.T) {
 	w.wantWoken("large")
 }
 
-// The part for little ones has room again when one of them was woken and does not come, also if
-// somebody takes more than that of the rest at the same moment.
+// When the reservation of a small request expires, the next small one is woken, also if a large
+// request takes more than that at the same moment.
 func TestExpiredSmallReservationWakesASmallRequest(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)

@@ -42,8 +42,8 @@ func TestPriorityIsAHeadStart(t *testing.T) {
 	}
 }
 
-// The order is one, whatever the order of what it is made from: two processes agree. Whoever joins
-// or leaves changes the order of no others.
+// The order does not depend on the order of the input, so that two processes agree. A run that
+// joins or leaves does not change the order of the others.
 func TestQueueOrderIsDeterministic(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 44))
@@ -65,9 +65,9 @@ func TestQueueOrderIsDeterministic(t *testing.T) {
 	}
 }
 
-// Nobody starves: while an endless stream of runs with the highest priority takes each slot that
-// falls free, the run with the lowest one that came first is overtaken by none that was recorded
-// later than 2*MaxPriority*Step after it, and gets the first slot after that.
+// While an endless stream of runs with the highest priority takes each free slot, the oldest run
+// with the lowest priority is overtaken only by runs that were recorded at most 2*MaxPriority*Step
+// after it, and gets the first slot after that.
 func TestPriorityStarvesNoRun(t *testing.T) {
 	t.Parallel()
 	const minute = 60
@@ -94,8 +94,8 @@ func TestPriorityStarvesNoRun(t *testing.T) {
 	}
 }
 
-// The clock of one receiver is a day ahead, that of another one a day behind. Their deliveries
-// stand where they came.
+// The clock of one receiver is a day ahead, and that of another one a day behind. Their deliveries
+// are ordered by when they were recorded.
 func TestReceiverClockDoesNotChangeTheOrder(t *testing.T) {
 	t.Parallel()
 	const day = 24 * 60 * 60

@@ -21,8 +21,8 @@ func event(name string, received int, runs ...v1alpha1.Run) *v1alpha1.GitEvent {
 	}
 }
 
-// Who came first is first; those of one event by name, numbers as numbers. What is there, over,
-// refused, not resolved or has a slot already does not stand in the line.
+// Older events come first; runs of one event are ordered by name, numbers as numbers. Runs that
+// exist, have finished, are refused or unresolved, or have a slot already are not in the queue.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	line := Queue([]*v1alpha1.GitEvent{
@@ -79,7 +79,8 @@ func at(limit, place int) Waiting {
 	return Waiting{Repository: "team/app", Limit: limit, Place: place}
 }
 
-// What a run is told changes with its place and the limit, not with who has the slots.
+// The text of a waiting run changes with its position and the limit, not with the runs that have
+// the slots.
 func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	t.Parallel()
 	slots := []pacv1alpha1.Slot{{Run: "a"}, {Run: "b"}, {Run: "c"}, {Run: "d"}, {Run: "e"}, {Run: "f"}, {Run: "g"}}

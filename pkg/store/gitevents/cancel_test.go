@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// The cache keeps where the runs of an event stand in the line, whether it cancels others or not;
+// The cache has the priority of an event, whether it cancels others or not;
 // an informer trims a streamed list twice.
 func TestTrimKeepsPriorities(t *testing.T) {
 	t.Parallel()

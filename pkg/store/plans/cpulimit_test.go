@@ -76,8 +76,8 @@ func TestLongWorkIsThrottledAndFinishes(t *testing.T) {
 	})
 }
 
-// Two tenants that make one large plan after the other, all in large pieces, keep a third one's
-// from its end for two minutes at most: it has its turn, and then its half of the pace.
+// Two tenants that make one large plan after the other, all in large pieces, delay a third one's
+// plan by at most two minutes: it gets its memory, and then half of the CPU time.
 func TestLargePlanFinishesDespiteOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// An event that is alone finds room for whatever it needs, another one waits for its turn, and
-// comes to it.
+// An event that is alone gets all the memory that it needs. Another one is queued, and served
+// later.
 func TestEventReservesLimitedMemory(t *testing.T) {
 	t.Parallel()
 	room := memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {})
@@ -49,7 +49,7 @@ func TestEventReservesLimitedMemory(t *testing.T) {
 	}
 }
 
-// What several calls are answered at once is held for each of them.
+// Memory for the answers of concurrent calls adds up.
 func TestReservedAnswersAddUp(t *testing.T) {
 	t.Parallel()
 	full := 0

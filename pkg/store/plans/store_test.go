@@ -86,7 +86,8 @@ func TestWhereManifestsAreStored(t *testing.T) {
 	}
 }
 
-// What compresses to nearly nothing is kept apart as well: it is read whole for each run.
+// A plan that compresses well is not in the status if it is large uncompressed, because it is read
+// whole for each run.
 func TestLargePlanIsNotInTheStatus(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -137,7 +138,7 @@ func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// S5: a plan that has no room waits, and nothing is written of it.
+// S5: a plan over its budget waits, and nothing of it is written.
 func TestPlanOverBudgetWaits(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -170,8 +171,7 @@ func TestPlanOverBudgetWaits(t *testing.T) {
 	}
 }
 
-// A count that could not be recorded is taken back, and what somebody else has changed meanwhile is
-// not overwritten.
+// A count that could not be stored is undone, and a concurrent change is not overwritten.
 func TestFailedCountIsUndone(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")

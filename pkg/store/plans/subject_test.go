@@ -10,8 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// What an event is about is written down once, beside its other labels, and its payload can still
-// be read.
+// The subject of an event is stored once, next to its other labels, and its payload stays readable.
 func TestSetSubjectWritesOnce(t *testing.T) {
 	event := pushed("body")
 	event.Labels = map[string]string{plumbline.SubjectLabel: "commit", "other": "stays"}
