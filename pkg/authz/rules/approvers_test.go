@@ -27,8 +27,8 @@ func TestApproversMatchDecide(t *testing.T) {
 		"a team":               {fork().policy("pull", "maintainers"), only + "is in the team maintainers or is in the OWNERS of the default branch."},
 		"teams, not members":   {fork().members().policy("pull", "a, ,b"), only + "is in one of the teams a, b or is in the OWNERS of the default branch."},
 		"many teams":           {fork().policy("", strings.Join(many, ",")), only + "is in one of the teams " + strings.Join(many[:10], ", ") + " and 2 more or is in the OWNERS of the default branch."},
-		"no team":              {fork().policy("pull", ""), "Nobody can approve it, because settings.policy of the Repository lists no team in ok_to_test."},
-		"an unknown policy":    {fork().restricted(), "Nobody can approve it as long as the Repository has this policy."},
+		"no team":              {fork().policy("pull", ""), "It cannot be approved, because settings.policy of the Repository lists no team in ok_to_test."},
+		"an unknown policy":    {fork().restricted(), "It cannot be approved as long as the Repository has this policy."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ func TestDecodeCommentOnCommit(t *testing.T) {
 	}
 }
 
-// S16: only what a person has just written.
+// S16: only a new comment by a user counts.
 func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 	const ada = `"login": "ada"`
 	for name, c := range map[string]struct {
@@ -71,8 +71,7 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 	return b.decode(b.CommitCommentDelivery(forge.CommentEvent{Repo: testRepo, ID: b.CommitComment(testRepo, sha, "ada", body)}))
 }
 
-// Where a branch or tag is, GitHub says at the moment; the default branch is the one of the moment,
-// too.
+// GitHub says where a branch or tag is now, and which the default branch is.
 func TestCompleteCommentOnCommit(t *testing.T) {
 	b := newBench(t)
 	old := b.Commit("main", map[string]string{"x": "old"})
@@ -107,8 +106,8 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	}
 }
 
-// What is not known is waited for: never that there is no such branch, nor a commit that GitHub has
-// not named (S12).
+// What is not known is retried: a missing branch is never assumed, nor a commit that GitHub has not
+// named (S12).
 func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 	b := newBench(t)
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")
