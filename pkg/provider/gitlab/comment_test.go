@@ -36,7 +36,7 @@ func TestDecodeRefusesComments(t *testing.T) {
 		{"a note of our own, in the name of the token's user", `"note": "Looks`, `"note": "` + ours + `> Looks`, fault.Ignored, "a bot"},
 		{"more than GitHub would take", `"note": "Looks`, `"note": "` + strings.Repeat("ö", 65536) + `Looks`, fault.Ignored, "more than 65536 characters"},
 		{"what GitLab itself notes", `"system": false`, `"system": true`, fault.Ignored, "a bot"},
-		{"somebody else sent it", `"author_id": 51,
+		{"another user sent it", `"author_id": 51,
   "change_position"`, `"author_id": 6, "change_position"`, fault.Ignored, "another user"},
 		{"a mark of our own further down", `/deploy staging`, `<!-- plumbline answer -->`, fault.Ignored, "a bot"},
 		{"no merge request", `"merge_request": {`, `"merge_request_": {`, fault.Invalid, "merge_request"},
