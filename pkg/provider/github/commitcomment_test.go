@@ -45,7 +45,7 @@ func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 		"an edited comment":                      {`"created"`, `"edited"`, 1, fault.Ignored, `commit_comment action "edited"`},
 		"a bot":                                  {`"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
 		"a comment of our own, whoever wrote it": {`Flaky?`, `<!-- plumbline answer -->`, 1, fault.Ignored, "a bot"},
-		"another user sent it":                   {ada, `"login": "eve"`, 1, fault.Ignored, "somebody else"},
+		"another user sent it":                   {ada, `"login": "eve"`, 1, fault.Ignored, "another user"},
 		"no comment":                             {`"comment"`, `"comment_"`, 1, fault.Invalid, "comment.id"},
 		"no author":                              {ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},
 		"no sender":                              {`"sender"`, `"sender_"`, 1, fault.Invalid, "sender"},
