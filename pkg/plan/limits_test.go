@@ -20,8 +20,8 @@ func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 		limit   func(*plan.Input)
 		refused []string // what the refusal says, none if there is none
 	}{
-		"no ceiling": {func(*plan.Input) {}, nil},
-		"the installation's": {func(in *plan.Input) { in.Config.Ceiling.PodSecurity = "baseline" },
+		"no limits": {func(*plan.Input) {}, nil},
+		"the installation's": {func(in *plan.Input) { in.Config.RunLimits.PodSecurity = "baseline" },
 			[]string{".tekton/greedy.yaml", "spec.taskRunTemplate.podTemplate: ", "hostNetwork=true", "run-pod-security"}},
 		"the Repository's": {func(in *plan.Input) {
 			in.Repository.Spec.Settings = &pacv1alpha1.Settings{RunCeiling: &pacv1alpha1.RunCeiling{ServiceAccounts: []string{"builder"}}}

@@ -199,7 +199,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 		return nil, err
 	}
 	d := &draft{planner: p, head: head, facts: known, runs: runs{all: p.earlierRuns()}}
-	d.set = set.Resting(d.pauseForWork)
+	d.set = set.Paced(d.pauseForWork)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files:     p.Source,

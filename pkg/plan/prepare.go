@@ -133,7 +133,7 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Config.Allows(rendered, c.definition.File, d.Repository); err != nil {
+	if err := d.Config.CheckRun(rendered, c.definition.File, d.Repository); err != nil {
 		return nil, scope.Conceal(err)
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may have placeholders

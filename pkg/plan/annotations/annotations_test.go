@@ -32,8 +32,8 @@ func TestRead(t *testing.T) {
 		"nothing, of a push":              {nil, false, false, -2, ""},
 		"both":                            {map[string]string{cancel: " true ", keep: " 3 "}, false, true, 3, ""},
 		"not to cancel, and to keep none": {map[string]string{cancel: "false", keep: "0"}, true, false, 0, ""},
-		"neither can be read":             {map[string]string{cancel: "yes", keep: "many"}, true, false, config.KeepAll, "MaxKeepRuns CancelInProgress"},
-		"more than are counted":           {map[string]string{keep: strconv.Itoa(config.MaxKeep + 1)}, false, false, config.MaxKeep + 1, "MaxKeepRuns"},
+		"neither can be read":             {map[string]string{cancel: "yes", keep: "many"}, true, false, config.RetainAll, "MaxKeepRuns CancelInProgress"},
+		"more than are counted":           {map[string]string{keep: strconv.Itoa(config.MaxRetained + 1)}, false, false, config.MaxRetained + 1, "MaxKeepRuns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,10 +30,10 @@ func (o Options) keep(annotations map[string]string) *Keep {
 	most, err := strconv.ParseInt(strings.TrimSpace(written), 10, 64)
 	says := pipelinesascode.MaxKeepRuns + " is " + strconv.Quote(o.Quote(written))
 	if err != nil && !errors.Is(err, strconv.ErrRange) || most < 0 {
-		return &Keep{Most: config.KeepAll, Problem: says + ", which is not a whole number from 0: all runs are kept"}
+		return &Keep{Most: config.RetainAll, Problem: says + ", which is not a whole number from 0: all runs are kept"}
 	}
-	if _, limited := o.Config.Keep.Of(&most); !limited {
-		return &Keep{Most: most, Problem: fmt.Sprintf("%s, more than %d: all runs are kept", says, config.MaxKeep)}
+	if _, limited := o.Config.Retention.For(&most); !limited {
+		return &Keep{Most: most, Problem: fmt.Sprintf("%s, more than %d: all runs are kept", says, config.MaxRetained)}
 	}
 	return &Keep{Most: most}
 }

@@ -91,7 +91,7 @@ func (r *repository) isCheck(run *gh.CheckRun, check status.Check) (bool, error)
 	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
 		return false, noAnswer("looking the check up")
 	}
-	return check.Is(run.GetExternalID()), nil
+	return check.HasExternalID(run.GetExternalID()), nil
 }
 
 // isOtherApps reports whether a check run names another App than ours. Not every server names one.

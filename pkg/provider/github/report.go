@@ -129,7 +129,7 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 		return "", err
 	}
 	for _, run := range ours {
-		if completed(run) || !check.Is(run.GetExternalID()) || r.isOtherApps(run) {
+		if completed(run) || !check.HasExternalID(run.GetExternalID()) || r.isOtherApps(run) {
 			continue // the known id is not verified
 		}
 		if _, err := r.write(

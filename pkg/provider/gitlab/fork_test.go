@@ -127,7 +127,7 @@ func TestPutClosesPendingStatusOfFork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, iid := forked(t, c.visibility, c.user)
 			posted, closing := check(status.InProgress, ""), closing
-			if closing.Former = c.former; c.former != "" {
+			if closing.FormerExternalID = c.former; c.former != "" {
 				posted.ExternalID = c.former
 			}
 			if c.user != "" {

@@ -98,11 +98,11 @@ func (r *repository) putNote(ctx context.Context, head git.Head, id string, chec
 
 // adoptFormer treats notes that the previous version wrote for the run as the run's.
 func adoptFormer(ours []ownNote, check status.Check, run string) {
-	if check.Former == "" {
+	if check.FormerExternalID == "" {
 		return
 	}
 	for i := range ours {
-		if ours[i].run == digest(check.Former) {
+		if ours[i].run == digest(check.FormerExternalID) {
 			ours[i].run = run
 		}
 	}

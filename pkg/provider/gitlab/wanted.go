@@ -42,8 +42,8 @@ func makeStatus(c status.Check) wanted {
 		mark:     markOf(c.ExternalID),
 		onlyOpen: c.OnlyOpen,
 	}
-	if w.former = w.mark; c.Former != "" {
-		w.former = markOf(c.Former)
+	if w.former = w.mark; c.FormerExternalID != "" {
+		w.former = markOf(c.FormerExternalID)
 	}
 	w.url = provider.DetailsURL(c.DetailsURL, maxField)
 	title := c.Title

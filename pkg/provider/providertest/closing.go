@@ -54,14 +54,14 @@ func testFormer(t *testing.T, w Env) {
 	before.ExternalID, before.State = "before", status.Queued
 	id := r.put(t, "", before)
 	again := running()
-	again.Shared, again.Former = true, "before"
+	again.Shared, again.FormerExternalID = true, "before"
 	if got := r.put(t, "", again); got != id || len(r.Service.Checks(r.head.SHA)) != 1 {
 		t.Errorf("posted again as %s: %+v", got, r.Service.Checks(r.head.SHA))
 	}
 	r = report(t, w)
 	r.put(t, "", before)
 	closing := ended(status.Skipped)
-	closing.OnlyOpen, closing.Former = true, "before"
+	closing.OnlyOpen, closing.FormerExternalID = true, "before"
 	if _, err := r.client.Put(t.Context(), r.head, "", closing, false); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	case denies != "":
 		repository.By(r.namespace).
 			MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
-				"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+				"cannot evaluate it: no pull request or merge request starts a run. Remove the field to let every account with write access start runs. %s", denies, message)))
 	case invalid != nil:
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, fault.Of(invalid).Reason, message)
 	case message != "":

@@ -83,7 +83,7 @@ func TestListedURLBelongsToItsNamespace(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
 	if claim := w.claimOf(appURL); claim.Status.ReleasedAt == nil {
-		t.Error("whoever has no right to the URL keeps it")
+		t.Error("a namespace without a right to the URL keeps it")
 	}
 	w.create(repo("two", "app", appURL))
 	w.reconcile("two/app", "one/app", "two/app")
@@ -91,7 +91,7 @@ func TestListedURLBelongsToItsNamespace(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, trueOwned)
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
 	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; strings.Contains(message, "two") {
-		t.Errorf("%q tells of another tenant", message)
+		t.Errorf("%q names another tenant", message)
 	}
 }
 

@@ -199,7 +199,7 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	if create {
 		page = &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 	}
-	lost := tombstone.Bury(page, fresh, r.clock.Now())
+	lost := tombstone.Add(page, fresh, r.clock.Now())
 	if create {
 		_, err = r.tombstones.Create(ctx, page, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
@@ -228,7 +228,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	if err != nil {
 		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading TombstonePage %s: %w", name, err))
 	}
-	living := tombstone.Living(page, r.clock.Now())
+	living := tombstone.Count(page, r.clock.Now())
 	switch {
 	case living == 0:
 		err = r.tombstones.Delete(
@@ -240,7 +240,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 			err = nil
 		}
 	case living*2 < len(page.Entries):
-		tombstone.Bury(page, nil, r.clock.Now())
+		tombstone.Add(page, nil, r.clock.Now())
 		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})
 	}
 	if err != nil {
