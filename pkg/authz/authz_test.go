@@ -73,11 +73,11 @@ func TestDecide(t *testing.T) {
 		why            string
 		commentRefused bool
 	}{
-		"a writer's":           {authz.Event{Spec: forked("writer")}, true, "", false, true, "", false},
-		"a stranger's":         {authz.Event{Spec: forked("stranger")}, false, "", false, true, "no write access", false},
-		"approved":             {authz.Event{Name: "comment-1", Spec: said("writer"), Command: approves}, true, "writer", true, true, "", false},
-		"names another commit": {authz.Event{Spec: said("writer"), Command: &command.Command{Kind: command.OkToTest, SHA: "bbbbbbbbbbbb"}}, false, "", false, true, "names commit", false},
-		"a stranger approves":  {authz.Event{Spec: said("eve"), Command: approves}, false, "", false, false, "no write access", true},
+		"a writer's":                 {authz.Event{Spec: forked("writer")}, true, "", false, true, "", false},
+		"an untrusted user's":        {authz.Event{Spec: forked("stranger")}, false, "", false, true, "no write access", false},
+		"approved":                   {authz.Event{Name: "comment-1", Spec: said("writer"), Command: approves}, true, "writer", true, true, "", false},
+		"names another commit":       {authz.Event{Spec: said("writer"), Command: &command.Command{Kind: command.OkToTest, SHA: "bbbbbbbbbbbb"}}, false, "", false, true, "names commit", false},
+		"an untrusted user approves": {authz.Event{Spec: said("eve"), Command: approves}, false, "", false, false, "no write access", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

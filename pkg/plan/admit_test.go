@@ -40,26 +40,26 @@ func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 		want    v1alpha1.Disposition
 		asked   []string
 	}{
-		"its author acted":                             {by("author"), "author", "", runs, []string{"access of author"}},
-		"another writer acted":                         {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
-		"a stranger pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
-		"a stranger pushed to a deleted fork":          {by("stranger", deleted), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
-		"a writer pushed to a stranger's":              {by("member"), "member", "", pends, []string{"access of author", "ownership of author"}},
-		"a stranger acted in the repository itself":    {by("stranger", here), "author", "", runs, []string{"access of author"}},
-		"a reader's own in the repository itself":      {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},
-		"an App's own in the repository itself":        {by("renovate[bot]", here, ofApp), "", "", runs, nil},
-		"a person's act on an App's own":               {by("stranger", here, ofApp), "", "", runs, nil},
-		"an App's whose login does not tell":           {by("Copilot", here, copilot), "", "", runs, nil},
-		"an App's from a fork":                         {by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"}},
-		"a stranger's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
-		"a writer's label in the repository itself":    {by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"}},
-		"a writer's label on a reader's own":           {by("member", here, label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
-		"a stranger's label on a writer's fork":        {by("stranger", label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
-		"a writer's label on a writer's fork":          {by("member", label), "author member", "", runs, []string{"access of member", "access of author"}},
-		"a writer's label on a stranger's fork":        {by("member", label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
-		"a version before recorded it, a writer acted": {by(""), "author member", "member", runs, []string{"access of author", "actor", "access of member"}},
-		"a version before recorded it, a stranger did": {by(""), "author", "stranger", pends, []string{"access of author", "actor", "access of stranger", "ownership of stranger"}},
-		"nobody knows who acted":                       {by(""), "author", "", pends, []string{"access of author", "actor"}},
+		"its author acted":                                    {by("author"), "author", "", runs, []string{"access of author"}},
+		"another writer acted":                                {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
+		"an untrusted user pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
+		"an untrusted user pushed to a deleted fork":          {by("stranger", deleted), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
+		"a writer pushed to an untrusted user's":              {by("member"), "member", "", pends, []string{"access of author", "ownership of author"}},
+		"an untrusted user acted in the repository itself":    {by("stranger", here), "author", "", runs, []string{"access of author"}},
+		"a reader's own in the repository itself":             {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},
+		"an App's own in the repository itself":               {by("renovate[bot]", here, ofApp), "", "", runs, nil},
+		"a person's act on an App's own":                      {by("stranger", here, ofApp), "", "", runs, nil},
+		"an App's whose login does not tell":                  {by("Copilot", here, copilot), "", "", runs, nil},
+		"an App's from a fork":                                {by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"}},
+		"an untrusted user's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
+		"a writer's label in the repository itself":           {by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"}},
+		"a writer's label on a reader's own":                  {by("member", here, label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
+		"an untrusted user's label on a writer's fork":        {by("stranger", label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
+		"a writer's label on a writer's fork":                 {by("member", label), "author member", "", runs, []string{"access of member", "access of author"}},
+		"a writer's label on an untrusted user's fork":        {by("member", label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
+		"a version before recorded it, a writer acted":        {by(""), "author member", "member", runs, []string{"access of author", "actor", "access of member"}},
+		"a version before recorded it, an untrusted user did": {by(""), "author", "stranger", pends, []string{"access of author", "actor", "access of stranger", "ownership of stranger"}},
+		"nobody knows who acted":                              {by(""), "author", "", pends, []string{"access of author", "actor"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,15 +93,15 @@ func TestActorIsReadFromService(t *testing.T) {
 		want       v1alpha1.Disposition
 		asked      []string
 	}{
-		"the same":                     {"author", "Author", false, runs, []string{"access of author", "who acted"}},
-		"another writer":               {"author", "member", false, runs, []string{"access of author", "who acted", "access of member"}},
-		"a stranger":                   {"member", "stranger", false, pends, []string{"access of author", "access of member", "who acted", "access of stranger", "ownership of stranger"}},
-		"nobody":                       {"author", "", false, pends, []string{"access of author", "who acted"}},
-		"a stranger by the delivery":   {"stranger", "author", false, pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
-		"another's label":              {"member", "stranger", true, ignored, []string{"access of member", "who acted", "access of stranger", "ownership of stranger"}},
-		"nobody's label":               {"member", "", true, ignored, []string{"access of member", "who acted"}},
-		"a writer's label":             {"member", "member", true, runs, []string{"access of member", "who acted", "access of author"}},
-		"a stranger's by the delivery": {"stranger", "member", true, ignored, []string{"access of stranger", "ownership of stranger"}},
+		"the same":                            {"author", "Author", false, runs, []string{"access of author", "who acted"}},
+		"another writer":                      {"author", "member", false, runs, []string{"access of author", "who acted", "access of member"}},
+		"an untrusted user":                   {"member", "stranger", false, pends, []string{"access of author", "access of member", "who acted", "access of stranger", "ownership of stranger"}},
+		"nobody":                              {"author", "", false, pends, []string{"access of author", "who acted"}},
+		"an untrusted user by the delivery":   {"stranger", "author", false, pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
+		"another's label":                     {"member", "stranger", true, ignored, []string{"access of member", "who acted", "access of stranger", "ownership of stranger"}},
+		"nobody's label":                      {"member", "", true, ignored, []string{"access of member", "who acted"}},
+		"a writer's label":                    {"member", "member", true, runs, []string{"access of member", "who acted", "access of author"}},
+		"an untrusted user's by the delivery": {"stranger", "member", true, ignored, []string{"access of stranger", "ownership of stranger"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

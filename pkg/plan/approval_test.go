@@ -84,12 +84,12 @@ func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 		"naming another one": {saying("member"), "/ok-to-test " + laterSHA, sha, []history.Record{opened}, "member", "", "the head of the pull request is " + sha},
 		"by /test":           {saying("member"), "/test", sha, []history.Record{opened}, "member", "member", ""},
 		"and asks for something else in the same comment": {saying("member"), "/ok-to-test\n/cancel", sha, []history.Record{opened}, "member", "", ""},
-		"the head moved":                      {saying("member"), "/ok-to-test", laterSHA, []history.Record{opened, moved}, "member", "", "was not " + laterSHA},
-		"the head moved and nobody knows yet": {saying("member"), "/test", laterSHA, []history.Record{opened}, "member", "", "was not " + laterSHA},
-		"nothing is on record":                {saying("member"), "/ok-to-test", sha, nil, "member", "", "/ok-to-test " + sha},
-		"the author":                          {saying("author"), "/ok-to-test", sha, []history.Record{opened}, "author", "", "cannot approve it"},
-		"a stranger":                          {saying("eve"), "/ok-to-test", sha, []history.Record{opened}, "", "", "no write access"},
-		"the commit has to be named":          {requiring(saying("member")), "/ok-to-test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
+		"the head moved":                                   {saying("member"), "/ok-to-test", laterSHA, []history.Record{opened, moved}, "member", "", "was not " + laterSHA},
+		"the head moved and nobody knows yet":              {saying("member"), "/test", laterSHA, []history.Record{opened}, "member", "", "was not " + laterSHA},
+		"nothing is on record":                             {saying("member"), "/ok-to-test", sha, nil, "member", "", "/ok-to-test " + sha},
+		"the author":                                       {saying("author"), "/ok-to-test", sha, []history.Record{opened}, "author", "", "cannot approve it"},
+		"an untrusted user":                                {saying("eve"), "/ok-to-test", sha, []history.Record{opened}, "", "", "no write access"},
+		"the commit has to be named":                       {requiring(saying("member")), "/ok-to-test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
 		"the commit has to be named, and /test names none": {requiring(saying("member")), "/test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
 		"the commit has to be named, and is":               {requiring(saying("member")), "/ok-to-test " + sha, sha, []history.Record{opened}, "member", "member", ""},
 		"it is approved already":                           {saying("other"), "/test", sha, []history.Record{opened, approvedBefore(sha, "main")}, "other", "member", ""},
@@ -97,7 +97,7 @@ func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 		"it is opened again after the approval":            {event(), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
 		"it goes to another branch now":                    {event(), "", "", []history.Record{opened, approvedBefore(sha, "release")}, "member", "", "no write access"},
 		"a writer labels it after the approval":            {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
-		"a stranger labels it after the approval":          {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access"},
+		"an untrusted user labels it after the approval":   {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access"},
 		"a writer remarks on it":                           {saying("member"), "nice", sha, []history.Record{opened}, "member", "", "no write access"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,11 +198,11 @@ func TestApprovalUsesVersionsOfService(t *testing.T) {
 	}
 	w := &env{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
 	if made, err := plan.Make(t.Context(), saying("member"), w.sources()); err == nil || made.Disposition != "" {
-		t.Errorf("%v, %+v: what is not known is waited for", err, made)
+		t.Errorf("%v, %+v: what is not known is retried", err, made)
 	}
 	w = &env{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
 	if w.make(t, saying("eve")); w.count("versions") != 0 {
-		t.Errorf("a stranger's command asks %v", w.asked)
+		t.Errorf("an untrusted user's command asks %v", w.asked)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 		writers string
 		asked   int
 	}{
-		"a stranger's command":            {saying("eve"), "", 0},
+		"an untrusted user's command":     {saying("eve"), "", 0},
 		"a writer's pull request, opened": {func() plan.Input { in := forked(); in.Event.Spec.Action = "opened"; return in }(), "author", 0},
 		"a writer's pull request, pushed": {func() plan.Input { in := forked(); in.Event.Spec.Action = "synchronize"; return in }(), "author", 1},
 		"a push":                          {push(), "", 0},
@@ -249,7 +249,7 @@ func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 	sources := w.sources()
 	sources.Records = func(context.Context) ([]history.Record, error) { return nil, down() }
 	if made, err := plan.Make(t.Context(), saying("member"), sources); err == nil || made.Disposition != "" {
-		t.Errorf("%v, %+v: what is not known is waited for", err, made)
+		t.Errorf("%v, %+v: what is not known is retried", err, made)
 	}
 }
 

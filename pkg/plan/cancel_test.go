@@ -34,7 +34,7 @@ func TestCancelCommand(t *testing.T) {
 		"all":                      {"/cancel", "member", "member", &v1alpha1.Cancellation{By: "member", Why: "member requested it in a comment", At: at}, "CancelRequested"},
 		"some":                     {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{By: "member", Names: []string{"lint", "build"}, Why: "member requested it in a comment", At: at}, "CancelRequested"},
 		"the author's own":         {"/cancel", "", "author", &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: at}, "CancelRequested"},
-		"a stranger":               {"/cancel", "author", "member", nil, "NotApproved"},
+		"an untrusted user":        {"/cancel", "author", "member", nil, "NotApproved"},
 		"too many names":           {"/cancel " + many500(), "member", "member", nil, "TooManyNames"},
 		"names that are too large": {"/cancel " + long(20), "member", "member", nil, "TooManyNames"},
 	} {

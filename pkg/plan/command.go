@@ -250,7 +250,7 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 		return ""
 	}
 	for i := range decisions {
-		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that does not exist, so it starts nothing"
+		decisions[i].Open, decisions[i].Reason = false, "the command names an unknown pipeline, so it starts nothing"
 	}
 	all := slices.Sorted(maps.Keys(known))
 	hint := ""

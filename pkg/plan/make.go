@@ -43,18 +43,16 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if in.Earlier != nil {
 		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.authz = authz.New(
-		in.Repository,
-		in.Config,
-		authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded},
-	)
+	p.authz = authz.New(in.Repository, in.Config, authz.Sources{
+		Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded,
+	})
 	made, err := p.make(ctx)
 	if made == nil {
 		made = &Plan{}
 	}
 	made.Answer = Answer{Command: p.repliedCommand(), Untrusted: p.Untrusted}
-	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil ||
-		p.EndsPending
+	made.Spec, made.Approval, made.Priority = p.spec, p.Approval, p.priority.value
+	made.EndsPending = p.Approval != nil || p.EndsPending
 	return made, err
 }
 

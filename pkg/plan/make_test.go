@@ -168,10 +168,10 @@ func TestDeniedCommentLeavesNoCheck(t *testing.T) {
 		reason string
 		head   string // nobody is asked for it because of an untrusted user's comment
 	}{
-		"a stranger's":                   {env{writers: "author"}, "NotApproved", ""},
-		"on a stranger's pull request":   {env{writers: "member"}, "NotApproved", sha},
-		"a directory that is unreadable": {env{writers: "member author", files: many(1001)}, "TooManyPipelines", sha},
-		"a file that is unreadable":      {env{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha},
+		"an untrusted user's":                 {env{writers: "author"}, "NotApproved", ""},
+		"on an untrusted user's pull request": {env{writers: "member"}, "NotApproved", sha},
+		"a directory that is unreadable":      {env{writers: "member author", files: many(1001)}, "TooManyPipelines", sha},
+		"a file that is unreadable":           {env{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

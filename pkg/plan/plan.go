@@ -154,9 +154,9 @@ type Past struct {
 	// nil, that is not known.
 	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
 		something, running bool, err error)
-	// Now is the time. Outdate keeps an event from recording what it has decided until now: it
-	// reads again what is on record first, and has the notes as annotations then. Both are asked
-	// where RecordsOf is, of a push and a pull request of one commit.
+	// Now returns the time. Outdate prevents an unplanned event from storing what it has decided
+	// until now: it has to read the records again, and then has the notes as annotations. Both are
+	// called where RecordsOf is, for a push and a pull request of one commit.
 	Now     func() time.Time
 	Outdate func(ctx context.Context, record history.Record, notes map[string]string) error
 	// RecordSubject stores the subject of the event before the Git service is asked about it, so

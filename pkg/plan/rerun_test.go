@@ -197,13 +197,13 @@ func TestRerunNeedsWriteAccess(t *testing.T) {
 		reason   string // "" runs
 		calls    int
 	}{
-		"nobody":                           {before, "author", sha, "NotApproved", 1},
-		"a writer, of a writer's fork":     {before, "presser author", sha, "", 0},
-		"a writer, of an older commit":     {before, "presser author", defaultSHA, "", 0},
-		"a writer, of a stranger's fork":   {before, "presser", sha, "Ignored: NotApproved", 0},
-		"a writer, of an approved commit":  {map[int64][]history.Record{4: {approved}}, "presser", sha, "", 0},
-		"a writer, of what nobody allowed": {map[int64][]history.Record{4: {waits}}, "presser author", sha, "NotApproved", 0},
-		"a writer, without a record":       {nil, "presser author", sha, "NotApproved", 0},
+		"nobody":                                {before, "author", sha, "NotApproved", 1},
+		"a writer, of a writer's fork":          {before, "presser author", sha, "", 0},
+		"a writer, of an older commit":          {before, "presser author", defaultSHA, "", 0},
+		"a writer, of an untrusted user's fork": {before, "presser", sha, "Ignored: NotApproved", 0},
+		"a writer, of an approved commit":       {map[int64][]history.Record{4: {approved}}, "presser", sha, "", 0},
+		"a writer, of what nobody allowed":      {map[int64][]history.Record{4: {waits}}, "presser author", sha, "NotApproved", 0},
+		"a writer, without a record":            {nil, "presser author", sha, "NotApproved", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,13 +42,13 @@ func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 		token       bool
 		trust, uses string
 	}{
-		"as it is":                                {true, pacv1alpha1.RepositorySpec{}, 7, defaultSHA, ",", false, true, "untrusted", ""},
-		"with a ServiceAccount for it":            {true, pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{UntrustedServiceAccount: "guest"}}, 7, defaultSHA, "guest,", false, true, "untrusted", ""},
-		"with its own definitions":                {true, pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{PipelineRunProvenance: "source"}}, 7, sha, ",", false, true, "untrusted", ""},
-		"with a secret":                           {true, pacv1alpha1.RepositorySpec{Params: secret(false)}, 7, defaultSHA, "", true, false, "", "{{ key }}"},
-		"with a secret that is for strangers too": {true, pacv1alpha1.RepositorySpec{Params: secret(true)}, 7, defaultSHA, ",", false, true, "untrusted", "{{ key }}"},
-		"where the token is the Repository's":     {true, pacv1alpha1.RepositorySpec{}, 0, defaultSHA, ",", false, false, "untrusted", ""},
-		"a writer's":                              {false, pacv1alpha1.RepositorySpec{Params: secret(false)}, 0, sha, "deployer,deployer", false, true, "", "{{ key }}"},
+		"as it is":                     {true, pacv1alpha1.RepositorySpec{}, 7, defaultSHA, ",", false, true, "untrusted", ""},
+		"with a ServiceAccount for it": {true, pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{UntrustedServiceAccount: "guest"}}, 7, defaultSHA, "guest,", false, true, "untrusted", ""},
+		"with its own definitions":     {true, pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{PipelineRunProvenance: "source"}}, 7, sha, ",", false, true, "untrusted", ""},
+		"with a secret":                {true, pacv1alpha1.RepositorySpec{Params: secret(false)}, 7, defaultSHA, "", true, false, "", "{{ key }}"},
+		"with a secret that is for untrusted users too": {true, pacv1alpha1.RepositorySpec{Params: secret(true)}, 7, defaultSHA, ",", false, true, "untrusted", "{{ key }}"},
+		"where the token is the Repository's":           {true, pacv1alpha1.RepositorySpec{}, 0, defaultSHA, ",", false, false, "untrusted", ""},
+		"a writer's":                                    {false, pacv1alpha1.RepositorySpec{Params: secret(false)}, 0, sha, "deployer,deployer", false, true, "", "{{ key }}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

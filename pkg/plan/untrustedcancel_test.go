@@ -31,18 +31,18 @@ func TestCancelGetsReplyOnlyFromUsersWhoMay(t *testing.T) {
 		reason                string
 		asks                  bool // about the pull request
 	}{
-		"the author's, of nothing":          {"/cancel", "author", "", "", false, nothing, false},
-		"the author's, of no such name":     {"/cancel build", "author", "", "", false, nothing, false},
-		"the author's, malformed":           {"/cancel\n/test", "author", "", "a run", false, two, false},
-		"the author's, of what may start":   {"/cancel", "author", "", "something", false, requested, true},
-		"the author's, of a run":            {"/cancel", "author", "", "a run", true, requested, true},
-		"an author's who may write":         {"/cancel", "author", "author", "", true, nothing, true},
-		"a writer's, of nothing":            {"/cancel", "member", "member", "", true, nothing, true},
-		"a writer's, of what may start":     {"/cancel", "member", "member", "something", true, requested, true},
-		"a writer's, of a run":              {"/cancel", "member", "member", "a run", true, requested, true},
-		"a writer's, malformed":             {"/cancel\n/test", "member", "member", "a run", true, two, true},
-		"somebody else's":                   {"/cancel", "stranger", "", "a run", false, "NotApproved", false},
-		"somebody else's, with the command": {"/test", "stranger", "", "a run", false, "NotApproved", false},
+		"the author's, of nothing":         {"/cancel", "author", "", "", false, nothing, false},
+		"the author's, of no such name":    {"/cancel build", "author", "", "", false, nothing, false},
+		"the author's, malformed":          {"/cancel\n/test", "author", "", "a run", false, two, false},
+		"the author's, of what may start":  {"/cancel", "author", "", "something", false, requested, true},
+		"the author's, of a run":           {"/cancel", "author", "", "a run", true, requested, true},
+		"an author's who may write":        {"/cancel", "author", "author", "", true, nothing, true},
+		"a writer's, of nothing":           {"/cancel", "member", "member", "", true, nothing, true},
+		"a writer's, of what may start":    {"/cancel", "member", "member", "something", true, requested, true},
+		"a writer's, of a run":             {"/cancel", "member", "member", "a run", true, requested, true},
+		"a writer's, malformed":            {"/cancel\n/test", "member", "member", "a run", true, two, true},
+		"another user's":                   {"/cancel", "stranger", "", "a run", false, "NotApproved", false},
+		"another user's, with the command": {"/test", "stranger", "", "a run", false, "NotApproved", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// A page that a proxy answers with 200 says nothing of the repository: it is waited for.
+// A page with which a proxy answers 200 says nothing about the repository: it is retried.
 func TestTransportRetriesOtherMediaTypes(t *testing.T) {
 	for _, c := range []struct {
 		sentence, method, accept, kind, body, says string
@@ -56,7 +56,7 @@ func TestTransportRetriesOtherMediaTypes(t *testing.T) {
 	}
 }
 
-// The ids are Git's own: of "hello\n" as "git hash-object" computes it, and of nothing.
+// The ids are Git's: of "hello\n" as "git hash-object" computes it, and of the empty file.
 func TestIsBlob(t *testing.T) {
 	for id, text := range map[string]string{
 		"ce013625030ba8dba906f756967f9e9ca394464a":                         "hello\n",

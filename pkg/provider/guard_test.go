@@ -19,7 +19,7 @@ import (
 // local lets tests reach the servers they start.
 func local() egress.Policy { return egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}} }
 
-// inside is a server of the installation's own network, which tells secrets to whoever asks.
+// inside is a server of the installation's private network, which answers every caller.
 func inside(t *testing.T) (port string, called *atomic.Int32) {
 	t.Helper()
 	called = &atomic.Int32{}
@@ -36,9 +36,9 @@ func inside(t *testing.T) (port string, called *atomic.Int32) {
 	return port, called
 }
 
-// S30: what is inside is not called unless it is listed, however it is written, and the refusal
-// says what to set.
-func TestInternalGitServiceIsNotCalled(t *testing.T) {
+// S30: a private address is called only if it is listed, in every spelling, and the refusal says
+// what to set.
+func TestGuardRefusesInternalGitService(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})
 	get := func(host string, policy egress.Policy) *fault.Error {
@@ -69,14 +69,14 @@ func TestInternalGitServiceIsNotCalled(t *testing.T) {
 		}
 	}
 	before := called.Load()
-	// A connection that another policy allowed is not used again.
+	// A connection that another policy allowed is not reused.
 	if f := get("127.0.0.1:"+port, egress.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused || called.Load() != before {
 		t.Errorf("after it was taken from the list: %+v, %d calls", f, called.Load()-before)
 	}
 }
 
-// Tenants and the global Repository's users take turns: neither's calls end the connections of the
-// others.
+// Tenants and users of the global Repository alternate: neither's calls close the connections of
+// the others.
 func TestGuardSeparatesConnectionsByPolicy(t *testing.T) {
 	var made atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -109,8 +109,8 @@ func TestGuardSeparatesConnectionsByPolicy(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when the connection is made: whoever owns the name may
-// change that at any time.
+// A name is checked by the address that it has when the connection is made: its owner may change
+// that at any time.
 func TestGuardRefusesReboundName(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})
@@ -131,7 +131,7 @@ func TestGuardRefusesReboundName(t *testing.T) {
 	}
 }
 
-// A redirect that the client follows is judged like the first address.
+// A redirect is checked like the first address.
 func TestGuardChecksRedirects(t *testing.T) {
 	port, called := inside(t)
 	outside := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -32,7 +32,7 @@ func TestCheckRedirect(t *testing.T) {
 	}
 }
 
-// What stands in front of the host may be a password, and these words end in a condition.
+// The part before the host may be a password, and the message ends in a condition.
 func TestBaseURLRepeatsNoPassword(t *testing.T) {
 	for _, raw := range []string{"https://ci:hunter2@git.example", "https://ci:hunter2%zz@git.example", "http://ci:hunter2@git.example", "ci:hunter2@git.example"} {
 		if _, err := BaseURL("git_provider.url", raw); !fault.Is(err, fault.Operator) || strings.Contains(err.Error(), "hunter2") {

@@ -12,8 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Each call to a Git service is counted by what became of it; that something does not exist is an
-// answer.
+// Each call to a Git service is counted by its outcome; a missing object is an answer.
 func TestTransportCounts(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })

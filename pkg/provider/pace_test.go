@@ -18,7 +18,7 @@ func limited(remaining string, wait time.Duration) error {
 	}
 }
 
-// enter makes a call that ends at once and returns how long it was told to wait; 0 is not at all.
+// enter makes a call that ends at once and returns how long it must wait; 0 is not at all.
 func enter(t *testing.T, p *Pace, write bool) time.Duration {
 	t.Helper()
 	call := Call{Method: http.MethodGet}
@@ -95,7 +95,7 @@ func TestPaceStopsBeforeLimit(t *testing.T) {
 	}
 }
 
-// GitLab has one limit for all, and another spelling.
+// GitLab has one limit for all calls, and other header names.
 func TestPaceReadsGitLabsHeaders(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	p := NewPace(func() time.Time { return now }, Rules{})
@@ -108,7 +108,7 @@ func TestPaceReadsGitLabsHeaders(t *testing.T) {
 	}
 }
 
-// A window ends by the clock of whoever limits, not by ours.
+// A window ends by the service's clock, not by ours.
 func TestPaceUsesClockOfService(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	p := NewPace(func() time.Time { return now.Add(-15 * time.Minute) }, Rules{})
@@ -122,8 +122,8 @@ func TestPaceUsesClockOfService(t *testing.T) {
 	}
 }
 
-// Where a service has no rules any number of calls are made at once. Where it wants one write after
-// the other it gets that, and what must not be done at the same time is not.
+// Without rules any number of calls may be in flight. With OneWrite writes are made one after the
+// other, and calls with the same Alone are never in flight together.
 func TestPaceLimitsCallsInFlight(t *testing.T) {
 	write, read := Call{Method: http.MethodPatch}, Call{Method: http.MethodGet}
 	status := Call{Method: http.MethodPost, Alone: "statuses of a commit"}
@@ -167,8 +167,7 @@ func TestPaceLimitsCallsInFlight(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, no minute holds more calls than are published, and whoever is refused is
-// told when there is room.
+// No minute has more calls than the published limit, and a refused call learns when to retry.
 func TestPaceKeepsABudget(t *testing.T) {
 	const most = 80
 	start := time.Unix(1_800_000_000, 0)
@@ -208,7 +207,7 @@ func TestPaceKeepsABudget(t *testing.T) {
 	}
 }
 
-// Who may wait a moment waits in its worker.
+// A short wait happens in the worker.
 func TestPaceWaitsBrieflyForBudget(t *testing.T) {
 	p := NewPace(time.Now, Rules{Budgets: []Budget{{Most: 300, Within: time.Second, Costs: func(Call) int { return 1 }}}})
 	for range 150 {

@@ -34,8 +34,8 @@ func TestPagesLimitWholeList(t *testing.T) {
 	}
 }
 
-// Memory is asked for as a list comes by, before much more than that is there, and never for an
-// ordinary answer.
+// Memory is reserved while a list is read, before it takes much more, and never for an ordinary
+// answer.
 func TestPagesReserveMemory(t *testing.T) {
 	full := errors.New("no memory")
 	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes

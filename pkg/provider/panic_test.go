@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A panic while one file of a directory is read is met by the caller, who may catch it: it does not
+// A panic while one file of a directory is read reaches the caller, which may recover. It does not
 // end the process.
 func TestReadFilesPanicReachesCaller(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// hole is a TCP proxy in front of a server. The connections it has may go silent: they stay open,
-// and carry nothing more.
+// hole is a TCP proxy in front of a server. Its connections may go silent: they stay open without
+// carrying data.
 type hole struct {
 	net.Listener
 	server string
@@ -83,8 +83,8 @@ func (h *hole) dialled() int {
 	return h.dials
 }
 
-// A connection that goes silent without being closed is given up after its ping, and the next call
-// has one of its own: calls do not fail one after the other on a dead one.
+// A connection that goes silent without being closed is closed after its ping, and the next call
+// opens a new one: calls do not fail one after the other on a dead connection.
 func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))

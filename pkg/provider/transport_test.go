@@ -73,8 +73,8 @@ func TestTransportLimits(t *testing.T) {
 	}
 }
 
-// B15, X1: a service that takes connections and says nothing holds a call for 30 s at most,
-// whatever it is that does not come.
+// B15, X1: a service that accepts connections and does not answer delays a call by at most 30 s,
+// whatever is missing.
 func TestTransportDefaultLimits(t *testing.T) {
 	tr := NewTransport(Limits{})
 	want := Limits{Connect: 5 * time.Second, Headers: 15 * time.Second, Total: 30 * time.Second, Silence: 10 * time.Second, Ping: 5 * time.Second, Answer: 8 << 20}

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// store is a repository that counts what is read of it.
+// store is a repository that counts reads.
 type store struct {
 	t     *testing.T
 	trees *Trees
@@ -100,7 +100,7 @@ func TestTreesLimitCachedBytes(t *testing.T) {
 	s.took("what was used longest ago has gone", "list", "a.yaml")
 }
 
-// What is not the file that Git names is not kept, and neither is what failed.
+// Content that does not match Git's id is not cached, and neither is a failed read.
 func TestTreesDoNotCacheWrongContent(t *testing.T) {
 	trees := &Trees{}
 	for i, text := range []string{"a page", "one"} {

@@ -97,7 +97,7 @@ func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 	if settings.Namespaces.Leave(namespace) {
 		return fault.Ignoredf(
 			reasonNotServed,
-			"this installation does not serve namespace %s any more (serve-namespaces), and its claim of %s has ended",
+			"this installation no longer serves namespace %s (serve-namespaces), and its claim of %s has ended",
 			namespace,
 			url,
 		)

@@ -23,7 +23,7 @@ func TestProof(t *testing.T) {
 		denied string
 		proven bool
 	}{
-		"nobody asks":                    {"", files{}, false, 0, "", false},
+		"no proof is required":           {"", files{}, false, 0, "", false},
 		"no file":                        {"{}", files{}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
 		"no file any more":               {"{}", files{}, true, fault.Ignored, v1alpha1.ReasonNotProven, false},
 		"the file":                       {"{}", files{proof: " team\n"}, false, 0, "", true},

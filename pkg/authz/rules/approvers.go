@@ -16,9 +16,9 @@ func (in Input) Approvers() string {
 	in.Comment, in.Command, in.Own = true, OkToTest, false
 	switch {
 	case in.Restricted:
-		return "Nobody can approve it as long as the Repository has this policy."
+		return "It cannot be approved as long as the Repository has this policy."
 	case in.closed(Commenter):
-		return "Nobody can approve it, because settings.policy of the Repository lists no team in ok_to_test."
+		return "It cannot be approved, because settings.policy of the Repository lists no team in ok_to_test."
 	}
 	var who []string
 	for _, fact := range in.grants(Commenter) {

@@ -21,7 +21,7 @@ func list(all ...string) []string { return all }
 func pulls() map[string]row {
 	return map[string]row{
 		"a push is allowed": {in: push(), want: Allowed, reason: "can push"},
-		"a writer's pull request from a branch of the same repository is allowed, whoever acted": {
+		"a writer's pull request from a branch of the same repository is allowed, whatever the actor": {
 			in: here(), facts: list("author writer"), want: Allowed, asked: list("author writer"), reason: "has write access"},
 		"that of a member who may only read is not approved": {
 			in: here(), facts: list("author member"), asked: list("author writer", "author owner"), reason: "The author of the pull request has no write access"},
@@ -31,25 +31,25 @@ func pulls() map[string]row {
 		"or somebody has approved the commit":    {in: here().approved(), want: Allowed, reason: "has done so"},
 		"that of an App is allowed, nobody asks": {in: here().app(), want: Allowed, reason: "its author is an App"},
 		"an App's from a fork is not approved":   {in: fork().app(), asked: list("author writer", "author owner"), reason: "The author of the pull request has no write access"},
-		"a pull request from a fork by a stranger is not approved": {
+		"a pull request from a fork by an untrusted user is not approved": {
 			in: fork(), asked: list("author writer", "author owner"), reason: "The author of the pull request has no write access"},
-		"a pull request from a fork by a writer, who acted as well, is allowed": {
+		"a pull request from a fork by a writer, who is also the actor, is allowed": {
 			in: fork(), facts: list("author writer", "actor writer", "actor confirmed"), want: Allowed,
 			asked: list("author writer", "actor writer", "actor confirmed"), reason: "has write access"},
-		"what a stranger did to a writer's pull request from a fork is not approved": {
+		"an untrusted actor on a writer's pull request from a fork is not approved": {
 			in: fork(), facts: list("author writer", "actor confirmed"),
 			asked: list("author writer", "actor writer", "actor owner"), reason: "but the user who changed it may not"},
-		"what a writer did to a stranger's pull request is not approved": {
+		"a writer's act on an untrusted user's pull request is not approved": {
 			in: fork(), facts: list("actor writer", "actor confirmed"), asked: list("author writer", "author owner"), reason: "The author of the pull request has no"},
-		"what nobody confirms that a writer did is not approved": {
+		"an unconfirmed act of a writer is not approved": {
 			in: fork(), facts: list("author writer", "actor writer"),
 			asked: list("author writer", "actor writer", "actor confirmed"), reason: "shows no such activity"},
-		"OWNERS name the author, and who acted": {
+		"OWNERS name the author and the actor": {
 			in: fork(), facts: list("author owner", "actor owner", "actor confirmed"), want: Allowed,
 			asked: list("author writer", "author owner", "actor writer", "actor owner", "actor confirmed"), reason: "counts as"},
-		"OWNERS name the author, and not who acted": {
+		"OWNERS name the author but not the actor": {
 			in: fork(), facts: list("author owner"), asked: list("author writer", "author owner", "actor writer", "actor owner"), reason: "but the user who changed it may not"},
-		"a stranger's commit that is approved runs":                    {in: fork().approved(), want: Allowed, reason: "has done so"},
+		"an untrusted user's commit that is approved runs":             {in: fork().approved(), want: Allowed, reason: "has done so"},
 		"a restriction that cannot be evaluated denies a pull request": {in: here().restricted(), reason: "cannot evaluate"},
 		"and a writer's comment":                                       {in: here().comment("").restricted(), facts: list("commenter writer"), reason: "cannot evaluate"},
 		"and a comment on a commit":                                    {in: push().comment(Test).restricted(), facts: list("commenter writer"), reason: "cannot evaluate"},
@@ -62,11 +62,11 @@ func pulls() map[string]row {
 
 func labels() map[string]row {
 	return map[string]row{
-		"a stranger's label is not approved on a branch of the same repository": {
+		"an untrusted user's label is not approved on a branch of the same repository": {
 			in: here().label(), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
-		"a stranger's label is not approved on a writer's fork": {
+		"an untrusted user's label is not approved on a writer's fork": {
 			in: fork().label(), facts: list("author writer"), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
-		"a stranger's label on an approved commit starts nothing": {
+		"an untrusted user's label on an approved commit starts nothing": {
 			in: fork().label().approved(), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
 		"a writer's label on a branch of the same repository is allowed": {
 			in: here().label(), facts: list("actor writer", "actor confirmed", "author writer"), want: Allowed, asked: list("actor writer", "actor confirmed", "author writer"), reason: "has write access"},
@@ -76,12 +76,12 @@ func labels() map[string]row {
 			in: here().label().app(), facts: list("actor writer", "actor confirmed"), want: Allowed, asked: list("actor writer", "actor confirmed"), reason: "its author is an App"},
 		"an App's label on its own branch is not approved": {
 			in: here().label().app(), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
-		"a label that nobody confirms is not approved": {
+		"an unconfirmed label is not approved": {
 			in: here().label(), facts: list("actor writer"), asked: list("actor writer", "actor confirmed"), reason: "does not confirm who set the label"},
 		"a writer's label on a writer's fork is allowed": {
 			in: fork().label(), facts: list("actor writer", "actor confirmed", "author writer"), want: Allowed,
 			asked: list("actor writer", "actor confirmed", "author writer"), reason: "has write access"},
-		"a writer's label never makes a stranger's pull request run": {
+		"a writer's label never makes an untrusted user's pull request run": {
 			in: fork().label(), facts: list("actor writer", "actor confirmed"),
 			asked: list("actor writer", "actor confirmed", "author writer", "author owner"), reason: "The author of the pull request has no"},
 		"a label of somebody in OWNERS on a branch of the same repository is allowed": {
@@ -94,21 +94,21 @@ func labels() map[string]row {
 
 func comments() map[string]row {
 	return map[string]row{
-		"a stranger's comment is not approved, on whatever pull request": {
+		"an untrusted user's comment is not approved, on whatever pull request": {
 			in: here().comment(""), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"a writer's comment on a branch of the same repository is allowed": {
 			in: here().comment(""), facts: list("commenter writer", "author writer"), want: Allowed, asked: list("commenter writer", "author writer"), reason: "has write access"},
 		"a writer's comment on a writer's fork is allowed": {
 			in: fork().comment(""), facts: list("commenter writer", "author writer"), want: Allowed,
 			asked: list("commenter writer", "author writer"), reason: "has write access"},
-		"a writer's comment never makes a stranger's pull request run": {
+		"a writer's comment never makes an untrusted user's pull request run": {
 			in: fork().comment(Test), facts: list("commenter writer"),
 			asked: list("commenter writer", "author writer", "author owner"), reason: "The author of the pull request has no"},
 		"unless the commit is approved": {
 			in: fork().comment(Test).approved(), facts: list("commenter writer"), want: Allowed, asked: list("commenter writer"), reason: "has done so"},
-		"a stranger's command on an approved commit starts nothing": {
+		"an untrusted user's command on an approved commit starts nothing": {
 			in: fork().comment(Retest).approved(), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
-		"a stranger's comment on a commit starts nothing": {
+		"an untrusted user's comment on a commit starts nothing": {
 			in: push().comment(Test), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"a writer's command on a commit is allowed": {
 			in: push().comment(Test), facts: list("commenter writer"), want: Allowed, asked: list("commenter writer"), reason: "can push"},
@@ -116,8 +116,8 @@ func comments() map[string]row {
 			in: fork().comment(OkToTest).own().approved(), facts: list("commenter writer"), reason: "cannot approve it"},
 		"authors cancel their own":             {in: fork().comment(Cancel).own(), want: Allowed, reason: "may cancel its runs"},
 		"but not what was pushed":              {in: push().comment(Cancel).own(), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
-		"a stranger cancels nothing":           {in: fork().comment(Cancel), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
-		"a writer cancels a stranger's":        {in: fork().comment(Cancel), facts: list("commenter writer"), want: Allowed, asked: list("commenter writer"), reason: "may cancel"},
+		"an untrusted user cancels nothing":    {in: fork().comment(Cancel), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
+		"a writer cancels an untrusted user's": {in: fork().comment(Cancel), facts: list("commenter writer"), want: Allowed, asked: list("commenter writer"), reason: "may cancel"},
 		"somebody in OWNERS comments as well":  {in: here().comment(Test), facts: list("commenter owner", "author writer"), want: Allowed, asked: list("commenter writer", "commenter owner", "author writer"), reason: "has write access"},
 		"a comment on a reader's pull request": {in: here().comment(Test), facts: list("commenter writer"), asked: list("commenter writer", "author writer", "author owner"), reason: "The author of the pull request has no"},
 		"a trusted account has no say by that": {in: here().comment(Test).trusts(), facts: list("commenter trusted"), asked: list("commenter writer", "commenter owner"), reason: "The author of the comment"},
@@ -166,7 +166,7 @@ func widened() map[string]row {
 		"a trusted account runs its own without a question about its access": {
 			in: fork().trusts(), facts: list("author trusted", "actor trusted", "actor confirmed"), want: Allowed,
 			asked: list("author trusted", "actor trusted", "actor confirmed"), reason: "counts as"},
-		"what a stranger did to a trusted account's pull request is not approved": {
+		"an untrusted actor on a trusted account's pull request is not approved": {
 			in: fork().trusts(), facts: list("author trusted"), asked: list("author trusted", "actor trusted", "actor writer", "actor owner"), reason: "but the user who changed it may not"},
 		"a trusted account counts beside a policy": {
 			in: here().policy("team", "").trusts(), facts: list("author trusted", "actor trusted", "actor confirmed"), want: Allowed,

@@ -45,7 +45,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// The event's own token is all that is used: it reads its repository and what everybody may read.
+// Only the event's own token is used: it reads its repository and public ones.
 func TestFileAtUsesTokenOfEvent(t *testing.T) {
 	const path = "/blob/main/task.yaml"
 	tests := []struct {

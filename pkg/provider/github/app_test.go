@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// GitHub says which accounts are Apps: the login of its own coding agent does not tell. What the
-// author is comes with the event of a pull request, with a comment on it, and with what GitHub
+// GitHub says which accounts are Apps, because the login of its own coding agent does not show it.
+// The type of the author is in the event of a pull request, in a comment on it, and in GitHub's
 // answers about it.
 func TestDecodeAppAuthor(t *testing.T) {
 	for author, want := range map[string]bool{"Copilot": true, "renovate[bot]": true, "ada": false} {

@@ -18,14 +18,14 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// push is a push to be listed, and how many calls that may take.
+// push is a push, and how many calls its list may take.
 type push struct {
 	before, after string
 	want          git.Changes
 	calls         int
 }
 
-// numbered are n files below a directory.
+// numbered returns n files below a directory.
 func numbered(dir string, n int, text string) map[string]string {
 	files := map[string]string{}
 	for i := range n {
@@ -63,8 +63,7 @@ func pushes(b bench) map[string]push {
 	}
 }
 
-// What a push has changed is what differs between the two trees, however the branch came from one
-// to the other.
+// A push changes what differs between the two trees, however the branch got from one to the other.
 func TestChangedComparesTreesOfPush(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
@@ -88,8 +87,8 @@ func TestChangedComparesTreesOfPush(t *testing.T) {
 	}
 }
 
-// Where GitHub does not list the trees whole, what each side has changed is joined and marked
-// incomplete. The head commit's own files are what is known where the commit before is gone.
+// If GitHub does not list the trees completely, the changes of both sides are joined and marked
+// incomplete. If the earlier commit is gone, the head commit's own files are listed.
 func TestChangedMarksTruncatedLists(t *testing.T) {
 	for name, cut := range map[string]func(b bench){
 		"GitHub cuts its trees": func(b bench) {
@@ -115,7 +114,7 @@ func TestChangedMarksTruncatedLists(t *testing.T) {
 	}
 }
 
-// A replica that does not know the pushed commit yet is asked again, whichever call meets it.
+// A replica that does not have the pushed commit yet is retried, at every call.
 func TestChangedRetriesStaleReplica(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
@@ -137,7 +136,7 @@ func TestChangedRetriesStaleReplica(t *testing.T) {
 }
 
 // GitHub answers 500 each time for what takes it too long. The commit's own files are listed
-// nevertheless.
+// anyway.
 func TestChangedReturnsRefusal(t *testing.T) {
 	b := newBench(t)
 	amended := pushes(b)["an amended commit"]

@@ -58,7 +58,7 @@ func TestDecodeRefusesComments(t *testing.T) {
 		{"a state that is not known", `"state": "open"`, `"state_": "open"`, 1, fault.Ignored, "not open"},
 		{"a bot", `"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
 		{"a bot by its login", ada, `"login": "renovate[bot]"`, -1, fault.Ignored, "a bot"},
-		{"somebody else sent it", ada, `"login": "eve"`, 1, fault.Ignored, "somebody else"},
+		{"another user sent it", ada, `"login": "eve"`, 1, fault.Ignored, "another user"},
 		{"a comment of our own, whoever wrote it", `/deploy staging`, `<!-- plumbline answer --> /test`, 1, fault.Ignored, "a bot"},
 		{"no issue", `"issue"`, `"issue_"`, 1, fault.Invalid, "issue.number"},
 		{"no comment", `"comment"`, `"comment_"`, 1, fault.Invalid, "comment.id"},

@@ -20,7 +20,9 @@ import (
 // completeOnCommit completes a comment on a commit with the commit that its ref points to, or that of the
 // default branch if it has none. GitHub accepts heads/NAME and tags/NAME in place of a commit, and
 // follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
-func (r *repository) completeOnCommit(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) completeOnCommit(
+	ctx context.Context, event *v1alpha1.GitEventSpec,
+) (*v1alpha1.GitEventSpec, error) {
 	ref, err := r.refOf(ctx, event)
 	if err != nil {
 		return nil, err

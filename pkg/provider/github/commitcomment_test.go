@@ -33,7 +33,7 @@ func TestDecodeCommentOnCommit(t *testing.T) {
 	}
 }
 
-// S16: only what a person has just written.
+// S16: only a new comment by a user counts.
 func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 	const ada = `"login": "ada"`
 	for name, c := range map[string]struct {
@@ -45,7 +45,7 @@ func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 		"an edited comment":                      {`"created"`, `"edited"`, 1, fault.Ignored, `commit_comment action "edited"`},
 		"a bot":                                  {`"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
 		"a comment of our own, whoever wrote it": {`Flaky?`, `<!-- plumbline answer -->`, 1, fault.Ignored, "a bot"},
-		"somebody else sent it":                  {ada, `"login": "eve"`, 1, fault.Ignored, "somebody else"},
+		"another user sent it":                   {ada, `"login": "eve"`, 1, fault.Ignored, "another user"},
 		"no comment":                             {`"comment"`, `"comment_"`, 1, fault.Invalid, "comment.id"},
 		"no author":                              {ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},
 		"no sender":                              {`"sender"`, `"sender_"`, 1, fault.Invalid, "sender"},
@@ -71,8 +71,7 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 	return b.decode(b.CommitCommentDelivery(forge.CommentEvent{Repo: testRepo, ID: b.CommitComment(testRepo, sha, "ada", body)}))
 }
 
-// Where a branch or tag is, GitHub says at the moment; the default branch is the one of the moment,
-// too.
+// GitHub says where a branch or tag is now, and which the default branch is.
 func TestCompleteCommentOnCommit(t *testing.T) {
 	b := newBench(t)
 	old := b.Commit("main", map[string]string{"x": "old"})
@@ -107,8 +106,8 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	}
 }
 
-// What is not known is waited for: never that there is no such branch, nor a commit that GitHub has
-// not named (S12).
+// What is not known is retried: a missing branch is never assumed, nor a commit that GitHub has not
+// named (S12).
 func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 	b := newBench(t)
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// wrong are answers that are not what any read asks for: a page, also one of a router that has just
-// begun, JSON of another shape, nothing.
+// wrong are answers that no read requests: a page, also from a router that has just started, JSON
+// of another shape, nothing.
 func wrong() map[string]forge.Action {
 	page := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return map[string]forge.Action{
@@ -34,8 +34,8 @@ func wrong() map[string]forge.Action {
 	}
 }
 
-// An answer that is not what was asked for is a wait: never "no pipelines", "no such file", "no
-// write access" (finding 18).
+// A wrong answer is retried: it never means "no pipelines", "no such file" or "no write access"
+// (finding 18).
 func TestWrongAnswersAreRetried(t *testing.T) {
 	reads := map[string]func(context.Context, provider.Client, string) error{
 		forge.RouteTree: func(ctx context.Context, c provider.Client, sha string) error {
@@ -94,8 +94,8 @@ func TestWrongAnswersAreRetried(t *testing.T) {
 	}
 }
 
-// A blob is held against its id: JSON in place of raw text is YAML too, and a part of a file may
-// be.
+// A blob is checked against its id: JSON in place of raw text is valid YAML too, and part of a file
+// may be.
 func TestBlobMatchesDirectory(t *testing.T) {
 	const text = "kind: PipelineRun\n---\nkind: Task\n"
 	for _, body := range []string{`{"content":"a2luZA==","encoding":"base64"}`, text[:18], text + "# more", " ", `"` + text + `"`} {
@@ -109,7 +109,7 @@ func TestBlobMatchesDirectory(t *testing.T) {
 	}
 }
 
-// Contents of another length than the answer names, and directories that list nothing, are no
+// Contents of another length than the answer names, and directories that list nothing, are not
 // answers.
 func TestContentsAreComplete(t *testing.T) {
 	for _, body := range []string{
@@ -155,7 +155,7 @@ func TestFilesSkipLinksAndSubmodules(t *testing.T) {
 	}
 }
 
-// What stands where the directory of definitions should be is named as what it is.
+// A path that is not a directory of definitions is reported as what it is.
 func TestFilesRefuseSubmoduleAndLink(t *testing.T) {
 	b := newBench(t)
 	for entry, want := range map[string]string{

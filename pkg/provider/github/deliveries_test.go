@@ -75,7 +75,7 @@ func TestDeliveryLog(t *testing.T) {
 	}
 }
 
-// What GitHub refuses is told by its class.
+// Errors of GitHub have their class.
 func TestDeliveryLogErrors(t *testing.T) {
 	f, log := openLog(t)
 	if f := fault.Of(log.Redeliver(t.Context(), 1)); f.Class != fault.Ignored {
@@ -100,7 +100,7 @@ func TestDeliveryLogErrors(t *testing.T) {
 	}
 }
 
-// What of the log may start something is what Decode takes.
+// Starts is true for the events that Decode accepts.
 func TestStartsMatchesDecode(t *testing.T) {
 	got := map[string]bool{}
 	for _, event := range []string{"push", "pull_request", "issue_comment", "check_run", "check_suite", "ping", ""} {

@@ -26,7 +26,7 @@ const (
 	testSecret = "correct horse"
 )
 
-// appKey is one key for all tests: making one takes a while.
+// appKey is one key for all tests, because generating one takes a while.
 var appKey = sync.OnceValue(func() string {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -35,7 +35,7 @@ var appKey = sync.OnceValue(func() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 })
 
-// fake is the forge as the suite wants it.
+// fake adapts the forge to the suite.
 type fake struct {
 	*forge.GitHub
 	t         *testing.T

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 )
 
-// Whatever is delivered ends in an event that the API server can store, about the repository that
-// Peek named, or in a fault that asks for no repetition.
+// Every delivery gives either an event that the API server can store, about the repository that
+// Peek named, or a fault that is not retried.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -70,7 +70,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Only the HMAC of the body with a secret that is not empty verifies.
+// Only the HMAC of the body with a non-empty secret verifies.
 func FuzzVerify(f *testing.F) {
 	for _, signature := range []string{"", "sha256=", "sha1=00", "sha256=zz", "sha256=00", "SHA256=00", "sha256=" + strings.Repeat("0", 64), "good", "GOOD", "good "} {
 		for _, secret := range []string{"", " ", "key", "key\n"} {
@@ -94,8 +94,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// What is taken for the address of a file on GitHub names a repository and a path below it, and
-// nothing else.
+// An accepted address of a file on GitHub names a repository and a path below it, and nothing else.
 func FuzzAddress(f *testing.F) {
 	for _, address := range []string{
 		"https://git.example/acme/app/blob/main/a.yaml", "https://raw.git.example/acme/app/refs/heads/a%2Fb/c/d.yaml", "https://git.example/acme/app/raw/x/../../y",

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// GitHub signs the body and not X-GitHub-Delivery: a body is the same event under whatever id it
-// comes. When its event happened is in the body, so that an event that looks the same otherwise, a
-// tag that is made again for example, is another.
+// GitHub signs the body but not X-GitHub-Delivery: a body is the same event with every id. The body
+// contains the time of its event, so an otherwise equal event (a tag that is created again, for
+// example) is another one.
 func TestEventNameIgnoresDeliveryID(t *testing.T) {
 	name := func(event, id string, body []byte) string {
 		t.Helper()

@@ -19,8 +19,8 @@ func (b bench) installation() int64 {
 	return r.runs.minter.installation
 }
 
-// G8: that the App is not installed any more is certain once no look-up finds the installation and
-// the App itself is found. Whatever else a 404 in answer to a mint may mean is waited for.
+// G8: the App counts as uninstalled only if no look-up finds the installation and the App itself is
+// found. Every other 404 of a mint is retried.
 func TestMissingInstallation(t *testing.T) {
 	json := http.Header{"Content-Type": {"application/json"}}
 	for sentence, c := range map[string]struct {
@@ -82,7 +82,7 @@ func TestMissingInstallation(t *testing.T) {
 }
 
 // An event of an App that was uninstalled and installed again names the installation that is gone:
-// its repository's other one is used, for the same repository alone.
+// the repository's current one is used, for the same repository only.
 func TestReinstalledAppServesEarlierEvents(t *testing.T) {
 	b := newBench(t)
 	b.Uninstall(b.installation())
@@ -108,8 +108,8 @@ func TestReinstalledAppServesEarlierEvents(t *testing.T) {
 	}
 }
 
-// A repository of the same name is not the one that the event came from, whoever installed the App
-// there.
+// A repository with the same name is not the one that the event came from, whoever installed the
+// App there.
 func TestReplacedRepositoryIsNotServed(t *testing.T) {
 	b := newBench(t)
 	b.Uninstall(b.installation())

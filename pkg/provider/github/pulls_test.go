@@ -29,7 +29,7 @@ func TestPullsAcceptOnlyDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// A fork's commits are known to both repositories: its own pull requests are not this repository's.
+// Both repositories have a fork's commits: its own pull requests are not this repository's.
 func TestPullsSkipOtherRepositories(t *testing.T) {
 	b := newBench(t)
 	b.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: forge.Answer(http.StatusOK, nil, `[{"number":4,"state":"open","base":{"repo":{"id":999999}}}]`)})
@@ -58,8 +58,8 @@ func TestPullsReadAllPages(t *testing.T) {
 	}
 }
 
-// A fork's pull request names the fork as its source, and 0 once that is deleted. A merged one
-// names the branch it was merged into.
+// A fork's pull request names the fork as its source, and 0 after it is deleted. A merged one names
+// the branch that it was merged into.
 func TestPullsNameSourceAndTarget(t *testing.T) {
 	b := newBench(t)
 	b.SetBranch(testRepo, "old", b.head.SHA, "dev")

@@ -21,7 +21,7 @@ var (
 	writesChecks = map[string]string{"metadata": "read", "contents": "read", "checks": "write"}
 )
 
-// renewalBench is an App on an installation whose tokens may be too old, with a clock of its own.
+// renewalBench is an App on an installation whose tokens may be too old, with its own clock.
 type renewalBench struct {
 	*fake
 	t     *testing.T
@@ -60,8 +60,8 @@ func (b *renewalBench) wantReason(err error, reason string) {
 	}
 }
 
-// A token has what the installation had when it was minted. What the operator grants later is used
-// at the next attempt.
+// A token has the permissions that the installation had when it was minted. What the operator
+// grants later is used at the next attempt.
 func TestGrantedPermissionIsUsedAtNextAttempt(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
@@ -97,8 +97,8 @@ func TestRefusedPermissionCostsOneMintPerMinute(t *testing.T) {
 	}
 }
 
-// One repository finds out that a permission was granted: the others of the installation need not
-// wait for their minute.
+// One repository finds out that a permission was granted: the installation's other repositories
+// need not wait for their minute.
 func TestGrantAppliesToAllRepositories(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
@@ -132,8 +132,8 @@ func TestGrantAppliesToAllRepositories(t *testing.T) {
 	}
 }
 
-// One repository that lacks for good what others never ask for renews its token each minute, and
-// finds out for the others that something else was granted.
+// One repository that permanently lacks a permission renews its token each minute, and finds out
+// for the others that something else was granted.
 func TestRenewalsAreLimitedPerInstallation(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
@@ -158,8 +158,8 @@ func TestRenewalsAreLimitedPerInstallation(t *testing.T) {
 	t.Error("half an hour after the permission was granted it is not used")
 }
 
-// Neither a suspension that is lifted nor a repository that is added again has to wait for the end
-// of a token.
+// After a lifted suspension, or when a repository is added again, a new token is minted before the
+// old one expires.
 func TestOldTokenIsRenewedAfterSuspension(t *testing.T) {
 	for name, change := range map[string]func(b *renewalBench, there bool){
 		"suspended": func(b *renewalBench, there bool) { b.Suspend(b.installed, !there) },
@@ -194,7 +194,7 @@ func TestOldTokenIsRenewedAfterSuspension(t *testing.T) {
 	}
 }
 
-// A file that the old token did not see is not called missing.
+// A file that the old token did not cover is not reported missing.
 func TestOldTokenDoesNotHideFile(t *testing.T) {
 	b := newRenewalBench(t)
 	read := func() error {
@@ -215,7 +215,7 @@ func TestOldTokenDoesNotHideFile(t *testing.T) {
 	}
 }
 
-// What was refused for good is refused, and its token stays when no other one can be had.
+// A permanent refusal is returned, and the token stays if no other one can be minted.
 func TestTokenStaysIfRenewalFails(t *testing.T) {
 	b := newRenewalBench(t)
 	if err := b.put(); err != nil {

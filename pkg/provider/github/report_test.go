@@ -34,8 +34,8 @@ func newBench(t *testing.T) bench {
 	return bench{f, client, git.Head{SHA: sha, Project: w.Project}}
 }
 
-// duplicate creates another check run of the same check, as a replica does that was paused before
-// its POST.
+// duplicate creates another check run of the same check, like a replica that was paused before its
+// POST.
 func (b bench) duplicate(t *testing.T, check status.Check) string {
 	t.Helper()
 	r, isGitHub := b.client.Reporter.(*repository)
@@ -49,8 +49,8 @@ func (b bench) duplicate(t *testing.T, check status.Check) string {
 	return id
 }
 
-// Two events of one commit find no check that waits for approval and post one each, in the same
-// moment.
+// Two events of one commit find no check that waits for approval, and both post one at the same
+// time.
 func TestPutSettlesConcurrentSharedChecks(t *testing.T) {
 	b := newBench(t)
 	shared := check(status.Queued, "")
@@ -71,7 +71,7 @@ func check(state status.State, conclusion status.Conclusion) status.Check {
 	}
 }
 
-// shown is the state of each check run of the commit, oldest first.
+// shown returns the state of each check run of the commit, oldest first.
 func (b bench) shown() []string {
 	var out []string
 	for _, c := range b.Checks(b.head.SHA) {
@@ -203,8 +203,8 @@ func TestPutSendsNoContradiction(t *testing.T) {
 	}
 }
 
-// What nobody else can have posted is not looked for: each report is one call, and one more if it
-// may come after a conclusion.
+// A check that only this process posted is not looked up: each report is one call, and one more if
+// it may arrive after a conclusion.
 func TestPutSkipsLookUpOfSoleCheck(t *testing.T) {
 	b := newBench(t)
 	id := ""
@@ -226,7 +226,7 @@ func TestPutSkipsLookUpOfSoleCheck(t *testing.T) {
 	}
 }
 
-// A report that waited for its turn is not sent by a process that was stopped meanwhile.
+// A report that waited for its turn is not sent by a process that was paused in the meantime.
 func TestPutWithoutLookUpIsFenced(t *testing.T) {
 	b := newBench(t)
 	stopped := errors.New("stopped")

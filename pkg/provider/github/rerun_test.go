@@ -31,8 +31,8 @@ func rerequested(name string, rerun v1alpha1.Rerun) *v1alpha1.GitEventSpec {
 	return want
 }
 
-// A check and the suite of all checks of a commit are asked to run again. A pull request of another
-// repository that has the same commit is nobody's here.
+// A check, and the suite of all checks of a commit, are requested again. A pull request of another
+// repository with the same commit is ignored.
 func TestDecodeRerun(t *testing.T) {
 	for _, c := range []struct {
 		event, file string
@@ -56,7 +56,7 @@ func TestDecodeRerun(t *testing.T) {
 	}
 }
 
-// Of the commit of a fork GitHub names neither branch nor pull request.
+// For the commit of a fork GitHub names neither branch nor pull request.
 func TestDecodeRerunOfAFork(t *testing.T) {
 	body := bytes.ReplaceAll(recorded(t, suiteRerequested), []byte(`"head_branch": "topic"`), []byte(`"head_branch": null`))
 	body = bytes.ReplaceAll(body, []byte(`"number": `), []byte(`"number": -`))
@@ -98,7 +98,7 @@ func TestDecodeRefusesReruns(t *testing.T) {
 	}
 }
 
-// S27. What is to run again in a pull request is completed with what that is now; another App's
+// S27: a re-run in a pull request is completed with the pull request's current state; another App's
 // check starts nothing, without a call.
 func TestCompleteIgnoresRerunOfAnotherApp(t *testing.T) {
 	b := newBench(t)

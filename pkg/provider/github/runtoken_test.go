@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// reading is what a run's token may do unless its Repository asks for more.
+// reading is what a run's token may do unless its Repository requests more.
 var reading = map[string]string{"contents": "read", "metadata": "read"}
 
 // asRun calls the API with a run's token.
@@ -31,8 +31,8 @@ func (b bench) asRun(t *testing.T, method, path, token, body string) int {
 	return resp.StatusCode
 }
 
-// S28: what a pod finds reads its repository. It writes no check, which would be a verdict on any
-// commit, and no comment; and it works no more once it is revoked, while the other run's and the
+// S28: a run's token reads its repository. It writes no check, which would be a verdict on any
+// commit, and no comment. After it is revoked it no longer works, while the other run's and the
 // controller's do.
 func TestRunTokenIsSeparateAndReadOnly(t *testing.T) {
 	b := newBench(t)
@@ -96,7 +96,7 @@ func TestRunTokenHasRequestedPermissions(t *testing.T) {
 	}
 }
 
-// An event may have hundreds of runs: when GitHub limits mints, the other runs do not ask one by
+// An event may have hundreds of runs: when GitHub limits mints, the other runs do not try one by
 // one.
 func TestLimitedMintStopsOtherRuns(t *testing.T) {
 	f, w := openFake(t, forge.Options{})

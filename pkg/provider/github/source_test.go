@@ -112,7 +112,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// recreate makes a repository of the same name and another id.
+// recreate creates a repository of the same name with another id.
 func (b bench) recreate() { b.CreateRepo("acme", "app", forge.RepoOptions{}) }
 
 func TestChangedByPush(t *testing.T) {
@@ -154,8 +154,7 @@ func TestChangedByPush(t *testing.T) {
 	}
 }
 
-// TestRedirects: no token leaves for another host, and no write is turned into a read that looks
-// accepted.
+// TestRedirects: no token is sent to another host, and no write becomes a read that looks accepted.
 func TestRedirects(t *testing.T) {
 	var stranger atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stranger.Add(1) }))
@@ -210,7 +209,7 @@ func TestCanWriteAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// Write access is whatever gives it, from whatever source.
+// Write access counts whatever it comes from.
 func TestCanWrite(t *testing.T) {
 	b := newBench(t)
 	for _, role := range []string{"read", "triage", "write", "maintain", "admin"} {

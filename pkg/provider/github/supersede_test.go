@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// An answer that GitHub does not document, and an outage of any call, is not an answer: the event
-// is neither superseded nor current.
+// An undocumented answer, and an outage of any call, is not an answer: the event is neither
+// superseded nor current.
 func TestSupersedesAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	unknown := forge.Answer(http.StatusOK, nil, `{}`)
 	odd := forge.Answer(http.StatusOK, nil, `{"status":"odd","object":{"sha":"main"},"head":{"sha":"main"}}`)

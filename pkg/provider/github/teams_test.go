@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S25: only an active membership counts, and what an App may not see is waited for.
+// S25: only an active membership counts, and what an App may not read is retried.
 func TestInTeam(t *testing.T) {
 	b := newBench(t)
 	b.SetTeamMember("acme", "releasers", "in", "active")

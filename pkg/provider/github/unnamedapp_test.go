@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// A service that filters by App and then does not name it lists our checks: what a process before
-// has posted is adopted, brought to its end and never posted twice.
+// A server that filters by App without naming it lists our checks: a check of an earlier process is
+// adopted, finished and never posted twice.
 func TestPutAcceptsCheckOfUnnamedApp(t *testing.T) {
 	f, w := openFake(t, forge.Options{ChecksWithoutApp: true})
 	sha := f.Commit("main", map[string]string{"x": "y"})
@@ -48,8 +48,8 @@ func TestPutAcceptsCheckOfUnnamedApp(t *testing.T) {
 	}
 }
 
-// What a look-up leaves open is asked for again. A check is posted only where the answer says that
-// there is none.
+// An inconclusive look-up is repeated. A check is posted only if the answer says that there is
+// none.
 func TestPutRetriesIncompleteList(t *testing.T) {
 	ours := check(status.InProgress, "").ExternalID
 	entry := func(change map[string]any) map[string]any {

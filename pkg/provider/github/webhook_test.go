@@ -47,7 +47,7 @@ const (
 	shaHead   = "6113728f27ae82c7b1a177c8d03f9e96e0adf246"
 )
 
-// event is the event that all payloads in testdata have in common, changed.
+// event is the event that all payloads in testdata share, changed.
 func event(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 	spec := &v1alpha1.GitEventSpec{
 		Provider: "github", Host: "github.com", DeliveryKey: "72d3162e-cc78-11e3-81ab-4c9367dc0958", InstallationID: 4242,
@@ -92,8 +92,8 @@ func labelled() *v1alpha1.GitEventSpec {
 	return spec
 }
 
-// A merge queue tests what it is about to merge on a branch of its own, which its bot pushes: that
-// is a push like others. Its own event is none that anything starts for.
+// A merge queue tests a merge on a branch of its own, which its bot pushes: that is a push like
+// others. The queue's own event starts nothing.
 func TestDecodeMergeQueueAsPush(t *testing.T) {
 	const ref, bot = "refs/heads/gh-readonly-queue/main/pr-1-" + shaBefore, "github-merge-queue[bot]"
 	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`, `"type": "Bot"`, `"name": "ada"`, `"name": "`+bot+`"`).

@@ -61,8 +61,8 @@ func TestEndedMembershipDoesNotCount(t *testing.T) {
 	}
 }
 
-// Who was added beyond the paid seats is listed with a role, and has no right yet. The free edition
-// does not say it at all.
+// A user beyond the paid seats is listed with a role but has no rights yet. The free edition does
+// not show it at all.
 func TestAwaitingMembershipDoesNotCount(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme/team")

@@ -18,8 +18,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// acting is a merge request of a writer from a fork that others can push to, too, on a GitLab whose
-// clock the test moves.
+// acting is a writer's merge request from a fork that others can push to, on a GitLab whose clock
+// the test moves.
 type acting struct {
 	bench
 	t   *testing.T
@@ -44,14 +44,15 @@ func newActing(t *testing.T) acting {
 	return a
 }
 
-// time goes on by a second with each look.
+// time advances by a second with each read.
 func (a acting) time() time.Time { return time.Unix(a.now.Add(1), 0) }
 
 func (a acting) push(by string) string {
 	return a.GitLab.Commit(testFork, "topic", forgelab.Change{Author: by, Files: map[string]string{"x": time.Unix(a.now.Load(), 0).String()}})
 }
 
-// event is that of an action on the merge request as it is, of a delivery that has just arrived.
+// event is the event of an action on the merge request as it is, from a delivery that has just
+// arrived.
 func (a acting) event(action string) *v1alpha1.GitEventSpec {
 	a.t.Helper()
 	event := a.decode(a.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: a.iid, Action: "open"}))
@@ -62,8 +63,8 @@ func (a acting) event(action string) *v1alpha1.GitEventSpec {
 	return event
 }
 
-// is requires who acted, by GitLab, where the delivery says that the writer did: at once, and when
-// it has waited in vain.
+// is checks who acted according to GitLab, where the delivery names the writer: at once, and after
+// the wait.
 func (a acting) is(why, action, atOnce, inTheEnd string) {
 	a.t.Helper()
 	event := a.event(action)
@@ -77,7 +78,7 @@ func (a acting) is(why, action, atOnce, inTheEnd string) {
 	}
 }
 
-// S11: GitLab's own word counts of who acted on a merge request from a fork.
+// S11: GitLab itself says who acted on a merge request from a fork.
 func TestActor(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
@@ -89,17 +90,17 @@ func TestActor(t *testing.T) {
 	a.is("a label", "label", "writer", "writer")
 	a.push("stranger")
 	for _, action := range []string{"update", "open", "reopen"} {
-		a.is("a stranger's push as "+action, action, map[bool]string{true: "stranger", false: "waits"}[action == "update"], "stranger")
+		a.is("an untrusted user's push as "+action, action, map[bool]string{true: "stranger", false: "waits"}[action == "update"], "stranger")
 	}
-	a.is("a label of before the stranger's push", "label", "waits", "")
+	a.is("a label of before the untrusted user's push", "label", "waits", "")
 	a.SetLabels(testProject, a.iid, "writer", "one", "two")
 	a.is("a label after it", "label", "writer", "writer")
 	a.SetLabels(testProject, a.iid, "stranger", "one", "two", "three")
 	a.SetLabels(testProject, a.iid, "writer", "one", "three")
-	a.is("a stranger's label", "label", "waits", "stranger")
+	a.is("an untrusted user's label", "label", "waits", "stranger")
 	a.CloseMergeRequest(testProject, a.iid, "writer")
 	a.ReopenMergeRequest(testProject, a.iid, "writer")
-	a.is("the writer opens it again with the stranger's commit", "reopen", "writer", "writer")
+	a.is("the writer opens it again with the untrusted user's commit", "reopen", "writer", "writer")
 	a.is("but has not pushed that", "update", "stranger", "stranger")
 	a.CloseMergeRequest(testProject, a.iid, "writer")
 	a.ReopenMergeRequest(testProject, a.iid, "stranger")
@@ -111,7 +112,7 @@ func TestActor(t *testing.T) {
 	a.is("the writer pushes", "update", "writer", "writer")
 }
 
-// A label in the project itself needs no look at the heads: who pushes there may write.
+// A label in the project itself needs no versions: users who push there have write access.
 func TestActorOfLabelInProject(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
@@ -126,7 +127,7 @@ func TestActorOfLabelInProject(t *testing.T) {
 	}
 }
 
-// GitLab promises no order of what happened to a merge request, and changes rows of it.
+// GitLab lists the events of a merge request in no particular order, and changes rows.
 func TestActorIsNewestInAnyOrder(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
@@ -141,7 +142,7 @@ func TestActorIsNewestInAnyOrder(t *testing.T) {
 	}
 }
 
-// What the token may not see confirms nothing, at once; what fails is not known.
+// What the token may not read confirms nothing, at once; a failed read is retried.
 func TestActorIsUnknownIfHidden(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)

@@ -36,8 +36,8 @@ func TestDecodeRefusesComments(t *testing.T) {
 		{"a note of our own, in the name of the token's user", `"note": "Looks`, `"note": "` + ours + `> Looks`, fault.Ignored, "a bot"},
 		{"more than GitHub would take", `"note": "Looks`, `"note": "` + strings.Repeat("ö", 65536) + `Looks`, fault.Ignored, "more than 65536 characters"},
 		{"what GitLab itself notes", `"system": false`, `"system": true`, fault.Ignored, "a bot"},
-		{"somebody else sent it", `"author_id": 51,
-  "change_position"`, `"author_id": 6, "change_position"`, fault.Ignored, "somebody else"},
+		{"another user sent it", `"author_id": 51,
+  "change_position"`, `"author_id": 6, "change_position"`, fault.Ignored, "another user"},
 		{"a mark of our own further down", `/deploy staging`, `<!-- plumbline answer -->`, fault.Ignored, "a bot"},
 		{"no merge request", `"merge_request": {`, `"merge_request_": {`, fault.Invalid, "merge_request"},
 		{"no number", `"iid": 12`, `"iid": 0`, fault.Invalid, "merge_request.iid"},
@@ -59,7 +59,7 @@ func TestDecodeRefusesComments(t *testing.T) {
 	}
 }
 
-// People may be called nearly like a bot, and versions before 16.11 tell of no action.
+// Users may have names similar to a bot's, and versions before 16.11 send no action.
 func TestDecodeAcceptsUserComments(t *testing.T) {
 	for old, renamed := range map[string]string{
 		`"username": "dev"`: `"username": "project_manager_bot"`, `"action": "create"`: `"x": "y"`, `"note": "Looks`: `"note": "<!-- plumbline --> Looks`,
@@ -74,7 +74,7 @@ func TestDecodeAcceptsUserComments(t *testing.T) {
 	}
 }
 
-// The access of the author is asked for by the name of today, not by the id of the payload.
+// The author's access is read by the current username, not by the id in the payload.
 func TestCompleteCommentOnFork(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	comment := b.decode(b.NoteDelivery(b.AddNote(testProject, iid, "rita", "/deploy")))

@@ -8,8 +8,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// S11: labels choose pipelines (on-label), and the title is a variable: of a comment, too, they are
-// the merge request's own, whatever a body says.
+// S11: labels choose pipelines (on-label), and the title is a variable: for a comment too, both are
+// read from the merge request, whatever the body says.
 func TestCompleteReadsLabelsAndTitleOfComment(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	forged := b.decode(b.NoteDelivery(b.AddNote(testProject, iid, "rita", "/test")))

@@ -15,7 +15,7 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// remarking is a comment on a commit, of which the branch is not known.
+// remarking is a comment on a commit whose branch is not known.
 func remarking() *v1alpha1.GitEventSpec {
 	spec := merging("on-comment", "create", 1001, func(s *v1alpha1.GitEventSpec) {
 		s.Trigger, s.Commit, s.Actor, s.PullRequest, s.BaseRef, s.HeadRef = "push", nil, "", nil, "", ""
@@ -31,8 +31,7 @@ func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
 	return b.decode(b.NoteDelivery(b.AddCommitNote(testProject, sha, "ada", body)))
 }
 
-// Where a branch or tag is, GitLab says at the moment; the default branch is the one of the moment,
-// too.
+// GitLab says where a branch or tag is now, and which the default branch is.
 func TestCompleteCommentOnCommit(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	old := b.Commit("main", map[string]string{"x": "old"})
@@ -70,8 +69,8 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	}
 }
 
-// S11: whoever knows the token can say that somebody has commented, and on what. Only GitLab's own
-// comment counts.
+// S11: anybody who knows the token can claim that a user has commented, and on what. Only the
+// comment that GitLab returns counts.
 func TestCompleteConfirmsCommentOnCommit(t *testing.T) {
 	const ignored = "ignored"
 	for name, c := range map[string]struct {
@@ -114,7 +113,7 @@ func TestCompleteConfirmsCommentOnCommit(t *testing.T) {
 	}
 }
 
-// What is not known is waited for: never that there is no such branch or comment (S12).
+// What is not known is retried: a missing branch or comment is never assumed (S12).
 func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")

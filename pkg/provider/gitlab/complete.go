@@ -105,7 +105,9 @@ func (r *repository) describeOwned(ctx context.Context) (*gl.Project, error) {
 
 // completeComment completes a comment with the current merge request: its head may have moved, its target
 // branch may have changed.
-func (r *repository) completeComment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) completeComment(
+	ctx context.Context, event *v1alpha1.GitEventSpec,
+) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the comment"
 	mr, err := r.mergeRequestOf(ctx, what, event)
 	if err != nil {

@@ -27,7 +27,7 @@ func (b bench) completes(t *testing.T, event *v1alpha1.GitEventSpec) *v1alpha1.G
 	return got
 }
 
-// wantFault requires that an event is not confirmed.
+// wantFault checks that an event is not confirmed.
 func (b bench) wantFault(t *testing.T, event *v1alpha1.GitEventSpec, class fault.Class, reason string) {
 	t.Helper()
 	got, err := b.client.Complete(t.Context(), event)
@@ -40,7 +40,7 @@ func (b bench) pushEvent(ref string) *v1alpha1.GitEventSpec {
 	return b.decode(b.PushDelivery(forgelab.PushEvent{Project: testProject, Ref: ref}))
 }
 
-// What decides about a merge request is what GitLab says of it, whatever the body did.
+// A merge request is as GitLab says, whatever the body said.
 func TestCompleteReadsMergeRequest(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.SetLabels(testProject, iid, "rita", "true")
@@ -63,8 +63,8 @@ func TestCompleteReadsMergeRequest(t *testing.T) {
 	b.wantFault(t, event, fault.Ignored, reasonForged)
 }
 
-// Who pushed an older head of a fork is not known: whoever can push there could have it run in
-// another's name.
+// The pusher of an older head of a fork is not known: any user who can push there could run it in
+// another user's name.
 func TestCompleteAcceptsOnlyNewestHeadOfFork(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
@@ -73,9 +73,8 @@ func TestCompleteAcceptsOnlyNewestHeadOfFork(t *testing.T) {
 	b.wantFault(t, event, fault.Ignored, "Superseded")
 }
 
-// What happened before a merge request was merged or closed starts nothing any more. That it is not
-// open is believed only once GitLab says so, and who has closed it and when is what GitLab says:
-// the body may have said anything.
+// An event from before a merge request was merged or closed starts nothing. Only GitLab itself says
+// that it is closed, by whom and when, because the body may contain anything.
 func TestCompleteOfClosedMergeRequest(t *testing.T) {
 	for name, close := range map[string]func(b bench, iid int64){
 		"merge": func(b bench, iid int64) { b.Merge(testProject, iid, "dev") },
@@ -115,8 +114,8 @@ func TestCompleteReadsPush(t *testing.T) {
 	}
 }
 
-// What a ref was is confirmed by the activity: after a push that came later, a forced one, and when
-// it was deleted.
+// The activity confirms where a ref was: before a later push, before a forced one, and after it was
+// deleted.
 func TestCompleteOfPushToMovedRef(t *testing.T) {
 	for name, change := range map[string]func(b bench, first string){
 		"pushed to": func(b bench, _ string) { b.Commit("topic", map[string]string{"x": "later"}) },
@@ -135,8 +134,7 @@ func TestCompleteOfPushToMovedRef(t *testing.T) {
 	}
 }
 
-// Nobody has pushed what only lies between two pushes: an old commit must not come back as if it
-// were new.
+// A commit between two pushes was never pushed: an old commit must not return as if it were new.
 func TestCompleteRefusesCommitThatWasNotPushed(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})
@@ -158,9 +156,9 @@ func TestCompleteRefusesCommitThatWasNotPushed(t *testing.T) {
 	b.completes(t, tag)
 }
 
-// Of a busy project so many pages of pushes are looked through, which came before the event was
-// received. One that has waited for long, because the API server was down say, is found behind
-// whatever was pushed since (I-1).
+// In a busy project a limited number of pages of pushes before the event's receipt is searched. An
+// event that has waited for long (the API server was down, for example) is found behind later
+// pushes (I-1).
 func TestCompleteLimitsSearchedPushes(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")
@@ -178,7 +176,7 @@ func TestCompleteLimitsSearchedPushes(t *testing.T) {
 	b.completes(t, event)
 }
 
-// S12: an error of any look-up is a wait and confirms nothing.
+// S12: a failed look-up is retried and confirms nothing.
 func TestCompleteNeedsReadableActivity(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})
@@ -207,7 +205,7 @@ func TestCompleteNeedsReadableActivity(t *testing.T) {
 	}
 }
 
-// The comment's author and words are GitLab's.
+// The comment's author and text are GitLab's.
 func TestCompleteReadsComment(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})

@@ -95,8 +95,8 @@ func TestTokenStaysAtHost(t *testing.T) {
 	}
 }
 
-// L1, E17: nothing waits in the worker, nothing is repeated, and nothing is called before the
-// limit's reset.
+// L1, E17: no call waits in the worker, none is repeated, and none is made before the limit's
+// reset.
 func TestRateLimitStopsCalls(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	now := time.Now()

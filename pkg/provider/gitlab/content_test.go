@@ -15,8 +15,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// A 200 that is not what was asked for is a wait: never "no pipelines", "no such file", "no member"
-// (finding 18).
+// A wrong answer with status 200 is retried: it never means "no pipelines", "no such file" or "no
+// member" (finding 18).
 func TestWrongAnswersAreRetried(t *testing.T) {
 	answers := map[string]forge.Action{
 		"a log-in page":           forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Sign in</html>"),
@@ -72,7 +72,7 @@ func TestWrongAnswersAreRetried(t *testing.T) {
 	}
 }
 
-// What stands where the directory of definitions should be is named as what it is.
+// A path that is not a directory of definitions is reported as what it is.
 func TestFilesRefuseSubmoduleAndLink(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	for entry, want := range map[string]string{

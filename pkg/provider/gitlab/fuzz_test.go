@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 )
 
-// Whatever is delivered ends in an event that the API server can store, about the project that Peek
-// named, or in a fault that asks for no repetition.
+// Every delivery gives either an event that the API server can store, about the project that Peek
+// named, or a fault that is not retried.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -74,8 +74,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What is taken for the address of a file on GitLab names a project and a path below it, and
-// nothing else.
+// An accepted address of a file on GitLab names a project and a path below it, and nothing else.
 func FuzzAddress(f *testing.F) {
 	for _, address := range []string{
 		"https://git.example/sub/acme/app/-/blob/main/a.yaml", "https://git.example/sub/a/b/c/-/raw/refs/heads/a%2Fb/c/d.yaml",

@@ -244,7 +244,7 @@ func checkToken(token, from string) error {
 	case !headerValue.MatchString(token):
 		return fault.Operatorf(
 			fault.ReasonCredentialsInvalid,
-			"the GitLab token in %s holds spaces or other characters that no token has: set it anew",
+			"the GitLab token in %s contains spaces or other characters that no token has: set it again",
 			from,
 		)
 	}

@@ -49,6 +49,6 @@ func (r *repository) InTeam(ctx context.Context, group, user string) (bool, erro
 }
 
 func noGroup(group string) error {
-	return fault.Invalidf(fault.ReasonTeamNotFound, "GitLab shows no group %q to the token, so nobody is in it: "+
+	return fault.Invalidf(fault.ReasonTeamNotFound, "GitLab shows no group %q to the token, so it has no members: "+
 		"name it in settings.policy by its full path, let the token's account see it, or remove it there", text.Bytes(group, maxGroup))
 }

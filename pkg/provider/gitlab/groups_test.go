@@ -10,8 +10,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// Members of a group above are members; blocked ones, and those of a project in it, are none. What
-// the token does not see is told.
+// Members of a group above are members; blocked users, and members of a project in the group, are
+// not. A group that the token may not read is reported.
 func TestInTeamOfGroup(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme/team/releasers")

@@ -14,8 +14,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// The heads are those of the default branch and of the open merge requests that have changed since;
-// a merge request's head has moved when it was pushed to.
+// The heads are those of the default branch and of the open merge requests that have changed since.
+// A merge request's head moves when it is pushed to.
 func TestHeads(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	begin := time.Now().Add(-time.Hour)
@@ -40,8 +40,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// A project without a commit has no heads, and one whose merge requests are turned off only that of
-// its branch. What fails is no empty list.
+// A project without a commit has no heads; one without merge requests has only its branch's. A
+// failed read is not an empty list.
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	off := h.Inject(forge.Fault{Route: forgelab.RouteMergeRequests, Do: forge.Answer(http.StatusForbidden, nil, `{"message":"403 Forbidden"}`)})
@@ -58,7 +58,7 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whoever has a GitLab chooses how many merge requests it lists.
+// A tenant's own GitLab decides how many merge requests it lists.
 func TestHeadsAreBounded(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	for i := range hooks.MaxHeads + 5 {

@@ -17,7 +17,7 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// hooked is a project whose webhook leads to a receiver that answers with a code.
+// hooked is a project whose webhook calls a receiver that answers with a code.
 type hooked struct {
 	*fake
 	w      providertest.Env
@@ -57,7 +57,7 @@ func (h *hooked) send(t *testing.T, starts bool) string {
 	return d.Key
 }
 
-// A Maintainer's token sees what was missed, has it sent again, and hears what it was answered.
+// A Maintainer's token reads undelivered webhooks, resends them, and gets their answers.
 func TestHookLogResendsFailedAttempts(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	first, none := h.send(t, true), h.send(t, false)
@@ -99,8 +99,8 @@ func TestHookLogPages(t *testing.T) {
 	}
 }
 
-// Events have their whole payloads: a page of large ones is read one by one, and what is too large
-// alone hides no other.
+// Events have their whole payloads: a page of large ones is read one by one, and one that is too
+// large alone hides no other.
 func TestHookLogReadsLargePage(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.w.Credentials.Token = h.CreateToken(forgelab.NewToken{Project: testProject, Level: forgelab.Maintainer}).Value
@@ -123,8 +123,8 @@ func TestHookLogReadsLargePage(t *testing.T) {
 	}
 }
 
-// A tenant may have a server of its own, which answers what it likes: what is kept of a log is
-// bounded by the pages that are read of it.
+// A tenant's own server may answer anything: what is stored of a log is limited by the pages that
+// are read.
 func TestHookLogRefusesOversizedPage(t *testing.T) {
 	entries := hooks.PerPage
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -145,7 +145,7 @@ func TestHookLogRefusesOversizedPage(t *testing.T) {
 	}
 }
 
-// What cannot be asked for says why.
+// A read that is not possible says why.
 func TestHookLogErrors(t *testing.T) {
 	developer := openHooked(t, forgelab.Developer)
 	if _, err := developer.log.Hooks(t.Context()); fault.Of(err).Reason != fault.ReasonPermissionMissing {
@@ -178,7 +178,7 @@ func TestHookLogErrors(t *testing.T) {
 	}
 }
 
-// More than five in a minute are refused. That holds up nothing else that the token is for.
+// More than five in a minute are refused. That blocks no other use of the token.
 func TestResendLimit(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.answer.Store(http.StatusAccepted)

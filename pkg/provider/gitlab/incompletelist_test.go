@@ -13,7 +13,7 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// listed makes the service answer a list once whose only entry is the one that it has, changed.
+// listed changes the only entry of the service's next answer with a list.
 func (b bench) listed(t *testing.T, route string, entry map[string]any, change map[string]any) {
 	t.Helper()
 	for field, value := range change {
@@ -32,9 +32,8 @@ func (b bench) listed(t *testing.T, route string, entry map[string]any, change m
 	b.Inject(forgelab.Fault{Route: route, Count: 1, Do: forge.Answer(http.StatusOK, nil, string(body))})
 }
 
-// A status in a list that GitLab has filtered is the run's unless it names another ref. What a
-// look-up leaves open is asked for again: never is a second status posted beside one that may be
-// ours.
+// A status in a list that GitLab has filtered is the run's unless it names another ref. An
+// inconclusive look-up is repeated: a second status is never posted next to one that may be ours.
 func TestPutRetriesIncompleteStatusList(t *testing.T) {
 	for name, c := range map[string]struct {
 		change map[string]any
@@ -65,7 +64,7 @@ func TestPutRetriesIncompleteStatusList(t *testing.T) {
 	}
 }
 
-// The same for the notes of a fork's merge request.
+// The same holds for the notes of a fork's merge request.
 func TestPutRetriesIncompleteNoteList(t *testing.T) {
 	for name, c := range map[string]struct {
 		route  string

@@ -19,7 +19,9 @@ import (
 
 // completeMergeRequest confirms the event of a merge request. Its commit may be an older head. For a fork only
 // the newest head counts, because only its last pusher is known.
-func (r *repository) completeMergeRequest(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (r *repository) completeMergeRequest(
+	ctx context.Context, event *v1alpha1.GitEventSpec,
+) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the event"
 	mr, err := r.mergeRequestOf(ctx, what, event)
 	if err != nil {
@@ -81,7 +83,9 @@ func completeClosing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alph
 
 // mergeRequestOf returns the merge request of the event unless it contradicts the delivery. Its author,
 // source project and branch never change, except that the source may be deleted.
-func (r *repository) mergeRequestOf(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
+func (r *repository) mergeRequestOf(
+	ctx context.Context, what string, event *v1alpha1.GitEventSpec,
+) (*gl.MergeRequest, error) {
 	number := int(event.PullRequest.Number)
 	mr, err := r.mergeRequest(ctx, what, number)
 	if f := fault.Of(err); f != nil && f.Reason == reasonNoMergeRequest {

@@ -12,9 +12,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// A note is of the merge request, whatever commit a run is of. What is told of a commit that was
-// replaced must not hide the verdict on the one that took its place, in whichever order the runs
-// report.
+// A note belongs to the merge request, whatever commit a run is of. A report about a replaced
+// commit must not hide the verdict on its successor, in any order of the reports.
 func TestNoteIsOfCurrentHead(t *testing.T) {
 	named := func(run string, c status.Check) status.Check {
 		c.ExternalID, c.Title = run, run+" "+c.Title
@@ -55,9 +54,9 @@ func TestNoteIsOfCurrentHead(t *testing.T) {
 	}
 }
 
-// A process that was told to end, or stopped, may post its note after another one had looked for it
-// and posted its own: the first of the two is kept and tells the truth, whichever knew of it. What
-// others wrote is left alone.
+// A process that was stopped may post its note after another one has looked for it and posted its
+// own: the older note is kept and correct, whichever process knew about it. Notes of other users
+// are not changed.
 func TestLateNoteIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {

@@ -11,9 +11,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// GitLab lists a merge request for each of its commits, also for those that main has, and those of
-// forks. What tells them from the merge request of a branch of the project are its source and its
-// head.
+// GitLab lists a merge request for each of its commits, including those that main has, and those of
+// forks. Only source and head identify the merge request of a branch of the project.
 func TestPullsNameSourceAndTarget(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.SetVisibility(testProject, forgelab.Public)

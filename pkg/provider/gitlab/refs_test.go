@@ -16,8 +16,7 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// of returns a check of a run, which every ref's pipeline of the same definition has under one
-// name.
+// of returns a check of a run; every ref's pipeline of the same definition has the same name.
 func of(run string, state status.State, conclusion status.Conclusion) status.Check {
 	c := check(state, conclusion)
 	c.ExternalID = run
@@ -106,7 +105,7 @@ func TestUnansweredStatusIsFoundOnItsRef(t *testing.T) {
 	b.wantPipelines(t, testProject, "main running: running", "release-1 success: success")
 }
 
-// The sweep closes what no event reports any more, and nothing of another ref.
+// The sweep closes checks that no event reports any more, and none of another ref.
 func TestOrphanedStatusIsClosedOnItsRef(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.InProgress, ""))
@@ -121,8 +120,8 @@ func TestOrphanedStatusIsClosedOnItsRef(t *testing.T) {
 	b.wantPipelines(t, testProject, "main running: running", "release-1 canceled: canceled")
 }
 
-// A version before has put the status of a run into the pipeline of another ref of the commit,
-// where the run's verdict does not belong: it is not left open there.
+// An earlier version put the status of a run into the pipeline of another ref of the commit: it is
+// not left pending there.
 func TestStatusOfEarlierVersionIsClosed(t *testing.T) {
 	for name, last := range map[string]status.Check{
 		"its run goes on": of("release-1", status.Completed, status.Failure), "its event is gone": of("release-1", status.Completed, status.Cancelled),
@@ -141,7 +140,7 @@ func TestStatusOfEarlierVersionIsClosed(t *testing.T) {
 	}
 }
 
-// GitLab takes 255 characters of a ref. Without one it would choose the newest pipeline of the
+// GitLab accepts 255 characters of a ref. Without a ref it would choose the newest pipeline of the
 // commit, which is another ref's.
 func TestLongRefHasItsOwnPipeline(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
@@ -159,8 +158,8 @@ func TestLongRefHasItsOwnPipeline(t *testing.T) {
 	}
 }
 
-// A fork's commit may be on a branch of the target as well: what runs for the merge request says
-// nothing of that branch.
+// A fork's commit may also be on a branch of the target: the merge request's run says nothing about
+// that branch.
 func TestForkStatusIsNotOfTargetBranch(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.SetVisibility(testProject, forgelab.Public)
@@ -182,8 +181,8 @@ func TestForkStatusIsNotOfTargetBranch(t *testing.T) {
 	}
 }
 
-// Where the target project runs GitLab's own pipeline of the merge request, the status is in that
-// one, which the merge request shows.
+// If the target project has GitLab's own pipeline of the merge request, the status is in that
+// pipeline, which the merge request shows.
 func TestForkStatusIsInMergeRequestPipeline(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.SetBranch(testProject, "elsewhere", b.head.SHA, "dev")

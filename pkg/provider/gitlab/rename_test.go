@@ -13,8 +13,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// The application has another name when a run ends than when it began: its commit shows one status,
-// which has ended.
+// The application has another name when a run finishes than when it started: its commit shows one
+// status, which is finished.
 func TestStatusKeepsItsName(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "push-1"}, Status: v1alpha1.GitEventStatus{
@@ -39,8 +39,8 @@ func TestStatusKeepsItsName(t *testing.T) {
 	}
 }
 
-// A path that belongs to another project by now shows nothing, although that has the commit and the
-// token reaches it.
+// A path that belongs to another project now shows nothing, although that has the commit and the
+// token covers it.
 func TestPutRefusesAnotherProjectOfSamePath(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	const path = "acme/team/taken"

@@ -19,7 +19,7 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 	err := r.reply(ctx, int(number), mark, body)
 	if provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) {
 		return fmt.Errorf(
-			"%w (to write comments the token needs the scope api and a user that is a member of the project; where the discussion is locked nobody else may write)",
+			"%w (to write comments the token needs the scope api and a user that is a member of the project; where the discussion is locked, only members may write)",
 			err,
 		)
 	}

@@ -220,7 +220,7 @@ func TestTokenWithoutStatusPermissionIsOperatorFault(t *testing.T) {
 	}
 }
 
-// E6: GitLab shows a report that lands after the verdict. The next look puts that right.
+// E6: GitLab shows a report that arrives after the verdict. The next look-up corrects it.
 func TestLateReportIsCorrected(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	id := b.put(t, "", check(status.Completed, status.Success))

@@ -54,7 +54,7 @@ func TestFilesLimits(t *testing.T) {
 	}
 }
 
-// A fork's commits are read from the target, which no membership in the fork is needed for.
+// A fork's commits are read from the target, which needs no membership in the fork.
 func TestFilesOfForkAreReadFromTarget(t *testing.T) {
 	b, _ := forked(t, forgelab.Private, "")
 	sha := b.GitLab.Commit(testFork, "main", forgelab.Change{Author: "stranger", Files: map[string]string{".tekton/a.yaml": "theirs"}})
@@ -165,7 +165,8 @@ func TestChangedByPush(t *testing.T) {
 	}
 }
 
-// What a merge request does not list, a comparison may; if neither does, that is told.
+// Files that a merge request does not list, a comparison may list; if neither does, the result is
+// marked.
 func TestChangedComparesLargeMergeRequest(t *testing.T) {
 	b := newBench(t, forgelab.Options{DiffLimit: 3})
 	b.Commit("topic", map[string]string{"a": "1", "b": "1", "c": "1"})
@@ -241,8 +242,8 @@ func TestCloneTokenIsConfiguredToken(t *testing.T) {
 	}
 }
 
-// S29: the global Repository's token is other tenants' as well. Whoever may write to one project
-// reads no other one with it, not even one that the token reaches.
+// S29: other tenants use the global Repository's token too. A user who may write to one project
+// cannot read another with it, even one that the token covers.
 func TestSharedTokenReadsOnlyEventsProject(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	other := f.CreateProject("acme/team/other", forgelab.ProjectOptions{Visibility: forgelab.Private})

@@ -11,8 +11,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// eventOf decodes what GitLab sends of the last change of a merge request. It returns the event's
-// type, "" if it is none.
+// eventOf decodes GitLab's delivery of the last change of a merge request. It returns the event's
+// type, "" if it starts nothing.
 func (b bench) eventOf(t *testing.T, iid int64, old, changed string) string {
 	t.Helper()
 	d := b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid})
@@ -30,7 +30,7 @@ func (b bench) eventOf(t *testing.T, iid int64, old, changed string) string {
 }
 
 // An update starts what its most important change starts, once: new commits and the end of a draft
-// before labels.
+// come before labels.
 func TestUpdatesOfAMergeRequest(t *testing.T) {
 	const request, labels = "Merge Request", delivery.TypeLabels
 	set := func(values ...string) *[]string { return &values }
@@ -90,7 +90,7 @@ func TestUpdatesOfAMergeRequest(t *testing.T) {
 	}
 }
 
-// A merge request that became a draft again before its event was read still was ready: as at GitHub
+// A merge request that became a draft again before its event was read was still ready: as at GitHub
 // its event counts, once.
 func TestUpdateOfDraftThatWasReady(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
@@ -110,7 +110,7 @@ func TestUpdateOfDraftThatWasReady(t *testing.T) {
 	}
 }
 
-// Who made a draft ready is not who answers for its commit: that is who pushed it.
+// The user who made a draft ready does not confirm its commit; the user who pushed it does.
 func TestReadyDoesNotConfirmHead(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.RetitleMergeRequest(testProject, iid, "stranger", "Draft: x")

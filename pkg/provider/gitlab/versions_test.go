@@ -10,8 +10,8 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// The heads of a merge request and their times are GitLab's own, in whatever order it lists them.
-// Until it shows the one that the event has nothing is known.
+// The heads of a merge request and their times are GitLab's own, in any order. Until it shows the
+// event's head nothing is known.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)

@@ -47,7 +47,7 @@ func recorded(t *testing.T, file string) []byte {
 	return body
 }
 
-// event is what the payloads in testdata have in common, changed.
+// event is what all payloads in testdata share, changed.
 func event(name string, change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 	spec := &v1alpha1.GitEventSpec{
 		Provider: "gitlab", Host: "gitlab.example.com", DeliveryKey: testKey,
@@ -87,7 +87,7 @@ func merging(eventType, action string, head int64, change func(*v1alpha1.GitEven
 	})
 }
 
-// commenting has no commit: that is asked for.
+// commenting has no commit, which is read later.
 func commenting() *v1alpha1.GitEventSpec {
 	spec := merging("on-comment", "create", 2002, func(s *v1alpha1.GitEventSpec) { s.SHA, s.Commit, s.Actor = "", nil, "" })
 	spec.Headers["X-Gitlab-Event"] = eventNote
@@ -97,7 +97,7 @@ func commenting() *v1alpha1.GitEventSpec {
 
 func unchanged(*v1alpha1.GitEventSpec) {}
 
-// byRita is an event somebody else than the author caused.
+// byRita is an event that another user than the author caused.
 func byRita(s *v1alpha1.GitEventSpec) {
 	s.Sender, s.Actor, s.PullRequest.Author = "rita", "rita", "id:51"
 }
@@ -204,8 +204,8 @@ func TestDecodeHeaders(t *testing.T) {
 	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", strings.Repeat("x", 256)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that fits no record: %v, want an Invalid fault", err)
 	}
-	// Whoever has a project of their own could otherwise have the name of another one's event taken
-	// before it comes.
+	// Otherwise a user with a project could reserve the name of another project's event before it
+	// arrives.
 	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", "sha256:"+strings.Repeat("0", 64)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that is made of a body: %v, want an Invalid fault", err)
 	}
@@ -220,11 +220,11 @@ func TestDecodeHeaders(t *testing.T) {
 	}
 }
 
-// docs/adr/0010: what a repetition keeps is in the key of a version that sends none, and what tells
-// two events apart.
+// docs/adr/0010: for a version without keys, the key is made of what a repetition keeps and of what
+// distinguishes two events.
 func TestDeliveryKeyOfOldServers(t *testing.T) {
 	key := func(event, uuid, body string) string {
-		// GitLab makes this one anew for each request.
+		// GitLab generates a new one for each request.
 		h := headers(event, "X-Gitlab-Webhook-UUID", fmt.Sprint(rand.Int()), "X-Gitlab-Event-UUID", uuid)
 		h.Del("Idempotency-Key")
 		origin, err := webhook{}.Peek(h, []byte(body))
@@ -287,7 +287,7 @@ func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
 	}
 }
 
-// A GitLab below a path of its host sends that path in front of each project.
+// A GitLab below a path of its host has that path before each project.
 func TestDecodeBelowAPath(t *testing.T) {
 	body := bytes.ReplaceAll(recorded(t, "push-branch"), []byte("https://gitlab.example.com/acme"), []byte("https://gitlab.example.com/git/acme"))
 	spec, err := webhook{}.Decode(headers(eventPush), body)

@@ -67,7 +67,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// A large body costs what is read of it.
+// A large body costs only what is read of it.
 func TestLargeMemberIsNotCopied(t *testing.T) {
 	body := []byte(`{"a":1,"commits":["` + strings.Repeat("x", 4<<20) + `"],"b":2}`)
 	allocated := testing.Benchmark(func(b *testing.B) {
@@ -83,8 +83,7 @@ func TestLargeMemberIsNotCopied(t *testing.T) {
 	}
 }
 
-// FuzzEach holds it to encoding/json: the same names and values, and nothing is read that is not
-// there.
+// FuzzEach compares with encoding/json: the same names and values, and no read out of bounds.
 func FuzzEach(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,{"b":"]}\\\""}],"c":null}`, `{}`, `{"\u00e4":"\ud800"}`, "[1]", `{"a"`} {
 		f.Add([]byte(seed))

@@ -58,7 +58,7 @@ func testFiles(t *testing.T, open func(*testing.T) Env) {
 			t.Errorf("%v, want an Invalid fault that names the file", err)
 		}
 	})
-	t.Run("a commit that the service does not know yet is waited for", func(t *testing.T) {
+	t.Run("a commit that the service does not know yet is retried", func(t *testing.T) {
 		w := open(t)
 		w.Service.Commit("main", map[string]string{"x": "y"})
 		sha := strings.Repeat("ab", 20)
@@ -101,7 +101,7 @@ func testLag(t *testing.T, open func(*testing.T) Env) {
 		// mistake.
 		mistake bool
 	}{
-		"a file that one does not show is waited for": {ReadFile, func(ctx context.Context, c provider.Client, sha string) error {
+		"a file that one does not show is retried": {ReadFile, func(ctx context.Context, c provider.Client, sha string) error {
 			_, err := c.File(ctx, sha, "tasks/a.yaml")
 			return err
 		}, false},
@@ -109,7 +109,7 @@ func testLag(t *testing.T, open func(*testing.T) Env) {
 			_, err := c.File(ctx, sha, "tasks/none.yaml")
 			return err
 		}, true},
-		"a directory that one does not show is waited for": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+		"a directory that one does not show is retried": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
 			_, err := c.Files(ctx, sha, "tasks")
 			return err
 		}, false},

@@ -79,7 +79,7 @@ func testReply(t *testing.T, open func(*testing.T) Env) {
 		}
 		r.wants(t, "0 "+nextTold)
 		if theirs := r.Service.Comments(r.pull)[0]; theirs.Ours || theirs.Body != firstTold {
-			t.Errorf("the stranger's is %+v", theirs)
+			t.Errorf("the untrusted user's is %+v", theirs)
 		}
 	})
 	t.Run("it is found among more than a thousand", func(t *testing.T) {

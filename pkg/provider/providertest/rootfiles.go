@@ -41,7 +41,7 @@ func testRootFiles(t *testing.T, open func(*testing.T) Env) {
 	}
 	before := w.Service.Calls()
 	if may, err := client.CanWrite(t.Context(), "another"); may || err != nil || w.Service.Calls()-before > 1 {
-		t.Errorf("a stranger's right costs %d calls: %t, %v", w.Service.Calls()-before, may, err)
+		t.Errorf("an untrusted user's right costs %d calls: %t, %v", w.Service.Calls()-before, may, err)
 	}
 	read(1)
 	w.Service.Commit("main", map[string]string{"OWNERS": "one"})
@@ -66,7 +66,7 @@ func testRootFiles(t *testing.T, open func(*testing.T) Env) {
 		files, err := connect(t, w).RootFiles(t.Context(), "OWNERS")
 		return files != nil, err
 	})
-	t.Run("an empty repository is waited for", func(t *testing.T) {
+	t.Run("an empty repository is retried", func(t *testing.T) {
 		w := open(t)
 		w.Service.Fail(ReadDirectory, NotFound, 0)
 		if files, err := connect(t, w).RootFiles(t.Context(), "OWNERS"); files != nil || !fault.Is(err, fault.Transient) {

@@ -15,8 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/dns"
 )
 
-// Every way to write an address that is not public is refused, with the policy alone deciding
-// otherwise.
+// Every spelling of a private address is refused, unless the policy allows it.
 func TestGetRefusesPrivateAddresses(t *testing.T) {
 	var called atomic.Int32
 	s := serve(t, func(http.ResponseWriter, *http.Request) { called.Add(1) })
@@ -38,7 +37,7 @@ func TestGetRefusesPrivateAddresses(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when the connection is made, whatever it resolved to
+// A name is checked by the address that it has when the connection is made, whatever it resolved to
 // before.
 func TestGetRefusesNamesOfPrivateAddresses(t *testing.T) {
 	var called atomic.Int32
@@ -124,7 +123,7 @@ func TestPolicyAllowsAndRefuses(t *testing.T) {
 	}
 }
 
-// Through a proxy names count and addresses are the proxy's business; the proxy itself may be
+// Through a proxy names are checked, and addresses are the proxy's concern; the proxy itself may be
 // anywhere.
 func TestProxy(t *testing.T) {
 	var asked atomic.Value
@@ -154,7 +153,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// Whatever an address looks like, what is shown of it names no user.
+// The shown form of an address never names a user.
 func FuzzShow(f *testing.F) {
 	for _, address := range []string{"http://user:password@example.com/x", "http://example.com/@x?token=y", "http://[::1]:80/x", "x"} {
 		f.Add(address)

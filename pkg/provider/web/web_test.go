@@ -152,7 +152,7 @@ func TestGetStopsAtTimeLimit(t *testing.T) {
 	}
 }
 
-// The text must be the same each time: it is kept in a status.
+// The message must be the same each time, because it is stored in a status.
 func TestGetHidesEphemeralPort(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -187,8 +187,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// A page in the place of a definition is waited for: it says nothing of what the author wrote
-// (finding 18).
+// A page in place of a definition is retried: it says nothing about the author's reference (finding
+// 18).
 func TestGetRefusesPages(t *testing.T) {
 	for body, page := range map[string]bool{
 		"<html>Log in</html>": true, "\n <!DOCTYPE html>\n<title>x": true, "\xef\xbb\xbf<?xml version='1.0'?>": true,

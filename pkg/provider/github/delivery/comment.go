@@ -103,7 +103,7 @@ func (c *payloadRemark) silent(sender *payloadUser) error {
 	case c.User.bot() || sender.bot() || provider.IsOwnComment(c.Body):
 		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
 	case !strings.EqualFold(c.User.Login, sender.Login):
-		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")
+		return fault.Ignoredf("NotTheAuthor", "the comment was sent by another user than its author")
 	}
 	return nil
 }

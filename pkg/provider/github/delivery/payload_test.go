@@ -4,7 +4,7 @@ package delivery
 
 import "testing"
 
-// An event that cannot be written would be refused for ever.
+// An event with a time that cannot be stored would be refused for ever.
 func TestMomentFitsEvent(t *testing.T) {
 	for text, want := range map[string]bool{"1777712400": true, "1777712400000": false, "253402300799": true, "253402300800": false, "-1": false, `"2026-05-02T09:00:00Z"`: true} {
 		var m moment

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Of more pull requests than are looked at the first count.
+// If there are too many pull requests, the first ones count.
 func TestDecodeRerunLimitsPulls(t *testing.T) {
 	links := []payloadPullLink{}
 	for n := range v1alpha1.MaxRerunPulls + 5 {

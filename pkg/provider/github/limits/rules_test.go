@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// GitHub's published limits are kept where they are published for, and nowhere else.
+// GitHub's published limits apply to github.com only.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for host, published := range map[string]bool{"api.github.com": true, "octocorp.ghe.com": true, "ghe.example": false, "api.github.com.example": false} {

@@ -120,7 +120,7 @@ func (p *payloadNote) silent() error {
 	case utf8.RuneCountInString(*p.Attributes.Note) > longestNote:
 		return fault.Ignoredf("TooLong", "a comment of more than %d characters starts nothing", longestNote)
 	case p.Attributes.AuthorID != p.User.ID:
-		return fault.Ignoredf("NotTheAuthor", "the comment was sent by somebody else than its author")
+		return fault.Ignoredf("NotTheAuthor", "the comment was sent by another user than its author")
 	}
 	return nil
 }

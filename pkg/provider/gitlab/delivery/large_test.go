@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// A push of 24 MiB costs what is read of it: the body is there already.
+// A push of 24 MiB costs only what is read of it, in addition to the body itself.
 func TestDecodeOfLargePushIsCheap(t *testing.T) {
 	const sha = "1111111111111111111111111111111111111111"
 	head := `{"object_kind":"push","ref":"refs/heads/main","before":"` + sha + `","after":"` + sha + `","checkout_sha":"` + sha + `","user_username":"u","project_id":1,` +

@@ -212,7 +212,7 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	)
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
-		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab does not have it any more", what)
+		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab no longer has it", what)
 	case code == http.StatusTooManyRequests:
 		return 0, fault.Throttledf(fault.ReasonRateLimited, provider.ResendsEvery, "%s: it was asked to too often", what)
 	case code != http.StatusUnprocessableEntity:
