@@ -12,13 +12,13 @@ const (
 	running  = "docs/running.md"
 )
 
-// Differences are those that Plumbline wants. What one explains is as narrow as it can be told: who
-// acts on what.
+// Differences are those that Plumbline wants. Each explains as little as possible: one actor and
+// one object.
 func Differences() []Meant {
 	return slices.Concat(aboutPeople(), aboutCommands(), aboutEnds(), aboutValues())
 }
 
-// aboutPeople are about who may start runs, and what is asked of the others.
+// aboutPeople are about the users who may start runs, and about checks for the others.
 func aboutPeople() []Meant {
 	return []Meant{
 		{
