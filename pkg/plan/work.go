@@ -24,7 +24,7 @@ type work struct {
 	put error
 }
 
-// rest is a resolve.Rest.
+// rest is a resolve.Pace.
 func (d *draft) rest(ctx context.Context, more time.Duration) error {
 	d.work.done += more
 	if err := d.work.tooMuch(); err != nil {

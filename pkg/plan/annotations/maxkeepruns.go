@@ -14,7 +14,7 @@ import (
 
 // Keep is what an author says of how many ended runs of a pipeline are to be kept.
 type Keep struct {
-	// Most is the number, config.KeepAll if it is none.
+	// Most is the number, config.RetainAll if it is none.
 	Most int64
 	// Problem says why all of them are kept, "" if it is a number that the installation acts on.
 	Problem string
