@@ -13,9 +13,9 @@ import (
 
 // Nobody has a Secret of a name that a client cannot even ask for: that is for whoever wrote it to
 // mend, and no outage.
-func TestASecretThatCannotBeAskedForDoesNotExist(t *testing.T) {
+func TestSecretWithAnInvalidNameDoesNotExist(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New(`invalid resource name "ci/token": [may not contain '/']`)
 	})

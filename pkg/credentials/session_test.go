@@ -15,12 +15,12 @@ import (
 
 // However many steps need the service, a session logs in once, and all of them get the same client
 // or the same error.
-func TestASessionLogsInOnce(t *testing.T) {
+func TestSessionLogsInOnce(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			r.refuse = refuse
 			s := r.begin("e", "app", "git.example")
 			first, err := s.Connect(t.Context())
@@ -38,9 +38,9 @@ func TestASessionLogsInOnce(t *testing.T) {
 
 // What one step could not do for lack of time does not keep a later one, which has its own, from
 // logging in: a token must not expire because a report took too long.
-func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
+func TestLoginIsRetriedAfterATimeout(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	s := r.begin("e", "app", "git.example")
 	defer s.End(false, false)
 	over, cancel := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestSessionReleasesAtItsEnd(t *testing.T) {
 	for name, refuse := range map[string]error{"logged in": nil, "refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			r.refuse = refuse
 			first, second := r.begin("1", "app", "git.example"), r.begin("2", "app", "git.example")
 			if len(r.inUse) != 0 {
@@ -87,9 +87,9 @@ func TestSessionReleasesAtItsEnd(t *testing.T) {
 	}
 }
 
-func TestAGitServiceThatNobodyServes(t *testing.T) {
+func TestUnknownGitService(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	_, err := r.begin("e", "gitea", "git.example").Connect(t.Context())
 	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.inUse) != 0 {
 		t.Errorf("error %v, acquired %v: want an operator's wait without acquiring", err, r.inUse)
@@ -98,9 +98,9 @@ func TestAGitServiceThatNobodyServes(t *testing.T) {
 
 // E15: what the service has refused for one event is not shown to it again for others, for a while
 // and as long as it is the same Secret and the same repository.
-func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
+func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "the Git service refuses the key")
 	connect := func(what, name string, logins int) *Session {
 		t.Helper()
@@ -127,7 +127,7 @@ func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
 	r.store(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "rotated"}))
 	connect("rotated", "5", 1)
 
-	r = newRoom(t)
+	r = newFixture(t)
 	s := r.begin("e", "app", "git.example")
 	s.Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
 	if r.refusals.of(s.attempt(), r.clock.Now()) != nil {
@@ -143,7 +143,7 @@ var (
 )
 
 // Only an event that was tried and that an operator has to help is remembered.
-func TestWhichEventsAreRemembered(t *testing.T) {
+func TestEventsThatWaitAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		waits []*fault.Error
@@ -156,7 +156,7 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 		"it waits for a right":        {[]*fault.Error{forbids}, true, 1},
 		"it was not its time, so far": {[]*fault.Error{missing}, false, 0},
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		s := r.begin("e", "app", "git.example")
 		waits(s, test.waits...)
 		if s.End(test.tried, false); r.Waiting() != test.want || len(r.woken) != 0 {
@@ -167,9 +167,9 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 
 // What a session needs of a Secret is what its event waits because of: as soon as another session
 // has seen that changed, the event may go on before its time.
-func TestMended(t *testing.T) {
+func TestFixed(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	if s := r.begin("e", "app", "git.example"); !s.Fixed(missing.Reason) || s.Fixed(forbids.Reason) {
 		t.Error("a process that knows nothing of an event must try it once, if a Secret may be what it waits for")
 	}
@@ -203,9 +203,9 @@ func TestMended(t *testing.T) {
 
 // A step that reads what another step of the same event waits for does not take the news away from
 // that one.
-func TestASkippedStepIsTriedAtOnce(t *testing.T) {
+func TestSkippedStepIsRetriedAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	session := func(skipped bool) {
 		s := r.begin("e", "app", "git.example")
 		_, _ = s.Secret(t.Context(), tenant, "param")
@@ -222,7 +222,7 @@ func TestASkippedStepIsTriedAtOnce(t *testing.T) {
 
 // An event that goes on shows that its credentials are mended, if it has reached the Git service
 // with them.
-func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
+func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
 	for name, test := range map[string]struct {
@@ -234,7 +234,7 @@ func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
 		"without it":           {no, false, false},
 		"after it waited because of other things": {forbids, true, false},
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		r.refuse = no
 		for _, event := range []string{"1", "2"} {
 			s := r.begin(event, "app", event+".example")

@@ -14,7 +14,7 @@ import (
 
 // shift plays a workqueue: each event that has a turn ends with each step, the longest first, and
 // who is woken comes. It returns the namespaces in the order in which they came.
-func (w *world) shift(begun []func(), visits map[string]Request, steps int) (order []string) {
+func (w *env) shift(begun []func(), visits map[string]Request, steps int) (order []string) {
 	w.t.Helper()
 	for range steps {
 		begun[0]()
@@ -33,9 +33,9 @@ func (w *world) shift(begun []func(), visits map[string]Request, steps int) (ord
 
 // Whoever waits is woken once, in the order of coming, and finds a turn. Until then it may come as
 // often as it likes: it neither jumps nor loses its place.
-func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
+func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun, visits, want := []func(){}, map[string]Request{}, []string{}
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
@@ -73,9 +73,9 @@ func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
 
 // S6: three tenants with a backlog do not starve a fourth at a GitLab that they share: of so many
 // turns that become free it gets every fourth, and the first one.
-func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
+func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	begun, visits := []func(){}, map[string]Request{}
 	come := func(namespace string, n int) {
 		for range n {
@@ -104,9 +104,9 @@ func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
 }
 
 // An installation has its share of a host however many namespaces another one has.
-func TestInstallationsComeInTurn(t *testing.T) {
+func TestInstallationsAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
 	come := func(namespace string, installation int64, n int) {
 		for range n {
@@ -133,9 +133,9 @@ func TestInstallationsComeInTurn(t *testing.T) {
 
 // An event that waits for a visit and is woken by something else does what needs no Git service,
 // keeps its place, and is called only when that is over.
-func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
+func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	var begun []func()
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
@@ -175,9 +175,9 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 
 // An event that has begun, and has e.g. the end of a run to report, does not wait until all have
 // begun that came before it.
-func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
+func TestFreshAndBegunEventsAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
@@ -219,9 +219,9 @@ func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 
 // Who waits for work alone, because its plan is made, and who waits for a visit take the turns of
 // their namespace in turn.
-func TestWorkAndVisitsComeInTurn(t *testing.T) {
+func TestWorkerAndServiceQueuesAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4)
+	w := newEnv(t, 4)
 	hold := func(event string) func() {
 		release, err := w.AcquireWorker(Request{Event: event, Namespace: "team"}, false)
 		if err != nil {
@@ -247,7 +247,7 @@ func TestWorkAndVisitsComeInTurn(t *testing.T) {
 
 // However many tenants wait at one host, to find out whose turn it is takes no time that counts.
 func BenchmarkNext(b *testing.B) {
-	w := newWorld(&testing.T{}, 16)
+	w := newEnv(&testing.T{}, 16)
 	var release func()
 	for n := range 5000 {
 		if r := w.begin(w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1))); r != nil {

@@ -21,7 +21,7 @@ func visitor(n int, namespace string, installation int64) Request {
 }
 
 // fits is how many more visits there may be at once, which it gives back.
-func (w *world) fits(namespace string, installation int64) int {
+func (w *env) fits(namespace string, installation int64) int {
 	var releases []func()
 	defer func() {
 		for _, release := range releases {
@@ -41,7 +41,7 @@ func (w *world) fits(namespace string, installation int64) int {
 
 // answers lets as many visits as there may be make calls, round by round, that are all answered
 // like this.
-func (w *world) answers(rounds int, namespace string, installation int64, took time.Duration, strained bool) {
+func (w *env) answers(rounds int, namespace string, installation int64, took time.Duration, strained bool) {
 	for range rounds {
 		n := w.fits(namespace, installation)
 		var releases []func()
@@ -64,9 +64,9 @@ func (w *world) answers(rounds int, namespace string, installation int64, took t
 // A service that nobody knows gets four visits at once, one more after each round that it answers
 // well, up to its share; half as many when it fails, and at least one; as many as at first when it
 // is only late.
-func TestAServiceGetsAsMuchAsItAnswersWell(t *testing.T) {
+func TestWindowFollowsTheServicesAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	for _, step := range []struct {
 		says     string
 		rounds   int
@@ -92,9 +92,9 @@ func TestAServiceGetsAsMuchAsItAnswersWell(t *testing.T) {
 
 // What one tenant's use of a GitLab causes, another's does not feel; nor does one installation of
 // the App what another causes.
-func TestWhoStrainsAServiceHasFewerVisits(t *testing.T) {
+func TestWindowsOfTenantsAreIndependent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	w.answers(3, "team", 0, time.Second, true)
 	w.answers(3, "org", 1, time.Second, true)
 	if team, other := w.fits("team", 0), w.fits("other", 0); team != 1 || other != firstWindow {
@@ -107,9 +107,9 @@ func TestWhoStrainsAServiceHasFewerVisits(t *testing.T) {
 
 // While the limits of a service have no room, nobody is let in, and who waits is woken when they
 // have.
-func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
+func TestClosedServiceHasNoSlots(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
 	if _, err := w.AcquireService(first); err != nil {
@@ -134,9 +134,9 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 
 // What a service bears is forgotten when too many are known, but not that somebody waits for the
 // end of its limits.
-func TestAServiceThatIsClosedOpensThoughItIsForgotten(t *testing.T) {
+func TestClosedServiceOpensAfterItsWindowWasEvicted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
 	if _, err := w.AcquireService(first); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
-// What an author writes counts, else what the installation says; what nobody understands keeps all
-// runs, ends none, and is told.
+// The annotation counts, else the installation's setting. An invalid annotation keeps all runs,
+// cancels none, and is reported.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	const cancel, keep = pipelinesascode.CancelInProgress, pipelinesascode.MaxKeepRuns
@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Words: strings.ToUpper})
+			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Quote: strings.ToUpper})
 			var reasons []string
 			says := ""
 			for _, problem := range got.Problems() {

@@ -2,10 +2,7 @@
 
 package redelivery
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 const (
 	// MaxRefused is how often a delivery is requested that fails although others succeed, which is
@@ -91,7 +88,7 @@ func (q *Queue) Next(
 		if d.GaveUp || !wanted {
 			continue
 		}
-		due := latest(q.due(d), from)
+		due := Latest(q.due(d), from)
 		switch {
 		case next == nil, due.Before(at) && at.After(now):
 		case due.After(now), !q.before(d, next):
@@ -105,11 +102,13 @@ func (q *Queue) Next(
 // before reports whether d is requested before other: tenants take turns, then the repositories of
 // a tenant, and then the delivery with fewer attempts comes first.
 func (q *Queue) before(d, other *Delivery) bool {
-	return cmp.Or(
-		q.tenants[d.Tenant].Compare(q.tenants[other.Tenant]),
-		q.repositories[d.Repository].Compare(q.repositories[other.Repository]),
-		cmp.Compare(d.Tries+q.requests[d.GUID].before, other.Tries+q.requests[other.GUID].before),
-	) < 0
+	if its, others := q.tenants[d.Tenant], q.tenants[other.Tenant]; !its.Equal(others) {
+		return its.Before(others)
+	}
+	if its, others := q.repositories[d.Repository], q.repositories[other.Repository]; !its.Equal(others) {
+		return its.Before(others)
+	}
+	return d.Tries+q.requests[d.GUID].before < other.Tries+q.requests[other.GUID].before
 }
 
 // due returns when a delivery may be requested.
@@ -121,7 +120,7 @@ func (q *Queue) due(d *Delivery) time.Time {
 	case d.Tries == 0:
 		return time.Time{}
 	}
-	since := latest(d.Last, last.at)
+	since := Latest(d.Last, last.at)
 	if d.Tries == 1 || d.Refused == 0 && q.Recovered.After(since) {
 		return since.Add(SecondAfter)
 	}

@@ -62,12 +62,12 @@ func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMeta
 		r.found.stubs++
 		return nil
 	}
-	return r.unless(ctx, event.Name, r.deleteOld(ctx, event))
+	return r.skipUnlessTransient(ctx, event.Name, r.deleteOld(ctx, event))
 }
 
 // deleteOld leaves a tombstone if the event may run again.
 func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	entry, found, err := r.remains(ctx, event)
+	entry, found, err := r.tombstoneOf(ctx, event)
 	if err != nil || !found {
 		return err
 	}
@@ -102,8 +102,8 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	entries := map[string][]tombstone.Entry{}
 	var buried []metav1.PartialObjectMetadata
 	for i := range oldest {
-		entry, found, err := r.remains(ctx, &oldest[i])
-		if err := r.unless(ctx, oldest[i].Name, err); err != nil {
+		entry, found, err := r.tombstoneOf(ctx, &oldest[i])
+		if err := r.skipUnlessTransient(ctx, oldest[i].Name, err); err != nil {
 			return err
 		}
 		if err != nil || !found {
@@ -114,7 +114,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 			entries[page] = append(entries[page], entry)
 		}
 	}
-	failed, err := r.bury(ctx, entries)
+	failed, err := r.writeTombstones(ctx, entries)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 		if failed[tombstone.PageOf(buried[i].Name)] {
 			continue
 		}
-		if err := r.unless(ctx, buried[i].Name, r.deleteEvent(ctx, &buried[i])); err != nil {
+		if err := r.skipUnlessTransient(ctx, buried[i].Name, r.deleteEvent(ctx, &buried[i])); err != nil {
 			return err
 		}
 		r.found.stubs--
@@ -136,7 +136,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 // counts, not its delivery. A pass may call spare twice for one event that is both too old and
 // above the cap.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
-	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
+	if !event.Status.Unreported || r.clock.Since(event.SettledTime()) >= config.FromContext(ctx).SettledRetention {
 		return false
 	}
 	if r.found.spared[event.UID] {
@@ -151,9 +151,10 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	return true
 }
 
-// remains reads what a tombstone records of an event; found is false if the event is deleted, or
-// stays. The event is deleted only in this version: a receiver may record a redelivery meanwhile.
-func (r *Reconciler) remains(
+// tombstoneOf reads what a tombstone records of an event; found is false if the event is deleted,
+// or stays. The event is deleted only in this version: a receiver may record a redelivery
+// meanwhile.
+func (r *Reconciler) tombstoneOf(
 	ctx context.Context,
 	event *metav1.PartialObjectMetadata,
 ) (entry tombstone.Entry, found bool, err error) {
@@ -167,22 +168,23 @@ func (r *Reconciler) remains(
 			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
 		)
 	}
-	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.SettledTime()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
 	event.ResourceVersion = live.ResourceVersion // the version that the tombstone records
 	return tombstone.Of(live, r.until(ctx, live, live.MayRunAgain())), true, nil
 }
 
-// bury writes the entries to their pages; failed are the pages that could not be written.
-func (r *Reconciler) bury(
+// writeTombstones writes the entries to their pages; failed are the pages that could not be
+// written.
+func (r *Reconciler) writeTombstones(
 	ctx context.Context,
 	entries map[string][]tombstone.Entry,
 ) (failed map[string]bool, err error) {
 	failed = map[string]bool{}
 	for name, fresh := range entries {
 		err := r.writePage(ctx, name, fresh)
-		if err := r.unless(ctx, name, err); err != nil {
+		if err := r.skipUnlessTransient(ctx, name, err); err != nil {
 			return nil, err
 		}
 		failed[name] = err != nil // the next pass evicts these
@@ -199,7 +201,7 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	if create {
 		page = &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 	}
-	lost := tombstone.Bury(page, fresh, r.clock.Now())
+	lost := tombstone.Add(page, fresh, r.clock.Now())
 	if create {
 		_, err = r.tombstones.Create(ctx, page, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
@@ -215,9 +217,10 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	return nil
 }
 
-// tidy counts the tombstones of a page, and removes expired ones when they are most of it.
-func (r *Reconciler) tidy(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	return r.unless(ctx, object.Name, r.tidyPage(ctx, object.Name))
+// pruneTombstones counts the tombstones of a page, and removes expired ones when they are most of
+// it.
+func (r *Reconciler) pruneTombstones(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	return r.skipUnlessTransient(ctx, object.Name, r.tidyPage(ctx, object.Name))
 }
 
 func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
@@ -228,7 +231,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	if err != nil {
 		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading TombstonePage %s: %w", name, err))
 	}
-	living := tombstone.Living(page, r.clock.Now())
+	living := tombstone.Count(page, r.clock.Now())
 	switch {
 	case living == 0:
 		err = r.tombstones.Delete(
@@ -240,7 +243,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 			err = nil
 		}
 	case living*2 < len(page.Entries):
-		tombstone.Bury(page, nil, r.clock.Now())
+		tombstone.Add(page, nil, r.clock.Now())
 		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})
 	}
 	if err != nil {

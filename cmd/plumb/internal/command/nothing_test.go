@@ -57,15 +57,15 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"an approval by the author": {
 			[]string{"--comment=/ok-to-test"}, exitOK,
-			"Nothing starts: The author of a pull request cannot approve it; somebody else has to.\n",
+			"Nothing starts: The author of a pull request cannot approve it: another user has to.\n",
 		},
 		"a cancellation": {
 			[]string{"--comment=/cancel"}, exitOK,
-			"Nothing starts, and all earlier runs of pull request 1 are cancelled: dev asked for it in a comment.\n",
+			"Nothing starts, and all earlier runs of pull request 1 are cancelled: dev requested it in a comment.\n",
 		},
 		"a cancellation of some": {
 			[]string{"--comment=/cancel docs build", "--number=7"}, exitOK,
-			"Nothing starts, and the earlier runs of pull request 7 that are called docs, build are cancelled: dev asked for it in a comment.\n",
+			"Nothing starts, and the earlier runs of pull request 7 that are called docs, build are cancelled: dev requested it in a comment.\n",
 		},
 		"a pull request that is closed": {
 			[]string{"--payload=payload.json", "--headers=headers.txt"}, exitOK,
