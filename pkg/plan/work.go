@@ -24,7 +24,7 @@ type work struct {
 	postponed error
 }
 
-// pauseForWork is a resolve.Rest.
+// pauseForWork is a resolve.Pace.
 func (d *draft) pauseForWork(ctx context.Context, more time.Duration) error {
 	d.work.done += more
 	if err := d.work.tooMuch(); err != nil {

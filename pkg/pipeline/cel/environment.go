@@ -45,8 +45,8 @@ const (
 	maxSource = 16 << 10
 	// maxDepth bounds how deep the parser descends.
 	maxDepth = 100
-	// maxRepairs bounds how often the parser tries to go on after an error: the first is the one
-	// that is told.
+	// maxRepairs bounds how often the parser continues after an error: only the first error is
+	// reported.
 	maxRepairs = 4
 )
 

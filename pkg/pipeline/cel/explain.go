@@ -134,7 +134,7 @@ func (o explained) seen(clause ast.Expr) []string {
 	return found
 }
 
-// hide keeps the operand of a selection from being shown beside the whole.
+// hide marks the operand of a selection, which is shown as part of the selection only.
 func hide(inner map[int64]bool, e ast.Expr) {
 	switch e.Kind() {
 	case ast.SelectKind:

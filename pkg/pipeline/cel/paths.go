@@ -18,14 +18,14 @@ import (
 const (
 	// pathMethod is what authors write: "docs/**".pathChanged().
 	pathMethod = "pathChanged"
-	// pathFunction is what it stands for; authors cannot write its name.
+	// pathFunction is what the macro expands to; authors cannot write its name.
 	pathFunction = "@pathChanged"
 	pathOverload = "path_changed_string_files"
 	allFiles     = "all"
 )
 
-// pathChanged declares "glob".pathChanged() as a macro that reads the variable files, so that
-// whoever evaluates sees from the expression alone that the changed files are needed.
+// pathChanged declares "glob".pathChanged() as a macro that reads the variable files: the
+// expression alone then shows that the changed files are needed.
 func pathChanged() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
 		env, err := cel.Function(pathFunction, cel.Overload(

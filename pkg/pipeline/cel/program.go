@@ -67,7 +67,7 @@ func (e *Environment) Compile(text string) (*Program, error) {
 		})
 		return nil, invalid(max(1, first.Location.Line()), max(0, first.Location.Column()), first.Message)
 	}
-	// Not with cel.OptTrackState: beside it cel-go counts no cost, and says nothing of it.
+	// Not with cel.OptTrackState: with it cel-go silently counts no cost.
 	program, err := e.env.Program(
 		checked,
 		cel.EvalOptions(cel.OptPartialEval),
@@ -131,8 +131,8 @@ func (p *Program) Evaluate(values Values) (Outcome, error) {
 	return Outcome{program: p, value: value, values: values, cost: cost}, nil
 }
 
-// charge takes what an evaluation has cost off the budget, and returns it; the next one is told if
-// that was too much.
+// charge subtracts the cost of an evaluation from the budget, and returns it. If the budget is then
+// exhausted, the next evaluation fails.
 func (p *Program) charge(details *cel.EvalDetails) int {
 	cost := uint64(maxCost) // it was stopped at the limit
 	if counted := details.ActualCost(); counted != nil {

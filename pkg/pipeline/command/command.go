@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command reads the commands that people write in comments, e.g. "/test build". It is pure:
-// it knows no Git service, no pipelines and nobody's rights.
+// Package command reads the commands that people write in comments, such as "/test build". It is
+// pure: it knows no Git service, no pipelines and no permissions.
 package command
 
 import (
@@ -61,15 +61,15 @@ func (c *Command) EventType() string {
 	return string(c.Kind) + "-comment"
 }
 
-// Parse returns the command that a comment has, nil if it has none. The prefix is the word that
-// commands begin with in a Repository, as its setting has it: with "ci" the command /test is
-// written "/ci test". With a prefix that is none (see Prefix) there are no commands. onCommit is
-// true for a comment on a commit, where commands may name a branch or a tag and approve nothing.
+// Parse returns the command of a comment, or nil. prefix is the Repository's setting for the word
+// that commands begin with: with "ci" the command /test is written "/ci test". With an invalid
+// prefix (see Prefix) there are no commands. onCommit is true for a comment on a commit. Commands
+// there may name a branch or a tag, and approve nothing.
 //
-// Commands of one kind are read as one, so that "/test a" and "/test b" on two lines are "/test a
-// b", and "/test" beside them is "/test". The error is Invalid, and its message is for whoever
-// wrote the comment: commands of two kinds, or a malformed one. The Command that comes with it has
-// the Kind of the first one and nothing else.
+// Commands of one kind are merged: "/test a" and "/test b" on two lines are "/test a b"; together
+// with "/test" they are "/test". The error is Invalid and written for the comment's author:
+// commands of two kinds, or a malformed one. The Command that is returned with it has only the Kind
+// of the first command.
 func Parse(comment, prefix string, onCommit bool) (*Command, error) {
 	word, valid := prefixOf(prefix)
 	if !valid {
@@ -235,9 +235,9 @@ func (c *Command) at(branch, tag string) error {
 	return nil
 }
 
-// approves reads what stands behind ok-to-test: a commit, or nothing. With other words it is no
-// command, as in Pipelines-as-Code; arguments are refused, because nobody has seen what they would
-// run.
+// approves reads the words after ok-to-test: a commit, or nothing. With other words it is no
+// command, as in Pipelines-as-Code. Arguments are refused: the reviewer has not seen what they
+// would run.
 func (r *reader) approves(rest string) error {
 	sha := strings.ToLower(trim(rest))
 	switch {

@@ -41,7 +41,7 @@ func (r *reader) words(text string) (words, error) {
 	return read, nil
 }
 
-// argumentPattern is the beginning of an argument. Pipelines-as-Code knows no dash in its name.
+// argumentPattern matches the start of an argument. Pipelines-as-Code allows no dash in its name.
 var argumentPattern = regexp.MustCompile(`^\w[\w-]*=`)
 
 func beginsArgument(text string) bool { return argumentPattern.MatchString(text) }
@@ -143,8 +143,8 @@ func (w *words) ref(word, behind string) (rest string, err error) {
 }
 
 // isRef reports whether Git may have a branch or tag of the name
-// (https://git-scm.com/docs/git-check-ref-format), as far as it matters to whoever writes it into
-// an address. It is shorter than what events hold.
+// (https://git-scm.com/docs/git-check-ref-format), as far as it matters in a URL. It is shorter
+// than what events hold.
 func isRef(name string) bool {
 	const longest = 1000
 	return len(name) <= longest && !strings.ContainsAny(name, `~^:?*[\`) && !strings.Contains(name, "..") && !strings.Contains(name, "//") &&
@@ -164,7 +164,7 @@ func cutWord(text string) (word, behind string) {
 func trim(text string) string { return strings.TrimFunc(text, isSpace) }
 
 // isSpace reports whether a character separates words. Commands that are pasted from a page or a
-// chat hold no-break spaces and characters without width, and nobody sees them.
+// chat can hold no-break spaces and invisible characters.
 func isSpace(c rune) bool {
 	const zeroWidthSpace, wordJoiner, byteOrderMark = '\u200b', '\u2060', '\ufeff'
 	return unicode.IsSpace(c) || c == zeroWidthSpace || c == wordJoiner || c == byteOrderMark

@@ -8,7 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 )
 
-// labelled keeps pipelines that do not read labels from running again for each label that is added.
+// labelled returns the decision against a pipeline that does not read labels: it must not run again
+// for each label that is added.
 func labelled(ev Event, annotations map[string]string) (Decision, error) {
 	if _, found := annotations[pipelinesascode.OnLabel]; found || ev.EventType != LabelEvent {
 		return Decision{}, nil

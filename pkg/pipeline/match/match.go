@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package match selects the pipelines an event starts, by the annotations their authors wrote, and
-// says of every other one which clause said no. It is pure: no client, no clock, no logger.
+// Package match selects the pipelines that an event starts, by their annotations. For each other
+// pipeline it returns the clause that did not match. It is pure: no client, no clock, no logger.
 package match
 
 import (
@@ -53,8 +53,8 @@ type Event struct {
 	Body map[string]any
 }
 
-// Of returns what is known of an event without asking anyone; title is the first line of the
-// commit's message.
+// Of returns what is known of an event without a call; title is the first line of the commit's
+// message.
 func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	event := Event{
 		Trigger:   spec.Trigger,
@@ -89,7 +89,7 @@ type Changes struct {
 	// Truncated is true when the service did not list all of them.
 	Truncated bool
 
-	// all is what All returns, if it is known.
+	// all is what paths returns, if it is known.
 	all []string
 }
 
@@ -132,10 +132,10 @@ type Decision struct {
 	Needs template.Needs
 }
 
-// Select reports whether the event starts the pipeline, and why. What is not known yet is asked for
-// only if everything that is known leaves the decision open. The error is always a fault.Invalid:
-// an annotation that is not written as docs/language.md says. Neither the decision nor the error
-// holds a secret.
+// Select reports whether the event starts the pipeline, and why. It asks for a value that is not
+// known yet only if the known values do not decide. The error is always a fault.Invalid: an
+// annotation is not written as docs/language.md says. Neither the decision nor the error holds a
+// secret.
 func Select(ev Event, p Pipeline) (Decision, error) {
 	d, err := decide(ev, p.Annotations)
 	if needs, unknown := template.NeedsOf(err); unknown {
@@ -177,7 +177,7 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 	}, nil
 }
 
-// elsewhere declines a pipeline of another namespace.
+// elsewhere returns the decision against a pipeline of another namespace.
 func elsewhere(ev Event, annotations map[string]string) Decision {
 	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && namespace != ev.Namespace {
 		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace)
@@ -186,16 +186,16 @@ func elsewhere(ev Event, annotations map[string]string) Decision {
 }
 
 // clause returns why the event matches or does not, what must be known first, or an empty Decision
-// when the pipeline does not ask.
+// when the pipeline does not have the annotation.
 type clause func(Event, map[string]string) (Decision, error)
 
-// agrees is what one clause says of an event that matches.
+// agrees returns the decision of one clause that matches.
 func agrees(format string, args ...any) Decision {
 	return Decision{Selected: true, Reason: fmt.Sprintf(format, args...)}
 }
 
-// selected is the reason of a pipeline by the clauses that agreed: a settled event keeps it, so it
-// has one bound for all.
+// selected returns the reason of a selected pipeline, made of the clauses that matched. A settled
+// event stores it, so its total length is bounded.
 func selected(clauses ...string) string {
 	return Selected + ": " + shorten(strings.Join(clauses, "; "))
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 )
 
-// OfNamed returns the annotations that decide about a pipeline that somebody who may asks for by
-// its name.
+// OfNamed returns the annotations that decide about a pipeline that a user with the permission
+// requests by name.
 func OfNamed(annotations map[string]string) map[string]string {
 	return only(annotations, pipelinesascode.TargetNamespace)
 }
 
-// SelectNamed reports whether the event starts a pipeline that somebody asks for by its name. It
-// does for pipelines that are made for the event: on-event lists its trigger, the expression is
-// true, or there is neither and they are started by hand only. Given OfNamed it does whenever the
-// namespace is the pipeline's. The contract is that of Select.
+// SelectNamed reports whether the event starts a pipeline that a user requests by name. It does if
+// on-event lists the event's trigger, if the expression is true, or if the pipeline has neither and
+// is started by hand only. With the annotations of OfNamed, only the namespace counts. The contract
+// is that of Select.
 func SelectNamed(ev Event, p Pipeline) (Decision, error) {
 	if d := elsewhere(ev, p.Annotations); d.Reason != "" {
 		return d, nil

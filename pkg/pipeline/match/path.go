@@ -67,7 +67,7 @@ func incomplete(ev Event, annotations map[string]string) bool {
 	return (change || ignore) && ev.Changed != nil && ev.Changed.Truncated
 }
 
-// All returns every changed file once, sorted. Nobody may change the list.
+// paths returns every changed file once, sorted. The caller must not change the list.
 func (c *Changes) paths() []string {
 	if c.all != nil {
 		return c.all

@@ -14,10 +14,10 @@ import (
 // it, and a long one takes a second.
 const maxPriorityText = 4096
 
-// Priority evaluates an expression of a Repository that gives an event its place among those that
-// wait: from -v1alpha1.MaxPriority to v1alpha1.MaxPriority. What is beyond that is capped, and
-// told. The error is a fault.Invalid, or *template.Unknown as long as something that the expression
-// depends on is not known. No text holds a secret.
+// Priority evaluates an expression of a Repository that gives an event its position in the queue,
+// from -v1alpha1.MaxPriority to v1alpha1.MaxPriority. A value beyond that is capped, and told says
+// so. The error is a fault.Invalid, or *template.Unknown while a value that the expression depends
+// on is unknown. No text holds a secret.
 func Priority(ev Event, text string) (priority int32, told string, err error) {
 	program, err := wholeNumber(text, ev.Params.Compile)
 	if err != nil {

@@ -59,11 +59,11 @@ func list(annotation, value string) ([]string, error) {
 	return items, nil
 }
 
-// quotes are those that authors put around entries. They do not belong to the syntax.
+// quotes are the characters that authors put around entries. They are not part of the syntax.
 const quotes = "'\"`‘’“”"
 
-// hint tells the author of quoted entries that the quotes count, and the author of one word with
-// commas how a list is written. It is added to a reason that names what the value lacks.
+// hint returns what to add to the reason of a value that does not match: that quotes are part of an
+// entry, or how a list is written instead of one word with commas.
 func hint(annotations map[string]string, name string) string {
 	value, short := strings.TrimSpace(annotations[name]), strings.TrimPrefix(name, pipelinesascode.GroupName+"/")
 	inner, isList := strings.CutPrefix(value, "[")

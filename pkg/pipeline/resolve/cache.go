@@ -22,20 +22,20 @@ const (
 	definitionBytes = 1 << 10
 )
 
-// Cache keeps what was read of .tekton: most events find it as the event before has left it, and to
-// parse it is half of the work of planning. What is kept is found by its owner and by a digest of
-// all paths and contents, so that nobody is given anything else than what Load would return. The
-// zero value is ready, and safe for concurrent use; nil keeps nothing.
+// Cache stores parsed .tekton directories: for most events the directory has not changed since the
+// last event, and parsing is half of the work of planning. The key is the owner with a digest of
+// all paths and contents, so that a hit equals what Load would return. The zero value is ready to
+// use and safe for concurrent use; a nil Cache stores nothing.
 //
-// An owner, e.g. a namespace, has at most a quarter of it, and whoever has the most gives way, so
-// that nobody can take the place of many others.
+// An owner, such as a namespace, has at most a quarter of the cache. When the cache is full, an
+// entry of the owner with the most is evicted.
 type Cache struct {
 	mu    sync.Mutex
 	owned map[string]*share
 	total int
 }
 
-// share is what is kept for one owner.
+// share has the entries of one owner.
 type share struct {
 	sets  []keptSet // the one that was used last comes first
 	bytes int
@@ -125,7 +125,7 @@ func (c *Cache) drop(owner string) {
 	}
 }
 
-// digest tells files from all others.
+// digest identifies files by their paths and contents.
 func digest(files []git.File) (key [sha256.Size]byte) {
 	sum := sha256.New()
 	for _, file := range files {

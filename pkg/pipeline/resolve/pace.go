@@ -24,28 +24,29 @@ func (c cost) work() time.Duration {
 	return time.Duration(c.weight)*perWeight + time.Duration(c.bytes)*perByte
 }
 
-// Rest is told before work is done that takes a core so long, and returns when it may be: others
-// have work to do as well. An error ends the rendering and is returned by it.
+// Pace is called before each piece of work with the time that it takes a core. It returns when the
+// work may start, so that rendering leaves time for other work. Rendering stops at an error and
+// returns it.
 type Pace func(ctx context.Context, work time.Duration) error
 
-// Resting returns the same set for one event, whose Render asks rest before each document that it
-// reads or inlines once more, and which remembers what is the same in all of the event's
-// PipelineRuns. It may not be shared.
-func (s *Set) Paced(rest Pace) *Set {
-	resting := *s
-	resting.rest, resting.same = rest, &sameTasks{of: map[*document]*inlineTask{}}
-	return &resting
+// Paced returns the set for one event. Its Render calls pace before each document that it reads or
+// inlines once more. It remembers Tasks that are the same in all of the event's PipelineRuns. The
+// returned set may not be shared between events.
+func (s *Set) Paced(pace Pace) *Set {
+	paced := *s
+	paced.pace, paced.same = pace, &sameTasks{of: map[*document]*inlineTask{}}
+	return &paced
 }
 
-// sameTasks are Tasks of .tekton without placeholders, as they were read for one event: all of its
-// PipelineRuns get the same. Those of annotations are read for each PipelineRun, and would be held
-// for nothing.
+// sameTasks stores the Tasks of .tekton without placeholders that were read for one event: all of
+// its PipelineRuns inline the same text. Tasks of annotations are read for each PipelineRun and are
+// not stored.
 type sameTasks struct {
 	of     map[*document]*inlineTask
 	weight int
 }
 
-// keep keeps a Task, unless all of them would take more than one PipelineRun may.
+// keep stores a Task, unless the stored Tasks would take more than one PipelineRun may.
 func (s *sameTasks) keep(definition *document, task *inlineTask) {
 	if s == nil || task.size.own || !definition.local || s.weight+task.size.weight > memory.MaxAnswer {
 		return
@@ -53,7 +54,7 @@ func (s *sameTasks) keep(definition *document, task *inlineTask) {
 	s.of[definition], s.weight = task, s.weight+task.size.weight
 }
 
-// find returns a Task that is kept, nil if it is not.
+// find returns a stored Task, or nil.
 func (s *sameTasks) find(definition *document) *inlineTask {
 	if s == nil {
 		return nil
@@ -93,7 +94,7 @@ func fewSteps(doc *document, pipeline *pipelinev1.PipelineSpec) error {
 	return nil
 }
 
-// longTask tells, before anything is replaced in it, that a Task alone has too many steps.
+// longTask reports whether a Task has too many steps, before its placeholders are replaced.
 func (d *document) longTask() bool {
 	spec, _ := d.tree["spec"].(map[string]any)
 	steps, _ := spec["steps"].([]any)

@@ -33,12 +33,12 @@ const (
 // References reads what annotations refer to. Its answers stay the same for one event, so that all
 // of an event's pipelines get the same text.
 type References interface {
-	// Read returns the text that a reference stands for. What the author can mend is Invalid; the
-	// caller names the annotation. A file's Path is where the text was found, for people.
+	// Read returns the text of a reference. An error that the author can fix is Invalid; the caller
+	// adds the annotation's name. Path of the file says for people where the text was found.
 	Read(ctx context.Context, kind Kind, reference string) (git.File, error)
 }
 
-// maxReferences bounds the references of one PipelineRun: each may be a call to somebody's service.
+// maxReferences bounds the references of one PipelineRun: each may be a call to a third party.
 const maxReferences = 100
 
 // taskAnnotation is an annotation that names tasks to fetch; its group is what they are ordered by.
@@ -109,7 +109,7 @@ func order(annotation string) int {
 	return n
 }
 
-// hidden stands for a placeholder while a list is split.
+// hidden replaces a placeholder while a list is split.
 var hidden = regexp.MustCompile("\x00([0-9]+)\x00")
 
 // entries splits an annotation's value and then replaces the placeholders in each entry: a branch
@@ -191,8 +191,8 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 	return documents, nil
 }
 
-// unreadable returns the first mistake of a document that is not read. If something else was found,
-// a document of an unknown kind is none: whoever refers to the file may not be able to change it.
+// unreadable returns the first mistake of a document that is not read. If another document was
+// found, an unknown kind is no mistake: the author may not be able to change the file.
 func (s *Set) unreadable(found bool) error {
 	for _, def := range s.definitions {
 		ignored := found && def.Err != nil && fault.Of(def.Err).Reason == reasonUnknownKind

@@ -54,8 +54,8 @@ func (s *Set) Render(
 		left:       maxRendered,
 		tasks:      map[string]*inlineTask{},
 	}
-	if s.rest != nil {
-		r.rest = func(work time.Duration) error { return s.rest(ctx, work) }
+	if s.pace != nil {
+		r.pace = func(work time.Duration) error { return s.pace(ctx, work) }
 	}
 	run, err := r.render(ctx, doc)
 	if err != nil {
@@ -112,8 +112,8 @@ type renderer struct {
 	left, weight int
 	// tasks are those that were inlined before.
 	tasks map[string]*inlineTask
-	// rest is Set.rest; nil lets all.
-	rest func(work time.Duration) error
+	// pace is Set.pace with the context; nil does not wait.
+	pace func(work time.Duration) error
 }
 
 func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
@@ -186,8 +186,8 @@ type cost struct {
 // spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a
 // kilobyte once it is decoded.
 func (r *renderer) spend(doc *document, size cost) error {
-	if r.rest != nil {
-		if err := r.rest(size.work()); err != nil {
+	if r.pace != nil {
+		if err := r.pace(size.work()); err != nil {
 			return err
 		}
 	}

@@ -34,9 +34,9 @@ type Definition struct {
 	Annotations map[string]string
 	// Err is a fault.Invalid when the document cannot be used.
 	Err error
-	// BadName is a fault.Invalid when there is no name that can be used, or another PipelineRun has
-	// the same: their checks could not be told apart. It matters to events that select the
-	// definition, and to no others.
+	// BadName is a fault.Invalid when the definition has no usable name, or the name of another
+	// PipelineRun: their checks would have the same name. Only events that select the definition
+	// report it.
 	BadName error
 }
 
@@ -46,16 +46,16 @@ type Set struct {
 	runs        map[position]*document
 	pipelines   []*document
 	tasks       []*document
-	// spent is what was read for the event, what was given to newSet included; over says at which
-	// document it is too much.
+	// spent is what was read for the event, including what newSet was given. over is the error of
+	// the document that exceeded the limit.
 	spent budget
 	over  error
 	// source is how many bytes the files have, which documents keep for the places of mistakes.
 	source int
-	// uncounted is how many broken documents there are beside the definitions.
+	// uncounted is the number of broken documents that are no definitions.
 	uncounted int
-	// rest is asked before anything is rendered; nil lets all.
-	rest Pace
+	// pace is called before each piece of rendering; nil does not wait.
+	pace Pace
 	// same are the Tasks that all PipelineRuns of one event share; nil shares none.
 	same *sameTasks
 }
@@ -252,9 +252,9 @@ func (s *Set) place(def *Definition) string {
 	return s.runs[position{def.File, def.Document}].place()
 }
 
-// named returns the first document with a name once its placeholders are replaced, nil if there is
-// none. A name that cannot be read is nobody's: only what refers to the document itself needs to be
-// told.
+// named returns the first document with a name, after its placeholders are replaced, or nil. It
+// skips a document whose name cannot be read: the mistake matters only to what refers to that
+// document.
 func (r *renderer) named(documents []*document, name string) (*document, error) {
 	if name == "" {
 		return nil, nil

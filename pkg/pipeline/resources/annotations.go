@@ -81,8 +81,8 @@ func runAnnotations(in RunInput) map[string]string {
 	return annotations
 }
 
-// runKey is the run's idempotency key: an object with the planned name and this key is ours whoever
-// created it.
+// runKey returns the idempotency key of a run: an object with the planned name and this key is that
+// run, whichever process created it.
 func runKey(in RunInput) string {
 	return fmt.Sprintf("%s/%s/%s#%d", in.Event.Namespace, in.Event.Name, in.Definition.File, in.Definition.Document)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// Confine makes a PipelineRun one of a commit that its author may not run, and that somebody else
-// has approved (S23): admission policies see so, and it has the given ServiceAccount, whatever its
-// definition names. Without one Tekton's webhook sets its own default (default-service-account in
-// the ConfigMap config-defaults), as for every PipelineRun that names none.
+// Confine marks a PipelineRun whose commit was approved by another user, because its author may not
+// run it (S23). A label shows this to admission policies, and the run gets the given ServiceAccount
+// instead of the one in its definition. Without one, Tekton's webhook sets its default
+// (default-service-account in the ConfigMap config-defaults).
 func Confine(run *pipelinev1.PipelineRun, serviceAccount string) {
 	run.Labels[plumbline.TrustLabel] = plumbline.TrustUntrusted
 	run.Spec.TaskRunTemplate.ServiceAccountName = serviceAccount

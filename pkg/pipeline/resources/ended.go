@@ -35,13 +35,13 @@ func RunOf(run *metav1.ObjectMeta, repository, pipeline string) bool {
 // SamePipeline reports whether two names are of one pipeline.
 func SamePipeline(a, b string) bool { return undashed(a) == undashed(b) }
 
-// undashed is a name as RunName takes it.
+// undashed returns a name as RunName takes it.
 func undashed(name string) string { return strings.TrimSuffix(name, "-") }
 
-// Named reports whether a PipelineRun has the name that an event gives the run that its annotations
-// tell of. Nobody can label or annotate another one so that it has: the name ends with a digest of
-// the event, the file and the definition. It takes somebody who may create PipelineRuns, and means
-// to. Where the definition's name has placeholders, the pipeline's may be any that it can become.
+// Named reports whether the name of a PipelineRun is the one that Plumbline gives to the run in its
+// annotations. The name ends with a digest of the event, the file and the definition, so labels and
+// annotations cannot make another PipelineRun pass: only a user who creates one with that name on
+// purpose can. Where the definition's name has placeholders, any name that it can become passes.
 func Named(run *metav1.ObjectMeta, installation string) bool {
 	event := run.Labels[plumbline.EventLabel]
 	place, ours := strings.CutPrefix(run.Annotations[plumbline.RunKeyAnnotation], installation+"/"+event+"/")

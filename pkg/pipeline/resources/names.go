@@ -24,26 +24,26 @@ const (
 	hashLength = 13
 	// gitAuthPrefix starts the names of git-auth secrets; PaC's users filter by it.
 	gitAuthPrefix = "pac-gitauth-"
-	// noName stands for a name of which nothing can be kept.
+	// noName replaces a name without a usable character.
 	noName = "run"
 )
 
-// RunName is the name of the PipelineRun that an event makes of a definition: readable, at most 63
-// bytes, a DNS-1123 label, and the same on every attempt.
+// RunName returns the name of the PipelineRun that an event makes of a definition: readable, at
+// most 63 bytes, a DNS-1123 label, and the same on every attempt.
 func RunName(event, file string, document int, name string) string {
 	return base(name) + "-" + digest(event, file, strconv.Itoa(document), name)
 }
 
-// SecretName is the name of the git-auth secret of a PipelineRun.
+// SecretName returns the name of the git-auth secret of a PipelineRun.
 func SecretName(runName string) string {
 	return gitAuthPrefix + digest(runName)
 }
 
-// PlanSecretName is the name of the Secret, beside the GitEvent, with what the markers in its plan
-// stand for.
+// PlanSecretName returns the name of the Secret that holds the values of the markers in an event's
+// plan. It is in the namespace of the GitEvent.
 func PlanSecretName(event string) string { return event + "-plan" }
 
-// base keeps of a name what a DNS-1123 label may start with.
+// base returns the part of a name that a DNS-1123 label may start with.
 func base(name string) string {
 	letters := []byte(strings.ToLower(name))
 	for i, c := range letters {

@@ -39,11 +39,10 @@ type RunInput struct {
 	Version string
 }
 
-// MakePipelineRun returns the PipelineRun exactly as it is created: everything known before
-// creation is in it (D7), and nothing needs to be written afterwards for the run to be found and
-// told apart. Labels and annotations of the author are kept unless they are ours to write; of the
-// author's other metadata nothing is, so that a definition can choose neither namespace nor owners
-// nor finalizers.
+// MakePipelineRun returns the PipelineRun exactly as it is created. It has everything that is known
+// before creation (D7): no later write is needed to find and identify the run. It keeps the
+// author's labels and annotations, except for those that Plumbline writes. It keeps no other
+// metadata of the author: a definition cannot choose the namespace, owners or finalizers.
 func MakePipelineRun(in RunInput) *pipelinev1.PipelineRun {
 	run := &pipelinev1.PipelineRun{
 		TypeMeta: metav1.TypeMeta{
@@ -112,12 +111,12 @@ func ours(key string) bool {
 	return strings.HasPrefix(key, plumbline.GroupName+"/") || strings.HasPrefix(key, chains)
 }
 
-// chains begins what Tekton Chains writes on a run that it has signed, and what tells it how to. An
-// author who could write it would have a run taken for signed that nobody has looked at
-// (https://tekton.dev/docs/chains/).
+// chains is the prefix of the keys by which Tekton Chains marks a signed run, and is configured
+// (https://tekton.dev/docs/chains/). An author who could write them could make an unsigned run pass
+// for signed.
 const chains = "chains.tekton.dev/"
 
-// unsign takes Chains' keys out of the metadata that Tekton copies to the TaskRuns of a run.
+// unsign removes Chains' keys from the metadata that Tekton copies to the TaskRuns of a run.
 func unsign(spec *pipelinev1.PipelineRunSpec) {
 	for i := range spec.TaskRunSpecs {
 		unsignAll(spec.TaskRunSpecs[i].Metadata)

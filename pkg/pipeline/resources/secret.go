@@ -118,8 +118,8 @@ type ownersOf struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// AlsoOfRun returns a strategic merge patch with which a PipelineRun owns its git-auth secret
-// beside whoever owns it.
+// AlsoOfRun returns a strategic merge patch that adds a PipelineRun to the owners of its git-auth
+// secret.
 func AlsoOfRun(run *v1alpha1.Run) []byte {
 	return []byte(mustJSON(map[string]ownersOf{"metadata": {[]metav1.OwnerReference{ownedBy(run)}}}))
 }

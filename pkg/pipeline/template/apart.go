@@ -9,16 +9,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Tekton and the kubelet read $(name) as a variable, wherever in a manifest it stands and whoever
-// wrote it; Tekton has no way to write it so that it stays as it is
-// (https://github.com/tektoncd/pipeline/issues/4931). A commit's title or a branch's name must not
-// become one: values get a blank between the two characters.
+// Tekton and the kubelet replace $(name) everywhere in a manifest, and Tekton has no way to escape
+// it (https://github.com/tektoncd/pipeline/issues/4931). A commit's title or a branch's name must
+// not become a variable: values get a blank between the two characters.
 const (
 	opening  = "$("
 	harmless = "$ ("
 )
 
-// apart keeps a value from holding the beginning of a variable.
+// apart returns a value in which no variable begins.
 func apart(text string) string { return strings.ReplaceAll(text, opening, harmless) }
 
 // allApart is apart for all strings of a value, keys included.

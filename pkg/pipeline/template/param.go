@@ -59,14 +59,14 @@ func (s *Scope) standardNames() []string {
 	return names
 }
 
-// variable is what a name stands for.
+// variable is the value of a name.
 type variable struct {
 	text string
 	// found is false when there is no such variable for this event; secret when the text is one.
 	found, secret bool
 }
 
-// variable looks a name up. A param goes before a standard variable of its name.
+// variable looks up a name. A param hides a standard variable of the same name.
 func (s *Scope) variable(name string) (variable, error) {
 	v, err := s.param(name)
 	if err != nil || v.found {
@@ -146,8 +146,8 @@ func (s *Scope) applies(e *entry) (bool, error) {
 	return applies, nil
 }
 
-// overspent tells that an expression was not evaluated because the event's budget is used up: then
-// nothing was learnt.
+// overspent reports whether an expression was not evaluated because the event's budget is
+// exhausted.
 func overspent(err error) bool {
 	return fault.Is(err, fault.Invalid) && fault.Of(err).Reason == cel.ReasonSteps
 }

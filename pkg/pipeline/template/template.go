@@ -131,8 +131,8 @@ type compiled struct {
 	err     error
 }
 
-// New returns the scope of an event. The error is a fault.Operator: a param that whoever owns the
-// Repository must mend.
+// New returns the scope of an event. The error is a fault.Operator: the owner of the Repository
+// must fix a param.
 func New(facts Facts) (*Scope, error) {
 	if facts.Budget == nil {
 		facts.Budget = cel.NewBudget(cel.EventSteps)

@@ -14,7 +14,7 @@ import (
 
 // Keep is how many finished runs of a pipeline its author wants to keep.
 type Keep struct {
-	// Most is the number, config.KeepAll if the annotation is invalid.
+	// Most is the number, config.RetainAll if the annotation is invalid.
 	Most int64
 	// Problem says why all of them are kept, "" if the installation acts on the number.
 	Problem string

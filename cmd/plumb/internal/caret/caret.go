@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package caret shows an author's mistake as compilers do: where it is, what is wrong, the line,
-// and a caret below it. What the controller says of a mistake names the file, and mostly the line
-// and the column; the rest is looked for in the file's text.
+// Package caret shows an author's mistake as compilers do: the place, the message, the line, and a
+// caret below it. The controller's messages name the file and mostly the line and column; where
+// they do not, the place is searched in the text of the file.
 package caret
 
 import (
@@ -72,7 +72,7 @@ type clue struct {
 	rest string
 }
 
-// Find says where the mistake is that a message about a document tells.
+// Find returns the place of the mistake in a message about a document.
 func (s *Sources) Find(file string, document int, message string) Place {
 	c := s.clue(file, message)
 	if c.Column > 0 && c.placeholder == "" {
@@ -165,7 +165,7 @@ func (c *clue) take(s *Sources, part string) bool {
 // Show writes a mistake as "file:line:column: error: message", the line and a caret.
 func (s *Sources) Show(at Place, message string) string { return s.show(at, "error", message) }
 
-// Warn writes in the same way what is no mistake for certain.
+// Warn writes a possible mistake in the same way.
 func (s *Sources) Warn(at Place, message string) string { return s.show(at, "warning", message) }
 
 func (s *Sources) show(at Place, how, message string) string {

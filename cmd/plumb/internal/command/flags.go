@@ -24,7 +24,7 @@ const (
 
 func outputs() []string { return []string{outputTable, outputYAML, outputJSON} }
 
-// currentBranch is what --push stands for without a value; no branch can be called that.
+// currentBranch is the value of --push without one; no branch can have this name.
 const currentBranch = "the current branch"
 
 // flags are those of plumb plan.
@@ -119,8 +119,8 @@ func (w *planner) anyGiven(names ...string) string {
 	return ""
 }
 
-// check refuses what contradicts itself. Arguments are more files of --changed, as a shell expands
-// them.
+// check refuses flags that contradict each other. Arguments are more files of --changed, as a shell
+// expands them.
 func (w *planner) check(args []string) error {
 	if len(args) > 0 && !w.given("changed") {
 		if w.push == currentBranch {
@@ -144,7 +144,7 @@ func (w *planner) check(args []string) error {
 	return w.checkSettings()
 }
 
-// checkEvent refuses flags that speak of two events.
+// checkEvent refuses flags that describe two events.
 func (w *planner) checkEvent() error {
 	var kinds []string
 	for _, name := range []string{"push", "tag", "label", "comment"} {
@@ -173,7 +173,7 @@ func (w *planner) checkEvent() error {
 	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
 }
 
-// checkRecorded refuses half a delivery, and one beside what describes an event.
+// checkRecorded refuses half a delivery, and a delivery together with flags that describe an event.
 func (w *planner) checkRecorded() error {
 	recorded := w.anyGiven("payload", "headers")
 	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "url", "provider")
@@ -196,7 +196,7 @@ func (w *planner) checkRecorded() error {
 	return nil
 }
 
-// checkSettings refuses flags about what is not read.
+// checkSettings refuses flags that would have no effect.
 func (w *planner) checkSettings() error {
 	if name := w.anyGiven("kubeconfig", "context", "global-repository"); name != "" && !w.fromCluster {
 		return fmt.Errorf("%s is about a cluster, and none is asked: add --from-cluster", name)
@@ -204,7 +204,7 @@ func (w *planner) checkSettings() error {
 	return w.checkEmpty("repository", "config", "namespace", "system-namespace", "kubeconfig", "context")
 }
 
-// checkEmpty refuses flags with nothing behind them, as of a variable of a shell that is not set.
+// checkEmpty refuses flags without a value, such as an unset variable of a shell.
 func (w *planner) checkEmpty(names ...string) error {
 	for _, name := range names {
 		if w.given(name) && w.command.Flags().Lookup(name).Value.String() == "" {

@@ -63,7 +63,7 @@ func (w *planner) read(flag, name string, limit int64) ([]byte, error) {
 		return limited(flag, "standard input", w.command.InOrStdin(), limit)
 	}
 	name = w.path(name)
-	file, err := os.Open(name) // #nosec G304 -- whoever runs plumb names it
+	file, err := os.Open(name) // #nosec G304 -- the user of plumb names it
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--%s: there is no file %s", flag, name)
 	}
@@ -74,7 +74,7 @@ func (w *planner) read(flag, name string, limit int64) ([]byte, error) {
 	return limited(flag, name, file, limit)
 }
 
-// path is where a file is that somebody names from the current directory on.
+// path resolves a file name relative to the current directory.
 func (w *planner) path(name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
-// CanWrite implements plan.Access. Who plans the pull request of a branch that the clone is to push
-// to the repository itself is not told that this takes write access.
+// CanWrite implements plan.Access. It notes no assumption for a pull request from a branch of the
+// repository itself: pushing that branch takes write access.
 func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	opens := l.Spec.PullRequest != nil && l.Spec.Comment == nil && l.Spec.EventType != match.LabelEvent
 	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {

@@ -26,10 +26,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// reasonUnknown is that of questions which nobody can answer here: what depends on them stays open.
+// reasonUnknown is the reason of a question that plumb cannot answer: what depends on it stays
+// open.
 const reasonUnknown = "NotKnownHere"
 
-// local answers from the working tree.
+// local answers the planner's questions from the working tree.
 type local struct {
 	Request
 	files   map[string]git.File
@@ -65,7 +66,7 @@ func (l *local) result(in plan.Input, made *plan.Plan) *Result {
 	return r
 }
 
-// assume notes once what nobody was asked.
+// assume notes, once, an assumption about what plumb cannot look up.
 func (l *local) assume(format string, args ...any) {
 	sentence := fmt.Sprintf(format, args...)
 	if !slices.Contains(l.assumed, sentence) {
@@ -73,7 +74,7 @@ func (l *local) assume(format string, args ...any) {
 	}
 }
 
-// unknown is a question that nobody can answer here.
+// unknown returns the error of a question that plumb cannot answer.
 func unknown(format string, args ...any) error {
 	return fault.Operatorf(reasonUnknown, format, args...)
 }
@@ -132,8 +133,8 @@ func (l *local) at(sha string) string {
 	return l.At
 }
 
-// Files implements plan.Source. That there is no directory at all is the tool's to tell: it is
-// likely run in the wrong place.
+// Files implements plan.Source. A missing directory is an error: plumb was likely run in the wrong
+// place.
 func (l *local) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	files, err := l.Tree.Files(ctx, l.at(sha), dir)
 	if err != nil {
@@ -273,7 +274,7 @@ func secretNotRead(namespace string, ref template.SecretRef) error {
 	)
 }
 
-// notFetched stands for the web.
+// notFetched replaces the web when --fetch is not given.
 type notFetched struct{}
 
 func (notFetched) Get(context.Context, string, egress.Policy, int64) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// nothing says why there are no definitions.
+// nothing is the error of a working tree without definitions.
 type nothing struct{ sentence string }
 
 func (n *nothing) Error() string { return n.sentence }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning answers, for one event and from a working tree, what the controller's planner
-// asks.
+// Package planning runs the controller's planner for one event, with answers from a working tree.
 package planning
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/references"
 )
 
-// Request is what is planned.
+// Request is an event to plan.
 type Request struct {
 	Tree *worktree.Tree
 	// Delivery is what the event was decoded from; Spec is the event, with its Repository.
@@ -41,16 +40,16 @@ type Request struct {
 	Web references.Web
 }
 
-// Result is a plan and what it rests on.
+// Result is a plan with the files and assumptions that it depends on.
 type Result struct {
 	// Event is the GitEvent's name.
 	Event string
 	Plan  *plan.Plan
 	// Files are those that were read.
 	Files []git.File
-	// Assumed are sentences about what nobody was asked.
+	// Assumed are sentences about what plumb could not look up.
 	Assumed []string
-	// Reveal returns the text of a secret that a marker stands for: what it is, never its value.
+	// Reveal has the name of the secret that each marker stands for, never its value.
 	Reveal map[string]string
 }
 
@@ -72,7 +71,7 @@ func Make(ctx context.Context, r Request) (*Result, error) {
 	return result, err
 }
 
-// withSecrets plans with the values that a cluster has. They are not shown.
+// withSecrets plans with the values of a cluster. They are not shown.
 func withSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
 	l := newLocal(r)
 	known := map[string]string{} // what to show, by value
@@ -98,9 +97,9 @@ func withSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error)
 	return result, nil
 }
 
-// withoutSecrets plans twice if a secret matters: once without any value, which tells what starts
-// whatever it is, and once with a text in its place, which is what PipelineRuns are shown with.
-// What only the value decides stays open.
+// withoutSecrets plans twice if a secret matters. The first plan has no value for it, and shows
+// what starts in any case. The second has a placeholder, with which PipelineRuns are shown. What
+// only the value decides stays open.
 func withoutSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
 	l := newLocal(r)
 	asked := map[template.SecretRef]bool{}
@@ -127,7 +126,7 @@ func withoutSecrets(ctx context.Context, r Request, in plan.Input) (*Result, err
 	return result, nil
 }
 
-// keepOpen puts decisions that a secret's value decides back to what is known without it.
+// keepOpen resets the decisions that depend on a secret's value to what is known without it.
 func keepOpen(event string, without, with *plan.Plan) {
 	if len(without.Decisions) != len(with.Decisions) {
 		return
@@ -152,5 +151,5 @@ func RunName(event string, d plan.Decision) string {
 	return resources.RunName(event, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-"))
 }
 
-// shown is a secret for people.
+// shown returns the placeholder of a secret.
 func shown(ref template.SecretRef) string { return "<secret " + ref.Name + "/" + ref.Key + ">" }

@@ -59,8 +59,8 @@ func (s *Settings) configure(data map[string]string) {
 	}
 }
 
-// Serve makes the Repository that of a URL: a plain one where nobody has named any. It refuses one
-// of another URL, whose events are not these.
+// Serve sets a plain Repository with the URL where none was given. It refuses a Repository with
+// another URL: the event is not for it.
 func (s *Settings) Serve(url, namespace string) error {
 	if s.Repository == nil {
 		s.Repository = plain(url, namespace)
@@ -79,7 +79,7 @@ const defaultNamespace = "default"
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// plain is the Repository that README tells people to create.
+// plain returns the Repository that README shows.
 func plain(url, namespace string) *pacv1alpha1.Repository {
 	last := url[strings.LastIndex(url, "/")+1:]
 	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(last), "-"), "-")
