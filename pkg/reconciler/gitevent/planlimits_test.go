@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// large is 13 pipelines that refer three times to a task of 900 KiB, of which tree holds the text.
+// large returns 13 pipelines that refer three times to a task of 900 KiB, whose text is in tree.
 func large() (files []git.File, tree map[string]string) {
 	for i := range 13 {
 		files = append(files, annotated(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"))
@@ -26,8 +26,8 @@ func large() (files []git.File, tree map[string]string) {
 	return files, map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" + script + "'}]}\n"}
 }
 
-// C8 for a plan: what is too large to be kept is refused and told to the author on each check, and
-// nothing is created of it.
+// C8: a plan that is too large to be stored is refused and reported on each check, and nothing of
+// it is created.
 func TestTooLargePlanIsReported(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -51,7 +51,7 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	}
 }
 
-// What was created before what is too large was decided goes on.
+// Runs that were created before a too large part was decided go on.
 func TestTooLargePlanStopsNoRun(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -73,8 +73,8 @@ func TestTooLargePlanStopsNoRun(t *testing.T) {
 	}
 }
 
-// Tekton's types read a parameter without a value and cannot write it again: the plan of the whole
-// event failed for ever.
+// Tekton's types read a parameter without a value and cannot write it again: it must not fail the
+// plan of the whole event.
 func TestParameterWithoutValueFailsOnlyItsPipeline(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string][2]string{
