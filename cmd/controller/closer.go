@@ -9,8 +9,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
-	"knative.dev/pkg/configmap"
-	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/system"
 
@@ -18,19 +16,15 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep/orphans"
-	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// newCloser closes checks with the credentials that events have.
+// newCloser returns a closer of orphaned checks, with the credentials that events have.
 func newCloser(ctx context.Context, secret, global string, providers map[string]provider.Provider) *orphans.Closer {
 	client, clock := plumblineclient.Get(ctx), clock.RealClock{}
 	own, repositories := client.PlumblineV1alpha1(), client.PipelinesascodeV1alpha1()
 	return &orphans.Closer{
-		Events: own.GitEvents(
-			system.Namespace(),
-		),
+		Events:       own.GitEvents(system.Namespace()),
 		Claims:       own.RepositoryClaims(system.Namespace()),
 		Repositories: repositories,
 		Runs: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
@@ -43,27 +37,10 @@ func newCloser(ctx context.Context, secret, global string, providers map[string]
 			AppSecret:        secret,
 			GlobalRepository: global,
 			Providers:        providers,
-			Kube: kubeclient.Get(ctx).
-				CoreV1(),
-			Cache:        repositoryinformer.Get(ctx).Lister(),
-			Repositories: repositories,
-			Clock:        clock,
+			Kube:             kubeclient.Get(ctx).CoreV1(),
+			Cache:            repositoryinformer.Get(ctx).Lister(),
+			Repositories:     repositories,
+			Clock:            clock,
 		}, nil)),
-	}
-}
-
-// sweeping is the sweep with a closer.
-func sweeping(
-	secret, global string,
-	events *gitevents.Watch,
-	providers map[string]provider.Provider,
-) injection.ControllerConstructor {
-	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-		return sweep.NewController(
-			sweep.Options{Namespace: system.Namespace(), Events: events, Closer: newCloser(ctx, secret, global, providers)},
-		)(
-			ctx,
-			cmw,
-		)
 	}
 }

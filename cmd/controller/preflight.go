@@ -15,10 +15,10 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 )
 
-// askAgain is how soon an API server that did not answer is asked again at the start.
-const askAgain = 2 * time.Second
+// retryEvery is how often waitForPaC reads an API server that does not respond.
+const retryEvery = 2 * time.Second
 
-// reportInstallation prints what is wrong with the installation; it returns the exit code.
+// reportInstallation prints the problems of the installation, and returns the exit code.
 func reportInstallation(ctx context.Context, checker *preflight.Checker) int {
 	findings := checker.Run(ctx)
 	if err := preflight.Print(os.Stdout, checker.Namespace, findings); err != nil || len(findings) != 0 {
@@ -27,27 +27,27 @@ func reportInstallation(ctx context.Context, checker *preflight.Checker) int {
 	return 0
 }
 
-// startBeside returns an error when Pipelines-as-Code runs in this cluster, for certain. While the
-// API server does not say, it waits: an outage is no reason to run beside it, nor to end.
-func startBeside(ctx context.Context, checker *preflight.Checker) error {
-	said := ""
-	return wait.PollUntilContextCancel(ctx, askAgain, true, func(ctx context.Context) (bool, error) {
+// waitForPaC returns an error if Pipelines-as-Code certainly runs in this cluster. It waits while the
+// API server does not respond: an outage is a reason neither to start next to it nor to exit.
+func waitForPaC(ctx context.Context, checker *preflight.Checker) error {
+	logged := ""
+	return wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
 		findings, err := checker.RunningBeside(ctx)
 		for _, f := range findings {
 			if f.Fatal {
 				return false, fmt.Errorf("%s", f)
 			}
 		}
-		if err != nil && err.Error() != said {
-			said = err.Error()
+		if err != nil && err.Error() != logged {
+			logged = err.Error()
 			log.Printf("Waiting: %v", err)
 		}
 		return err == nil, nil
 	})
 }
 
-// warnOfInstallation logs each finding once. Plumbline runs nevertheless: what it misses it waits
-// for, and says so.
+// warnOfInstallation logs each finding once. Plumbline starts anyway: the checks of events say what
+// they wait for.
 func warnOfInstallation(ctx context.Context, checker *preflight.Checker) {
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component)
 	for _, f := range checker.Run(ctx) {

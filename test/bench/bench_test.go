@@ -15,7 +15,7 @@ import (
 
 // The short form of `make bench`: one section gives its figures, which go to a file and from there
 // into the page. No figure's size is asserted: it is the machine's.
-func TestTheBenchmarkMeasures(t *testing.T) {
+func TestBenchmarkMeasures(t *testing.T) {
 	var printed strings.Builder
 	report, err := bench.Run(t.Context(), bench.Options{
 		During: 2 * time.Second, Rates: []float64{1}, Only: regexp.MustCompile("^(plan|load-one-1)$"), To: &printed,

@@ -24,7 +24,7 @@ const (
 	// namespace.
 	deliverers = 32
 	// slowAnswer makes a Git service so slow that 500 events wait for minutes, and quick enough
-	// that nobody gives a call up.
+	// that no call times out.
 	slowAnswer = 5 * time.Second
 )
 

@@ -180,7 +180,7 @@ func sustained(installations int) play {
 			}
 			return true
 		})
-		for range next { // nobody delivers what is left
+		for range next { // the rest is not delivered
 		}
 		out.add("sustained PipelineRuns/s", "/s", s.rate(events, begin.Add(r.during/5), end), rates[0])
 		return nil

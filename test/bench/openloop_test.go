@@ -12,7 +12,7 @@ import (
 )
 
 // A call that takes long makes no other one late, and is measured from when it had to begin.
-func TestTheOpenLoopKeepsItsPace(t *testing.T) {
+func TestOpenLoopKeepsPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -61,7 +61,7 @@ func filtered(changed int) *commit {
 func planning(ctx context.Context, _ *room, out *Section) error {
 	const sha = "0123456789012345678901234567890123456789"
 	settings := config.Default()
-	settings.SkipPushOfPulls = false // nobody is asked about pull requests
+	settings.SkipPushOfPulls = false // no look-up of pull requests
 	project := v1alpha1.Project{Owner: "acme", Name: "app", ID: 5, URL: "https://git.example/acme/app"}
 	in := plan.Input{
 		Event: plan.Event{Namespace: system, Name: "push-1", Spec: &v1alpha1.GitEventSpec{

@@ -87,7 +87,7 @@ func (s *stage) end(ctx context.Context) error {
 	return nil
 }
 
-// fill makes Repositories of repositories that nobody pushes to, and copies of a settled event.
+// fill makes Repositories of repositories without pushes, and copies of a settled event.
 func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 	for n := range (repositories + perNamespace - 1) / perNamespace {
 		if err := s.cluster.MakeNamespace(ctx, fmt.Sprintf("idle-%d", n)); err != nil {
@@ -110,8 +110,8 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 		return errors.New("no event is settled")
 	}
 	sample := list.Items[0]
-	// Its runs' secrets might come late: that is over after half an hour, and then nobody looks at
-	// it any more.
+	// Its runs' secrets might come late. After half an hour the controller does not look for them
+	// any more.
 	sample.Status.LateSecrets, sample.Status.SettledAt = false, &metav1.Time{Time: time.Now().Add(-time.Hour)}
 	return together(ctx, settled, func(n int) error {
 		event := &v1alpha1.GitEvent{

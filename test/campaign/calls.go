@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// unmade are the kinds of calls at which processes are disturbed and that none of them has made in
-// the whole play: whatever was to happen there never did, and the list is wrong.
+// unmade returns the kinds of calls at which processes are disturbed and that none of them has
+// made: then the disturbance never happened, and the list is wrong.
 func (s *stage) unmade() (all []string) {
 	kinds := map[string][]call{receiver0: callsOf(receiver0), controller0: callsOf(controller0)}
 	for _, at := range deadlyCalls() {
@@ -28,7 +28,7 @@ func (s *stage) unmade() (all []string) {
 	return all
 }
 
-// missing are the kinds that none of the calls is of, each once.
+// missing returns the kinds that none of the calls has, each once.
 func missing(kinds []call, made []cluster.Call) (all []call) {
 	for _, kind := range kinds {
 		if !slices.ContainsFunc(made, kind.matches) && !slices.Contains(all, kind) {

@@ -47,7 +47,7 @@ type Report struct {
 	Settled time.Duration
 	// Broken are the invariants that do not hold, each with what happened to its subject.
 	Broken []Finding
-	// Unmade are the kinds of calls at which processes are disturbed and that nobody has made.
+	// Unmade are the kinds of calls at which processes are disturbed and that no process has made.
 	Unmade []string
 	counts map[string]int
 }
@@ -84,8 +84,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Run installs Plumbline, plays the acts and takes everything down. An error means that the
-// campaign itself went wrong; broken invariants are in the report.
+// Run installs Plumbline, performs the acts and removes everything. An error means that the
+// campaign itself failed; broken invariants are in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	s, err := open(ctx, o)
 	if err != nil {
@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, errors.Join(err, s.close())
 }
 
-// play plays the schedule until its end, or until an invariant is broken that nothing can mend.
+// play performs the schedule until its end, or until an invariant is broken permanently.
 func (s *stage) play(ctx context.Context) (Report, error) {
 	report := Report{Seed: s.options.Seed}
 	playing, stop := context.WithCancel(ctx)

@@ -31,8 +31,8 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return err
 }
 
-// The short form of `make campaign`: whatever was killed, paused, cut off and answered wrongly, no
-// delivery is lost, none runs twice and no check says what is not so (I-1 to I-5, I-7 to I-10).
+// The short form of `make campaign`: processes are killed, paused, cut off and answered wrongly.
+// No delivery is lost, none runs twice and no check is wrong (I-1 to I-5, I-7 to I-10).
 func TestEveryInvariantHolds(t *testing.T) {
 	report, err := Run(t.Context(), shared)
 	t.Log(report)
@@ -44,9 +44,9 @@ func TestEveryInvariantHolds(t *testing.T) {
 	}
 }
 
-// The short form of `make limits` (I-6): whoever is killed, and however the limits change, never
-// more run than the limit is, first come is first served, everything starts or is cancelled, and
-// nothing is deleted before its result was accepted.
+// The short form of `make limits` (I-6): processes are killed and the limits change. The number of
+// runs never exceeds the limit, runs start in order, every run starts or is cancelled, and nothing
+// is deleted before its result was accepted.
 func TestLimitsHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in make test-all")
@@ -63,9 +63,9 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
-// The schedule of limits has as many deliveries as it is told, changes every limit, and kills
+// The schedule of limits has the given number of deliveries, changes every limit, and kills
 // controllers at each kind of call.
-func TestTheScheduleOfLimitsFollowsFromTheSeed(t *testing.T) {
+func TestLimitScheduleFollowsFromSeed(t *testing.T) {
 	acts := Limits(seed, 10*time.Minute, 200)
 	if !slices.Equal(acts, Limits(seed, 10*time.Minute, 200)) {
 		t.Error("two schedules of one seed differ")
@@ -87,9 +87,9 @@ func TestTheScheduleOfLimitsFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// A seed has one schedule, which begins in the order of time and has something of every kind;
-// another seed has another one.
-func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
+// A seed has one schedule, which is in the order of time and has acts of every kind. Another seed
+// has another schedule.
+func TestScheduleFollowsFromSeed(t *testing.T) {
 	const long = 10 * time.Minute
 	acts := Schedule(seed, long)
 	if !slices.Equal(acts, Schedule(seed, long)) {
@@ -111,10 +111,10 @@ func TestTheScheduleFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// What is left of a schedule is played without long waits, and not faster than it was: an act
-// begins as long after the one before as it did, and no sooner after the end of all before than a
-// rolling restart needs.
-func TestAPartIsPlayedWithoutWaits(t *testing.T) {
+// A part of a schedule has no long waits, and is not faster than the whole: an act starts as long
+// after the one before as it did, and after the end of all earlier acts not sooner than a rolling
+// restart needs.
+func TestPartialScheduleHasNoLongWaits(t *testing.T) {
 	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	got := Compact([]Act{{At: second(60)}, {At: second(61), Lasts: second(5)}, {At: second(62)}, {At: second(67)}, {At: second(90)}, {At: second(93)}})
 	for i, want := range []float64{3, 4, 5, 10, 13, 16} {

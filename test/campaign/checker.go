@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// lookEvery is how often everything is looked at, or ten times as long as a look takes.
-	lookEvery = time.Second
-	// lookLimit bounds one look: the API server may be paused. After half an hour there are some
+	// readEvery is how often everything is looked at, or ten times as long as a look takes.
+	readEvery = time.Second
+	// readLimit bounds one look: the API server may be paused. After half an hour there are some
 	// 8,000 PipelineRuns.
-	lookLimit = time.Minute
+	readLimit = time.Minute
 	// restEvery is how many times as long as a look takes nothing is looked at afterwards, while
 	// the others end what is left.
 	restEvery = 3
@@ -36,13 +36,13 @@ const (
 	precision = time.Second
 )
 
-// errEarly says that everything was looked at a moment ago.
+// errEarly is returned when everything was read a moment ago.
 var errEarly = errors.New("it was looked at a moment ago")
 
-// checker looks at everything, again and again.
+// checker reads everything again and again, and checks the invariants.
 type checker struct {
 	stage *stage
-	// stop ends the schedule: what was found cannot be mended.
+	// stop ends the schedule after a permanent violation.
 	stop func()
 	last *invariants.Evidence
 	// reader knows what it has read before: there may be thousands of commits.
@@ -57,26 +57,26 @@ type checker struct {
 	broken              []invariants.Violation
 }
 
-// watch looks until ctx ends or something is found that nothing can mend.
+// watch reads until ctx ends or an invariant is broken permanently.
 func (c *checker) watch(ctx context.Context) {
 	for {
 		begin := time.Now()
-		e, err := c.look(ctx)
+		e, err := c.read(ctx)
 		if err == nil { // else the API server is away, which is the campaign's doing
 			if c.broken = c.never(e); len(c.broken) > 0 {
 				c.stop()
 				return
 			}
 		}
-		if !installation.Until(ctx, time.Now().Add(max(lookEvery, 10*time.Since(begin)))) {
+		if !installation.Until(ctx, time.Now().Add(max(readEvery, 10*time.Since(begin)))) {
 			return
 		}
 	}
 }
 
-// look reads everything.
-func (c *checker) look(ctx context.Context) (*invariants.Evidence, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+// read reads everything.
+func (c *checker) read(ctx context.Context) (*invariants.Evidence, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	pruned := c.stage.history.Pruned() // before the writes: what was accepted before it was deleted is among them
 	e, err := c.reader.Read(ctx, both{c.stage.services[onGitHub], c.stage.services[onGitLab]}, c.stage.installation)
@@ -90,7 +90,7 @@ func (c *checker) look(ctx context.Context) (*invariants.Evidence, error) {
 	return e, nil
 }
 
-// settle waits until every invariant holds. What does not in time is in broken.
+// settle waits until every invariant holds. Those that do not in time are in broken.
 func (c *checker) settle(ctx context.Context) error {
 	if len(c.broken) > 0 {
 		return nil
@@ -98,12 +98,12 @@ func (c *checker) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.stage.options.Settle)
 	defer cancel()
 	var next time.Time // what reads everything all the time keeps the others from ending
-	err := cluster.Poll(ctx, lookEvery, func() error {
+	err := cluster.Poll(ctx, readEvery, func() error {
 		if time.Now().Before(next) {
 			return errEarly
 		}
 		begin := time.Now()
-		e, err := c.look(ctx)
+		e, err := c.read(ctx)
 		next = time.Now().Add(restEvery * time.Since(begin))
 		if err != nil {
 			return err
@@ -124,23 +124,22 @@ func (c *checker) settle(ctx context.Context) error {
 	return nil
 }
 
-// never are the violations that nothing can mend.
+// never returns the permanent violations.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), c.early(e), unfounded(e), c.failed(e), c.astray(e), c.uncalled(e), c.unapproved(e), c.paired(e),
+	return slices.Concat(e.Never(), c.twice(e), c.early(e), unexplained(e), c.failed(e), c.wrongTenant(e), c.startedWithoutReason(e), c.unapproved(e), c.paired(e),
 		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
 }
 
-// outdated is what newer runs have ended that they should not have, or have not ended that they
-// should.
+// outdated returns runs that newer runs should not have cancelled, and runs that they should have.
 func (c *checker) outdated() (broken []invariants.Violation) {
 	broken, c.superseded = c.stage.history.Superseded(c.stage.heads)
 	return broken
 }
 
-// eventually is what has not become true yet. What does not become so of a PipelineRun whose
-// patches are refused is I-10's.
+// eventually returns what is not true yet. For a PipelineRun whose patches are refused, I-10
+// decides instead.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
-	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e, c.stage.history.Marked()), c.blind(), c.stage.history.Queue(), c.stage.history.Cancelled())
+	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e, c.stage.history.Marked()), c.repeatedPosts(), c.stage.history.Queue(), c.stage.history.Cancelled())
 	for i, v := range all {
 		if v.Invariant == "I-5" && refused(v.Subject) {
 			all[i].Invariant = "I-10"
@@ -154,7 +153,7 @@ func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
 	return all
 }
 
-// twice is I-2 over time: a name is one PipelineRun's for ever.
+// twice is I-2 over time: a name belongs to one PipelineRun for ever.
 func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) {
 	if c.made == nil {
 		c.made = map[string]types.UID{}
@@ -168,8 +167,8 @@ func (c *checker) twice(e *invariants.Evidence) (broken []invariants.Violation) 
 	return broken
 }
 
-// early is I-3 and I-4 in time: no verdict before the PipelineRun has ended. Kubernetes cuts times
-// to seconds: what was written before one was written before the other.
+// early is I-3 and I-4 over time: no conclusion before the PipelineRun has ended. Kubernetes
+// truncates times to seconds, so an earlier second is an earlier write.
 func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) {
 	ended := c.stage.history.Ends()
 	for _, w := range e.Writes {
@@ -182,9 +181,10 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 	return broken
 }
 
-// unfounded is I-3 for refusals: all definitions are sound, so that nothing but the campaign's own
-// denials refuses one. Only Plumbline deletes PipelineRuns, and nobody what one needs.
-func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
+// unexplained is I-3 for refusals: all definitions are valid, so only the campaign's own denials
+// refuse a PipelineRun. Only Plumbline deletes PipelineRuns, and no act deletes an object that one
+// needs.
+func unexplained(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
 			broken = append(broken, invariants.Violated("I-3", name,
@@ -203,8 +203,8 @@ func unfounded(e *invariants.Evidence) (broken []invariants.Violation) {
 	return broken
 }
 
-// unmarked is I-10 for what is not refused: the patch that follows the report is tried until it
-// succeeds. Tekton's controller may write labels of before over it.
+// unmarked is I-10 for runs whose patches are not refused: the patch that follows the report is
+// retried until it succeeds. Tekton's controller may overwrite it with earlier labels.
 func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invariants.Violation) {
 	for _, run := range e.Live {
 		known, planned := e.Planned[run.Name]
@@ -216,18 +216,19 @@ func unmarked(e *invariants.Evidence, marked map[types.UID]bool) (broken []invar
 	return broken
 }
 
-// blind is I-8 of those who do not know whether a check is there: whoever posts it once more has
-// looked it up just before. Of GitHub: at GitLab posting is how a status is changed.
-func (c *checker) blind() []invariants.Violation {
+// repeatedPosts is I-8 for a process that does not know whether a check exists: it looks the check
+// up just before it posts it again. It applies to GitHub only: on GitLab a status is changed by
+// posting.
+func (c *checker) repeatedPosts() []invariants.Violation {
 	hub, one := c.stage.services[onGitHub].(*github)
 	if !one {
 		return nil
 	}
-	return unseen(hub.seen().Writes(), hub.Requests())
+	return postedWithoutLookup(hub.seen().Writes(), hub.Requests())
 }
 
-// unseen are the checks that were posted once more without a look.
-func unseen(writes []invariants.Write, asked []forge.Request) (broken []invariants.Violation) {
+// postedWithoutLookup returns the checks that were posted again without a look-up.
+func postedWithoutLookup(writes []invariants.Write, asked []forge.Request) (broken []invariants.Violation) {
 	const before = time.Minute
 	posted := map[string]bool{}
 	for _, w := range writes {
@@ -250,7 +251,7 @@ func unseen(writes []invariants.Write, asked []forge.Request) (broken []invarian
 // failed is I-9: while receivers are replaced and nothing else is disturbed, no delivery fails.
 func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation) {
 	for _, d := range e.Deliveries {
-		slow := d.Code == 503 && d.Took > installation.Outwaited || d.Code == 0 && d.Took > installation.Unheard
+		slow := d.Code == 503 && d.Took > installation.ReceiverAPIWait || d.Code == 0 && d.Took > installation.ReceiverHeaderWait
 		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At.Add(precision)) {
 			broken = append(broken, invariants.Violated("I-9", d.Key,
 				"in a rolling restart delivery %s is answered %d", d.Key, d.Code))

@@ -20,9 +20,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// I-9 is about deliveries that were answered while receivers were replaced, and not about those
-// that a kill right after that has cut off: of these GitHub says the second only.
-func TestWhatFailsInARollingRestart(t *testing.T) {
+// I-9 is about deliveries that were answered while receivers were replaced. It does not count
+// those that a kill right afterwards cut off: GitHub records their times in whole seconds.
+func TestRollingRestartFailuresAreReported(t *testing.T) {
 	second := time.Now().Truncate(time.Second)
 	c := &checker{stage: &stage{tally: newTally()}}
 	c.stage.tally.rolled(second, second.Add(9800*time.Millisecond))
@@ -44,9 +44,9 @@ func TestWhatFailsInARollingRestart(t *testing.T) {
 	}
 }
 
-// I-10 has two sides: what is never patched is reported all the same, and what may be patched says
-// in the end that it was.
-func TestWhatIsReportedIsMarked(t *testing.T) {
+// I-10 has two sides: a run that is never patched is reported anyway, and a run that may be
+// patched is marked as reported in the end.
+func TestReportedRunsAreMarked(t *testing.T) {
 	free, denied := "run-0", "run-1"
 	for ; refused(free); free += "0" {
 	}
@@ -73,9 +73,9 @@ func TestWhatIsReportedIsMarked(t *testing.T) {
 	}
 }
 
-// A result that nothing in a campaign leads to is found: nobody deletes a PipelineRun, or what one
-// needs.
-func TestResultsHaveACause(t *testing.T) {
+// A result without a cause in the campaign is reported: no act deletes a PipelineRun, or an object
+// that one needs.
+func TestUnexplainedResultsAreReported(t *testing.T) {
 	for what, test := range map[string]struct {
 		run  v1alpha1.Run
 		want string // invariant
@@ -87,7 +87,7 @@ func TestResultsHaveACause(t *testing.T) {
 		"it is given up":             {v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonGivenUp}}, "I-1"},
 	} {
 		got := ""
-		for _, v := range unfounded(&invariants.Evidence{Planned: map[string]v1alpha1.Run{"p": test.run}}) {
+		for _, v := range unexplained(&invariants.Evidence{Planned: map[string]v1alpha1.Run{"p": test.run}}) {
 			got += v.Invariant
 		}
 		if got != test.want {
@@ -96,8 +96,8 @@ func TestResultsHaveACause(t *testing.T) {
 	}
 }
 
-// A check that is posted once more is one that somebody has looked for just before.
-func TestWhoPostsOnceMoreHasLooked(t *testing.T) {
+// A check may be posted again only after a look-up just before.
+func TestRepeatedPostNeedsLookup(t *testing.T) {
 	at := time.Unix(1000, 0)
 	post := func(after time.Duration) invariants.Write {
 		return invariants.Write{ExternalID: "p", SHA: "c", Name: "n of it", Creates: true, Applied: true, At: at.Add(after)}
@@ -117,14 +117,14 @@ func TestWhoPostsOnceMoreHasLooked(t *testing.T) {
 		"it was looked for long before": {[]invariants.Write{post(0), post(time.Hour)}, []forge.Request{look("n+of+it", time.Second)}, true},
 		"the first was not applied":     {[]invariants.Write{{ExternalID: "p", SHA: "c", Creates: true, At: at}, post(time.Second)}, nil, false},
 	} {
-		if broken := unseen(test.writes, test.asked); len(broken) > 0 != test.breaks {
+		if broken := postedWithoutLookup(test.writes, test.asked); len(broken) > 0 != test.breaks {
 			t.Errorf("%s: %v", what, broken)
 		}
 	}
 }
 
-// However much breaks one invariant, each other one that is broken is told, too.
-func TestEachInvariantIsTold(t *testing.T) {
+// However often one invariant is broken, the other broken ones are reported too.
+func TestEachBrokenInvariantIsReported(t *testing.T) {
 	var r Report
 	for range 9 {
 		r.Broken = append(r.Broken, Finding{Violation: invariants.Violation{Invariant: "I-1"}})
@@ -135,9 +135,9 @@ func TestEachInvariantIsTold(t *testing.T) {
 	}
 }
 
-// A rolling restart holds off other disturbances before it looks whether something is disturbed:
-// what began in between would be counted to it.
-func TestARollHoldsOffBeforeItLooks(t *testing.T) {
+// A rolling restart blocks other disturbances before it checks whether one is active. Otherwise
+// one that starts in between would be blamed on the restart.
+func TestRollBlocksDisturbancesFirst(t *testing.T) {
 	s, held := &stage{tally: newTally(), processes: map[string]*installation.Process{}}, false
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		held = s.rolling.Load()

@@ -36,11 +36,11 @@ const (
 	approving  = "approval"
 )
 
-// author does everything at the Git services; stranger has no rights, comments, and opens pull
-// requests from a fork.
+// author does everything at the Git services. outsider has no rights, writes comments, and opens
+// pull requests from a fork.
 const (
 	author   = "octocat"
-	stranger = "mallory"
+	outsider = "mallory"
 )
 
 // delivering is a kind of deliveries and its weight.
@@ -62,14 +62,14 @@ func deliveries() []delivering {
 		{pullMoves, 10, (*repository).moves},
 		{pairing, 8, (*repository).movesTwice},
 		{pullCloses, 5, (*repository).closes},
-		{again, 10, (*repository).repeats},
-		{twins, 8, (*repository).doubles},
-		{swapped, 9, (*repository).swaps},
+		{again, 10, (*repository).deliversAgain},
+		{twins, 8, (*repository).pushesDeliveredTwice},
+		{swapped, 9, (*repository).pushesTwice},
 		{commenting, 8, (*repository).asks},
 		{commanding, 6, (*repository).commands},
 		{deciding, 5, (*repository).decides},
-		{chatting, 2, (*repository).chats},
-		{intruding, 3, (*repository).intrudes},
+		{chatting, 2, (*repository).comments},
+		{intruding, 3, (*repository).commandsWithoutRight},
 		{late, 3, (*repository).asksLate},
 		{asking, 3, (*repository).opensOutside},
 		{pressing, 3, (*repository).movesOutside},
@@ -77,18 +77,18 @@ func deliveries() []delivering {
 	}
 }
 
-// wish is what has to become of a delivery.
-type wish int
+// outcome is the required effect of a delivery.
+type outcome int
 
 const (
 	// either may be: it starts something, or it does not.
-	either wish = iota
+	either outcome = iota
 	// starts: there are pipelines for it, so that it must not be ignored.
 	starts
 	// nothing may be left of it but a record that it was ignored: no run and no check.
 	nothing
-	// vain: as nothing, and it cancels no runs either.
-	vain
+	// noEffect: as nothing, and it cancels no runs either.
+	noEffect
 )
 
 // repository is a project of a Git service and its Repository.
@@ -101,15 +101,15 @@ type repository struct {
 	limit     int      // its first concurrency_limit, 0 for none
 	first     delivery // of all
 
-	mu     sync.Mutex
-	sent   []delivery
-	wishes map[string]wish // by delivery key, of every delivery
-	counts map[string]int  // of pushes: how many PipelineRuns their commits define
-	count  int
+	mu       sync.Mutex
+	sent     []delivery
+	outcomes map[string]outcome // by delivery key, of every delivery
+	counts   map[string]int     // of pushes: how many PipelineRuns their commits define
+	count    int
 	// pulling are the pull requests that are open, pulled those that were closed.
 	pulling, pulled []*pull
-	// outsiders are those of the stranger; approved has all heads they ever had, and whether the
-	// author has approved one.
+	// outsiders are the outsider's pull requests; approved has all their heads, and whether the
+	// author has approved them.
 	outsiders []*outside
 	approved  map[string]bool
 	// pairs has the delivery that tells of a push to a pull request as a push, by the one that
@@ -119,11 +119,11 @@ type repository struct {
 	heads invariants.Heads
 }
 
-// branches get pushes beside main. A pull request has one of its own.
+// branches other than main get pushes. A pull request has its own branch.
 const branches = 5
 
-// deliver does what an act says, and returns what tells of it. It is called in the order of the
-// acts, and what it returns is sent beside each other.
+// deliver performs an act, and returns its deliveries. It is called in the order of the acts; the
+// deliveries of several acts are sent at the same time.
 func (r *repository) deliver(kind string, by *rand.Rand) []delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,40 +132,41 @@ func (r *repository) deliver(kind string, by *rand.Rand) []delivery {
 	return all[n].happen(r, by)
 }
 
-// told remembers what has to become of a delivery.
-func (r *repository) told(d delivery, w wish) delivery {
-	r.wishes[d.ID()] = w
+// expect records the required outcome of a delivery.
+func (r *repository) expect(d delivery, w outcome) delivery {
+	r.outcomes[d.ID()] = w
 	r.sent = append(r.sent, d)
 	return d
 }
 
-// pushed pushes, and remembers how many PipelineRuns that starts.
+// pushed pushes, and records how many PipelineRuns the push starts.
 func (r *repository) pushed(branch string, change forge.Change) delivery {
-	d := r.told(r.push(branch, change), starts)
+	d := r.expect(r.push(branch, change), starts)
 	r.got(0, "refs/heads/"+branch, r.tip(branch))
 	r.counts[d.ID()] = defined(change)
 	return d
 }
 
-// got remembers what a pull request is at, or a branch if the number is 0; "" if the pull request
-// is closed.
+// got records the head of a pull request, or of a branch if the number is 0; "" is a closed pull
+// request.
 func (r *repository) got(number int, ref, sha string) {
 	line := invariants.Line(r.namespace, r.name(), int64(number), ref)
 	r.heads[line] = append(r.heads[line], invariants.Head{SHA: sha, At: time.Now()})
 }
 
-// countOf is how many PipelineRuns a push starts, 0 of another delivery.
+// countOf returns how many PipelineRuns a push starts, 0 for another delivery.
 func (r *repository) countOf(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts[key]
 }
 
-// wishOf tells what has to become of a delivery, and whether it is of this repository.
-func (r *repository) wishOf(key string) (w wish, ours bool) {
+// outcomeOf returns the required outcome of a delivery, and whether the delivery is of this
+// repository.
+func (r *repository) outcomeOf(key string) (w outcome, ours bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w, ours = r.wishes[key]
+	w, ours = r.outcomes[key]
 	return w, ours
 }
 
@@ -175,7 +176,7 @@ func (r *repository) change(by *rand.Rand) forge.Change {
 	return files(fmt.Sprint("change ", r.count), 1+by.IntN(maxRuns), by.IntN(longestTask))
 }
 
-// branch is main or another one.
+// branch returns main or another branch.
 func (r *repository) branch(by *rand.Rand) string {
 	if by.IntN(2) == 0 {
 		return fmt.Sprint("work-", by.IntN(branches))
@@ -193,28 +194,28 @@ func (r *repository) forces(by *rand.Rand) []delivery {
 	return []delivery{r.pushed(branch, change)}
 }
 
-// doubles tells of a push twice.
-func (r *repository) doubles(by *rand.Rand) []delivery {
+// pushesDeliveredTwice pushes once and delivers the push twice.
+func (r *repository) pushesDeliveredTwice(by *rand.Rand) []delivery {
 	d := r.pushes(by)[0]
 	return []delivery{d, d}
 }
 
-// swaps pushes to a branch twice.
-func (r *repository) swaps(by *rand.Rand) []delivery {
+// pushesTwice pushes to a branch twice and delivers the second push first.
+func (r *repository) pushesTwice(by *rand.Rand) []delivery {
 	branch := r.branch(by)
 	first := r.pushed(branch, r.change(by))
 	return []delivery{r.pushed(branch, r.change(by)), first}
 }
 
-// repeats tells again of anything.
-func (r *repository) repeats(by *rand.Rand) []delivery {
+// deliversAgain sends any earlier delivery again.
+func (r *repository) deliversAgain(by *rand.Rand) []delivery {
 	if len(r.sent) == 0 {
 		return nil
 	}
 	return []delivery{pick(by, r.sent)}
 }
 
-// deliver delivers what an act says.
+// deliver performs the delivery of an act.
 func (s *stage) deliver(ctx context.Context, act Act) {
 	by := act.rand(s.options.Seed)
 	to := pick(by, s.repositories)
@@ -238,9 +239,9 @@ func (s *stage) deliver(ctx context.Context, act Act) {
 	})
 }
 
-// send delivers, and counts the answer. A GitLab does not send again what was refused. Of two
-// deliveries that tell of one push it does here: the push would wait for the other one longer than
-// a campaign settles.
+// send delivers, and counts the answer. A GitLab does not redeliver what was refused. For two
+// deliveries of one push it does so here: otherwise the push would wait for the other one longer
+// than a campaign settles.
 func (s *stage) send(ctx context.Context, to *repository, kind string, d delivery) {
 	const most = 60
 	for range most {

@@ -23,8 +23,7 @@ const (
 	onGitHub, onGitLab       = "GitHub", "GitLab"
 )
 
-// disturbing is a kind of disturbances: its weight, how long one lasts at most, and what it may be
-// done to.
+// disturbing is a kind of disturbances: its weight, its longest duration, and its targets.
 type disturbing struct {
 	kind    string
 	weight  int
@@ -34,8 +33,8 @@ type disturbing struct {
 
 func (d disturbing) heavy() int { return d.weight }
 
-// disturbance chooses a kind. Pauses and partitions may be longer than a lease is, which is 6 s.
-// Controllers are killed more often than receivers: they have more to lose.
+// disturbance chooses a kind. Pauses and partitions may be longer than a lease, which is 6 s.
+// Controllers are killed more often than receivers, because they have more state.
 func disturbance(r *rand.Rand) disturbing {
 	ours := []string{receiver0, receiver1, controller0, controller1}
 	most := append(ours[:4:4], controller0, controller1)
@@ -54,5 +53,5 @@ func disturbance(r *rand.Rand) disturbing {
 	})
 }
 
-// widest reports whether everything needs the target.
+// widest reports whether every process needs the target.
 func widest(target string) bool { return target == cluster.APIServer || target == cluster.Etcd }

@@ -19,10 +19,11 @@ type apiAnswer struct {
 	often bool
 }
 
-// denial is what a policy says in the campaign.
+// denial is the message of the campaign's policy.
 const denial = "this object is not to the liking of the campaign"
 
-// started is what Tekton's webhook says of a change to a run that has started (clients.RunStarted).
+// started begins the message of Tekton's webhook about a change to a started run
+// (clients.RunStarted).
 const started = "Once the PipelineRun has started"
 
 // slow is longer than a receiver waits for one answer of the API server.
@@ -80,8 +81,8 @@ func (c call) matches(other cluster.Call) bool {
 	return c == (call{}) || c.verb == other.Verb && c.resource == other.Resource && c.subresource == other.Subresource
 }
 
-// callsOf are those of a receiver or a controller that an event needs; the creation of what runs is
-// there more often.
+// callsOf are the calls of a receiver or a controller that an event needs; the creation of what
+// runs is there more often.
 func callsOf(target string) []call {
 	if target == receiver0 || target == receiver1 {
 		return []call{{}, {"create", "gitevents", ""}, {"create", "gitevents", ""}, {"get", "gitevents", ""}, {"get", "tombstonepages", ""}, {"patch", "configmaps", ""}}
@@ -94,7 +95,7 @@ func callsOf(target string) []call {
 	}
 }
 
-// oftenOf are those that a receiver or a controller that leads makes for every event.
+// oftenOf are the calls that a receiver or a leading controller makes for every event.
 func oftenOf(target string) []call {
 	if target == receiver0 || target == receiver1 {
 		return []call{{}, {"create", "gitevents", ""}}
@@ -133,8 +134,8 @@ func gitAnswers(service string) []gitAnswer {
 	return all
 }
 
-// refused tells of which PipelineRuns every patch and update is refused as long as the campaign
-// lasts, for I-10: a third.
+// refused reports whether every patch and update of a PipelineRun is refused as long as the
+// campaign lasts, for I-10: that of a third.
 func refused(name string) bool {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))

@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// front is a Service in front of the receivers: each delivery goes to the next endpoint, over a
-// connection of its own, and is never sent twice.
+// front is a Service in front of the receivers: each delivery goes to the next endpoint, over its
+// own connection, and is never sent twice.
 type front struct {
 	server *httptest.Server
 
@@ -38,9 +38,10 @@ func newFront() *front {
 	return f
 }
 
-// nowhere is where a delivery goes when there is no endpoint: nobody listens on this port.
+// nowhere is where a delivery goes without an endpoint: nothing listens on this port.
 const nowhere = "127.0.0.1:1"
 
+// choose returns the acts with the numbers, all if there are none.
 func (f *front) choose() *url.URL {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,7 +52,7 @@ func (f *front) choose() *url.URL {
 	return f.endpoints[f.next%len(f.endpoints)]
 }
 
-// list adds an endpoint, unlist takes it away.
+// list adds an endpoint, unlist removes it.
 func (f *front) list(endpoint string) {
 	at, err := url.Parse(endpoint)
 	if err != nil {

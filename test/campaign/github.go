@@ -31,7 +31,7 @@ type hubRepo struct {
 	name string // with its owner
 	page string
 	base string // the oldest commit
-	fork string // the stranger's
+	fork string // the outsider's
 }
 
 func newGitHub() (*github, error) {
@@ -40,7 +40,7 @@ func newGitHub() (*github, error) {
 		return nil, fmt.Errorf("starting GitHub: %w", err)
 	}
 	g.app = g.CreateApp(appID, "plumbline", "", hubSecret)
-	g.AddUser(stranger)
+	g.AddUser(outsider)
 	return g, nil
 }
 
@@ -51,7 +51,7 @@ func (g *github) found(owner string) (project, string) {
 	g.Install(appID, owner, r.name)
 	g.SetCollaborator(r.name, author, "write")
 	r.base = g.Commit(r.name, "main", files("warm", 0, 0))
-	r.fork = g.CreateRepo(stranger, "app-of-"+owner, forge.RepoOptions{ForkOf: r.name}).FullName
+	r.fork = g.CreateRepo(outsider, "app-of-"+owner, forge.RepoOptions{ForkOf: r.name}).FullName
 	return r, r.name
 }
 
@@ -89,14 +89,15 @@ func (r *hubRepo) open(branch string, change forge.Change) int {
 
 func (r *hubRepo) openFork(branch string, change forge.Change) (int, string) {
 	head := r.pushFork(branch, change)
-	return r.OpenPullRequest(forge.NewPull{Base: r.name, Head: r.fork, HeadBranch: branch, Author: stranger}), head
+	return r.OpenPullRequest(forge.NewPull{Base: r.name, Head: r.fork, HeadBranch: branch, Author: outsider}), head
 }
 
 func (r *hubRepo) pushFork(branch string, change forge.Change) string {
 	return r.Commit(r.fork, branch, change)
 }
 
-// checksAt is the project itself: check runs are in the repository that the App is installed on.
+// checksAt returns the project itself: check runs are in the repository that the App is installed
+// on.
 func (r *hubRepo) checksAt() []string { return []string{r.name} }
 
 func (r *hubRepo) tell(number int, action string) delivery {

@@ -28,7 +28,7 @@ type labProject struct {
 	token gitlab.Token
 	hook  string // the webhook's secret
 	base  string // the oldest commit
-	fork  string // the stranger's
+	fork  string // the outsider's
 }
 
 func newGitLab() (*onLab, error) {
@@ -38,24 +38,24 @@ func newGitLab() (*onLab, error) {
 		return nil, fmt.Errorf("starting GitLab: %w", err)
 	}
 	g.AddUser(author)
-	g.AddUser(stranger)
+	g.AddUser(outsider)
 	return g, nil
 }
 
 func (g *onLab) found(owner string) (project, string) {
 	path := owner + "/team/app"
 	p := &labProject{GitLab: g.GitLab, hook: "secret-of-the-hook-of-" + owner}
-	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public}) // strangers may comment
+	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public}) // untrusted users may comment
 	p.token = g.CreateToken(gitlab.NewToken{Project: path})
 	g.SetMember(path, author, gitlab.Developer)
 	g.AddHook(path, "http://"+nowhere, p.hook) // each delivery is told where to go
 	p.base = g.Commit(path, "main", files("warm", 0, 0))
-	p.fork = g.CreateProject(stranger+"/app-of-"+owner, gitlab.ProjectOptions{ForkOf: path, Visibility: gitlab.Public}).FullPath
+	p.fork = g.CreateProject(outsider+"/app-of-"+owner, gitlab.ProjectOptions{ForkOf: path, Visibility: gitlab.Public}).FullPath
 	g.SetMember(p.fork, p.token.User.Username, gitlab.Developer)
 	return p, path
 }
 
-// seen finds the projects by what was written there. Nobody writes notes: the token may write
+// seen finds the projects by the writes to them. No notes are written, because the token may write
 // statuses in the forks, too.
 func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.GitLab} }
 
@@ -92,14 +92,14 @@ func (p *labProject) open(branch string, change forge.Change) int {
 
 func (p *labProject) openFork(branch string, change forge.Change) (int, string) {
 	head := p.pushFork(branch, change)
-	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, Source: p.fork, SourceBranch: branch, Author: stranger})), head
+	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, Source: p.fork, SourceBranch: branch, Author: outsider})), head
 }
 
 func (p *labProject) pushFork(branch string, change forge.Change) string {
 	return p.Commit(p.fork, branch, change)
 }
 
-// checksAt are the project and its fork: statuses of a fork's commit are written there first.
+// checksAt returns the project and its fork: statuses of a fork's commit are first written there.
 func (p *labProject) checksAt() []string { return []string{p.FullPath, p.fork} }
 
 func (p *labProject) tell(number int, action string) delivery {

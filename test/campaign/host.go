@@ -26,7 +26,7 @@ type service interface {
 	Close() error
 }
 
-// project is what happens in one project of a Git service.
+// project is one project of a Git service.
 type project interface {
 	// connect creates what the Repository names in its namespace, and returns the Repository's
 	// spec.
@@ -39,7 +39,7 @@ type project interface {
 	pulls
 }
 
-// places are where something of a project is.
+// places says where a project's objects are.
 type places interface {
 	// root is the oldest commit of the default branch, and tip what a branch is at.
 	root() string
@@ -51,7 +51,7 @@ type places interface {
 // pulls are the pull requests of a project.
 type pulls interface {
 	open(branch string, change forge.Change) int
-	// openFork opens one of the stranger's, from its fork, and returns its head too; pushFork
+	// openFork opens one of the outsider's, from its fork, and returns its head too; pushFork
 	// pushes to the fork and returns the commit.
 	openFork(branch string, change forge.Change) (number int, head string)
 	pushFork(branch string, change forge.Change) (head string)
@@ -64,8 +64,8 @@ type pulls interface {
 // delivery is forge.Delivery or gitlab.Delivery.
 type delivery interface{ ID() string }
 
-// files are a commit's: so many PipelineRuns for pushes, pull requests and comments. Some of them
-// fail. long is how many milliseconds the tasks run.
+// files returns a commit's files: so many PipelineRuns for pushes, pull requests and comments.
+// Some of them fail. long is how many milliseconds the tasks run.
 func files(content string, runs, long int) forge.Change {
 	all := map[string]string{"content": content}
 	for n := range max(1, runs) {
@@ -77,10 +77,10 @@ func files(content string, runs, long int) forge.Change {
 	return forge.Change{Files: all, Message: content}
 }
 
-// empty is a file that defines nothing.
+// empty is a file without definitions.
 const empty = "# nothing\n"
 
-// defined is how many PipelineRuns a change defines: each has all files.
+// defined returns how many PipelineRuns a change defines: each has all files.
 func defined(change forge.Change) (n int) {
 	for path, content := range change.Files {
 		if strings.HasPrefix(path, ".tekton/") && content != empty {
@@ -93,7 +93,7 @@ func defined(change forge.Change) (n int) {
 // maxRuns is the most PipelineRuns of one commit.
 const maxRuns = 3
 
-// pipeline is a PipelineRun that ends by itself.
+// pipeline returns a PipelineRun that ends by itself.
 func pipeline(name string, fails bool, long int) string {
 	code := 0
 	if fails {
@@ -103,8 +103,8 @@ func pipeline(name string, fails bool, long int) string {
 		"LONG", cluster.DurationAnnotation+fmt.Sprintf(": %q", fmt.Sprint(long))).Replace(definition)
 }
 
-// keeps is the annotation that says how many ended runs of a pipeline are kept: all of the first
-// one, two of the second and none of the third.
+// keeps returns the annotation that says how many ended runs of a pipeline are kept: all of the
+// first one, two of the second and none of the third.
 func keeps(name string) string {
 	most := map[string]string{"run-1": "2", "run-2": "0"}[name]
 	if most == "" {
@@ -113,8 +113,8 @@ func keeps(name string) string {
 	return pipelinesascode.MaxKeepRuns + fmt.Sprintf(": %q", most)
 }
 
-// cancels is the annotation with which a newer run ends the older ones, of the second pipeline. Not
-// every commit has it: the newest may have no run that ends the older ones.
+// cancels returns the annotation with which a newer run of the second pipeline cancels older ones.
+// Some commits lack it: then the newest run may cancel none.
 func cancels(name string) string {
 	if name != "run-1" {
 		return ""

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// patience is for how long a run waits at least before nobody may be served before it: a
+	// patience is how long a run must have waited until no other may get a slot before it: a
 	// controller that was cut off for 9 s connects its watches again half a minute later.
 	patience = 45 * time.Second
 	// trap is how long a call is waited for at which a controller is killed.
@@ -29,13 +29,13 @@ const (
 	limitEvery = 8 * time.Second
 )
 
-// name is that of the Repository.
+// name returns the name of the Repository.
 func (r *repository) name() string { return strings.ToLower(r.service) }
 
-// limitable is what a change of a Repository's limit is done to.
+// limitable is the target of a change of a Repository's limit.
 func limitable(tenant, service string) string { return "limit of " + tenant + " on " + service }
 
-// limitables are all of them, in the order of the repositories.
+// limitables are all such targets, in the order of the repositories.
 func limitables() (all []string) {
 	for _, tenant := range tenants() {
 		for _, on := range []string{onGitHub, onGitLab} {
@@ -45,10 +45,10 @@ func limitables() (all []string) {
 	return all
 }
 
-// limits take turns; 0 is none. Limits leaves that out.
+// limits are used in turn; 0 is none, which Limits leaves out.
 func limits() []int { return []int{1, 3, 10, 0} }
 
-// limitOf is the first limit of a repository: in a campaign one tenant has some.
+// limitOf returns the first limit of a repository: in a campaign one tenant has limits.
 func (s *stage) limitOf(n int) int {
 	first := s.options.Limits
 	if first == nil {
@@ -72,8 +72,8 @@ func (s *stage) limit(ctx context.Context, act Act) {
 	}
 }
 
-// setLimit changes the limit of a Repository to a number or to null, as soon as the API server lets
-// it.
+// setLimit changes the limit of a Repository to a number or to null, as soon as the API server
+// accepts it.
 func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error {
 	patch := []byte(`{"spec":{"concurrency_limit":` + limit + `}}`)
 	return cluster.Poll(ctx, 200*time.Millisecond, func() error {
@@ -82,18 +82,18 @@ func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error
 	})
 }
 
-// atTheEnd is the limit of a repository that began with another one, 0 for none: its line goes on
-// in time, and still under a limit.
-func atTheEnd(first int) string {
+// finalLimit is the last limit of a repository by its first one, 0 for none: high enough that its
+// queue ends in time, and still a limit.
+func finalLimit(first int) string {
 	if first == 0 {
 		return "null"
 	}
 	return fmt.Sprint(slices.Max(limits()))
 }
 
-// Limits is a schedule of so many deliveries in so long a time, in which limits change and
-// controllers are killed at every kind of call, one kind after the other, before the call takes
-// effect and after. Nothing else is disturbed, so that a short Patience will do.
+// Limits returns a schedule of so many deliveries in a time. Limits change, and controllers are
+// killed at every kind of call in turn, before the call takes effect and after. Nothing else is
+// disturbed, so a short Patience is enough.
 func Limits(seed uint64, long time.Duration, events int) (acts []Act) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	mean := max(long/time.Duration(max(1, events)), time.Millisecond)
@@ -114,11 +114,11 @@ func Limits(seed uint64, long time.Duration, events int) (acts []Act) {
 	return acts
 }
 
-// OfLimits are the options that go with Limits: what the repositories begin with, and a patience
-// that is enough where no controller is paused or cut off.
+// OfLimits returns the options for Limits: the first limits of the repositories, and a patience
+// that is enough while no controller is paused or cut off.
 func OfLimits() Options { return Options{Limits: []int{1, 3, 10, 1}, Patience: 15 * time.Second} }
 
-// deadly is the moment of a call in which a controller is killed.
+// deadly is the moment of a call at which a controller is killed.
 type deadly struct {
 	call
 	when string
@@ -167,7 +167,7 @@ func (s *stage) killInTurn(ctx context.Context, act Act) {
 	}
 }
 
-// remember begins the history of what is stored.
+// remember starts the history of what is stored.
 func (s *stage) remember(ctx context.Context, system string) error {
 	s.history = &invariants.History{Installation: system, Patience: cmp.Or(s.options.Patience, patience)}
 	followed, err := s.options.Cluster.Follow(ctx, invariants.Histories(), s.history.Saw)
@@ -183,7 +183,7 @@ func (s *stage) remember(ctx context.Context, system string) error {
 	return nil
 }
 
-// remembered is an error if the history has a gap.
+// remembered returns an error if the history has a gap.
 func (s *stage) remembered() error {
 	select {
 	case <-s.followed:

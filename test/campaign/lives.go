@@ -17,20 +17,20 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// alive is what a violation is called that is none of docs/codes.md: a process of ours ended and
-// nobody had ended it, or it panicked.
-const alive = "alive"
+// unexpectedExit is the name of a violation outside of docs/codes.md: a process of ours exited
+// without the campaign, or panicked.
+const unexpectedExit = "alive"
 
-// part is a process that is disturbed by one act at a time.
+// part is a process that one act at a time disturbs.
 type part struct {
 	*cluster.Part
-	free chan struct{} // holds a value while nobody disturbs it
+	free chan struct{} // holds a value while no act disturbs it
 
 	mu   sync.Mutex
 	life *life // the last one
-	// died is told when it has ended and nobody has ended it; nil for what is not ours. patient: it
-	// may do so while it starts, because it cannot read its settings (a controller while the API
-	// server is away, whose probes are answered before it has them).
+	// died is called after an unexpected exit; nil for a process that is not ours. patient: the
+	// process may exit during its start, because it cannot read its settings (a controller while
+	// the API server is down, whose probes are answered before it has read them).
 	died    func()
 	patient bool
 }
@@ -44,15 +44,15 @@ func newPart(p *cluster.Part) *part {
 	return all
 }
 
-// ends says that the campaign ends the process.
+// ends records that the campaign ends the process.
 func (p *part) ends() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.life.ended = true
 }
 
-// unmeant reports whether a process has ended and the campaign has not done it.
-func (p *part) unmeant(l *life) bool {
+// unexpected reports whether a process exited without the campaign.
+func (p *part) unexpected(l *life) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !l.ended
@@ -64,7 +64,7 @@ func (p *part) Kill() error {
 	return p.Part.Kill()
 }
 
-// Terminate has it end.
+// Terminate sends SIGTERM.
 func (p *part) Terminate() error {
 	p.ends()
 	return p.Part.Terminate()
@@ -81,54 +81,54 @@ func (p *part) Start(ctx context.Context) error {
 	case p.died == nil:
 	case err == nil || p.Running() && !p.patient:
 		go func() {
-			if p.Wait(context.Background()) == nil && p.unmeant(l) {
+			if p.Wait(context.Background()) == nil && p.unexpected(l) {
 				p.died()
 			}
 		}()
-	case !p.Running() && !p.patient && p.unmeant(l):
+	case !p.Running() && !p.patient && p.unexpected(l):
 		p.died()
 	}
 	return err
 }
 
-// ours is a process of Plumbline whose end is a finding.
+// ours is a process of Plumbline whose unexpected exit is a finding.
 func (s *stage) ours(target string, p *cluster.Part) *part {
 	all := newPart(p)
 	all.patient = target == controller0 || target == controller1
 	all.died = func() {
 		if !all.patient || !withoutSettings(p.Log()) {
-			s.lost(target+" ended by itself", p.Log())
+			s.recordExit(target+" ended by itself", p.Log())
 		}
 	}
 	return all
 }
 
-// lost remembers that a process ended, and what it said last.
-func (s *stage) lost(what, log string) {
+// recordExit records that a process exited, and its last log lines.
+func (s *stage) recordExit(what, log string) {
 	const told = 15 // lines
 	now, said := time.Now(), lastLines(log, told)
 	s.deathsMu.Lock()
 	defer s.deathsMu.Unlock()
 	s.deaths = append(s.deaths, Finding{
-		Violation: invariants.Violation{Invariant: alive, Subject: log, Message: what + "\n" + strings.Join(said, "\n")},
+		Violation: invariants.Violation{Invariant: unexpectedExit, Subject: log, Message: what + "\n" + strings.Join(said, "\n")},
 		Timeline:  s.tally.lines(s.tally.between(now.Add(-around), now)),
 	})
 }
 
-// withoutSettings reports whether the last words of a log are those of knative's start, of settings
-// or a version that cannot be read. What else the process does may have said a few more before it
-// had ended.
+// withoutSettings reports whether the last lines of a log are those of knative's start when
+// settings or a version cannot be read. Other parts of the process may have logged a few more
+// lines before it exited.
 func withoutSettings(log string) bool {
 	const last = 5 // lines; a start says more than that
 	said := strings.Join(lastLines(log, last), "\n")
 	return slices.ContainsFunc([]string{"Error reading", "Error loading", "Version check failed"}, func(words string) bool { return strings.Contains(said, words) })
 }
 
-// died are the processes of ours that ended by themselves, or panicked and went on.
+// died returns the processes of ours that exited unexpectedly, or panicked and continued.
 func (s *stage) died() []Finding {
 	for target := range s.processes {
 		if line := panicked(s.parts[target].Log()); line != "" {
-			s.lost(fmt.Sprintf("the log of %s has %q", target, line), s.parts[target].Log())
+			s.recordExit(fmt.Sprintf("the log of %s has %q", target, line), s.parts[target].Log())
 		}
 	}
 	s.deathsMu.Lock()
@@ -136,8 +136,8 @@ func (s *stage) died() []Finding {
 	return slices.Clone(s.deaths)
 }
 
-// panicked is the first line of a log that tells of a panic, or of an error that ends a program of
-// Go; "" if there is none.
+// panicked returns the first line of a log that reports a panic, or a fatal error of a Go program;
+// "" if there is none.
 func panicked(log string) string {
 	data, err := os.ReadFile(log)
 	if err != nil {
@@ -153,7 +153,7 @@ func panicked(log string) string {
 	return ""
 }
 
-// lastLines are the last lines of a file.
+// lastLines returns the last lines of a file.
 func lastLines(path string, n int) []string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// lives is a process of the campaign that says something and ends by itself, once it is let.
+// lives starts a process of the campaign that prints a text and exits by itself when the test
+// allows it.
 func lives(t *testing.T, s *stage, target, name, says string) (p *part, let func() error) {
 	t.Helper()
 	enough := filepath.Join(t.TempDir(), "enough")
@@ -29,9 +30,9 @@ func lives(t *testing.T, s *stage, target, name, says string) (p *part, let func
 	})), func() error { return os.WriteFile(enough, []byte("enough\n"), 0o600) }
 }
 
-// A controller may end when it cannot read its settings, also after its probe was answered, and for
-// no other reason.
-func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
+// A controller may exit when it cannot read its settings, also after its probe was answered, and
+// for no other reason.
+func TestControllerMayExitWithoutSettings(t *testing.T) {
 	for words, want := range map[string]int{
 		"Error reading ConfigMap config-logging": 0, "Error loading leader election configuration": 0, "Version check failed": 0, "the last words": 1,
 	} {
@@ -47,9 +48,8 @@ func TestAControllerMayEndWithoutItsSettings(t *testing.T) {
 	}
 }
 
-// A process that ends and that nobody has ended is found, with its last words; one that was killed
-// is not.
-func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
+// An unexpected exit of a process is reported, with its last log lines; a kill is not.
+func TestUnexpectedExitIsReported(t *testing.T) {
 	s := &stage{tally: newTally(), parts: map[string]*part{}}
 	p, let := lives(t, s, receiver0, "ends-by-itself", "echo the last words; exit 3")
 	if err := errors.Join(p.Start(t.Context()), p.Kill(), p.Start(t.Context()), let()); err != nil {
@@ -64,14 +64,14 @@ func TestAProcessThatEndsByItselfIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := s.died()
-	if len(found) != 1 || found[0].Invariant != alive || found[0].Message != "receiver 0 ended by itself\nthe last words" {
+	if len(found) != 1 || found[0].Invariant != unexpectedExit || found[0].Message != "receiver 0 ended by itself\nthe last words" {
 		t.Errorf("found %v, want that it ended by itself, once", found)
 	}
 }
 
-// A receiver that does not come up in time after it was replaced is an endpoint again all the same,
-// whenever it is ready: the restart does not count.
-func TestAReceiverThatIsLateIsAnEndpointAgain(t *testing.T) {
+// A receiver that does not start in time after its replacement becomes an endpoint anyway when it
+// is ready: the restart does not count.
+func TestLateReceiverBecomesEndpointAgain(t *testing.T) {
 	once, up := filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "up")
 	s := &stage{tally: newTally(), parts: map[string]*part{}, front: newFront()}
 	defer s.front.server.Close()
@@ -95,9 +95,9 @@ func TestAReceiverThatIsLateIsAnEndpointAgain(t *testing.T) {
 	}
 }
 
-// What a program of Go says when it panics, or when it cannot go on, is found in a log, and nothing
-// else.
-func TestAPanicIsFoundInALog(t *testing.T) {
+// The output of a Go program that panics, or that has a fatal error, is found in a log, and
+// nothing else.
+func TestPanicIsFoundInLog(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{`{"level":"info","msg":"all is well"}` + "\n", ""},
 		{"a\npanic: assignment to entry in nil map\n\ngoroutine 1 [running]:\n", "panic: assignment to entry in nil map"},

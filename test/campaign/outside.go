@@ -11,26 +11,27 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// unread is what a violation of S21 in docs/codes.md is called: code ran that nobody had approved.
-const unread = "S21"
+// unapprovedCode is the name of a violation of S21 in docs/codes.md: code ran that no user had
+// approved.
+const unapprovedCode = "S21"
 
-// outside is a pull request of the stranger, from a fork.
+// outside is a pull request of the outsider, from a fork.
 type outside struct {
 	*pull
 	head string
 }
 
-// opensOutside has the stranger open a pull request. It waits for an approval.
+// opensOutside opens a pull request of the outsider. It waits for an approval.
 func (r *repository) opensOutside(by *rand.Rand) []delivery {
 	r.count++
 	p := &outside{pull: &pull{branch: fmt.Sprint("outside-", r.count)}}
 	p.number, p.head = r.openFork(p.branch, r.change(by))
 	r.fromOutside(p)
 	r.outsiders = append(r.outsiders, p)
-	return []delivery{r.told(r.tell(p.number, opened), either)}
+	return []delivery{r.expect(r.tell(p.number, opened), either)}
 }
 
-// fromOutside remembers the head of a pull request as one that nobody has approved.
+// fromOutside records the head of a pull request as not approved.
 func (r *repository) fromOutside(p *outside) {
 	r.got(p.number, "", p.head)
 	if _, known := r.approved[p.head]; !known {
@@ -38,7 +39,7 @@ func (r *repository) fromOutside(p *outside) {
 	}
 }
 
-// someOutside is a pull request of the stranger. If there is none, one is opened.
+// someOutside returns a pull request of the outsider. If there is none, it opens one.
 func (r *repository) someOutside(by *rand.Rand) (*outside, []delivery) {
 	var before []delivery
 	if len(r.outsiders) == 0 {
@@ -47,7 +48,7 @@ func (r *repository) someOutside(by *rand.Rand) (*outside, []delivery) {
 	return pick(by, r.outsiders), before
 }
 
-// movesOutside has the stranger push: that waits again, whatever was approved before.
+// movesOutside pushes as the outsider: the pull request waits again, whatever was approved before.
 func (r *repository) movesOutside(by *rand.Rand) []delivery {
 	p, before := r.someOutside(by)
 	return append(before, r.moveOutside(p, by))
@@ -56,19 +57,19 @@ func (r *repository) movesOutside(by *rand.Rand) []delivery {
 func (r *repository) moveOutside(p *outside, by *rand.Rand) delivery {
 	p.head = r.pushFork(p.branch, r.change(by))
 	r.fromOutside(p)
-	return r.told(r.tell(p.number, synchronize), either)
+	return r.expect(r.tell(p.number, synchronize), either)
 }
 
-// approves has the author of everything else approve what is the head, with its commit id or
-// without. The stranger may push in the same moment, and the two deliveries come in either order;
-// it may also try to approve itself.
+// approves has the author approve the current head, with its commit id or without. The outsider
+// may push at the same time, and the two deliveries come in either order. The outsider may also
+// try to approve.
 func (r *repository) approves(by *rand.Rand) []delivery {
 	p, before := r.someOutside(by)
 	if by.IntN(5) == 0 {
-		return append(before, r.told(r.comment(p.number, stranger, "/ok-to-test "+p.head), vain))
+		return append(before, r.expect(r.comment(p.number, outsider, "/ok-to-test "+p.head), noEffect))
 	}
 	body := pick(by, []string{"/ok-to-test", "/ok-to-test " + p.head, "/test"})
-	all := []delivery{r.told(r.comment(p.number, author, body), either)}
+	all := []delivery{r.expect(r.comment(p.number, author, body), either)}
 	r.approved[p.head] = true
 	if by.IntN(3) == 0 {
 		all = append(all, r.moveOutside(p, by))
@@ -77,8 +78,8 @@ func (r *repository) approves(by *rand.Rand) []delivery {
 	return append(before, all...)
 }
 
-// unapproved is S21: no PipelineRun is of a stranger's commit that was not the head when somebody
-// who may approved it. It counts those of commits that were.
+// unapproved is S21: no PipelineRun is of an outsider's commit that was not the head at an
+// approval by a user with the right. It counts the PipelineRuns of approved commits.
 func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violation) {
 	c.allowed = 0
 	for _, run := range e.Made() {
@@ -86,7 +87,7 @@ func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violat
 		approved, foreign := c.stage.approval(sha)
 		switch {
 		case foreign && !approved:
-			broken = append(broken, invariants.Violated(unread, run.Name,
+			broken = append(broken, invariants.Violated(unapprovedCode, run.Name,
 				"PipelineRun %s is of the stranger's commit %s, which nobody has approved", run.Name, sha))
 		case foreign:
 			c.allowed++
@@ -95,7 +96,7 @@ func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violat
 	return broken
 }
 
-// approval reports whether a commit was approved, and whether it is a stranger's.
+// approval reports whether a commit was approved, and whether it is an outsider's.
 func (s *stage) approval(sha string) (approved, foreign bool) {
 	i := slices.IndexFunc(s.repositories, func(r *repository) bool {
 		r.mu.Lock()

@@ -6,19 +6,18 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// onceOfTwo is what a violation is called where a push and the pull request that it moved both run
-// a pipeline.
+// onceOfTwo is the name of a violation where a push and its pull request both run a pipeline.
 const onceOfTwo = "pairs"
 
-// pairOf is the delivery that tells of the same push, "" if there is none.
+// pairOf returns the other delivery of the same push, "" if there is none.
 func (r *repository) pairOf(key string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pairs[key]
 }
 
-// runsOf returns the pipelines that each delivery has runs of. A run that ended before it was
-// created, because it waited for a slot and a newer event cancelled it, counts unless created.
+// runsOf returns the pipelines of each delivery's runs. A run that a newer event cancelled before
+// it was created counts unless created.
 func runsOf(e *invariants.Evidence, created bool) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, event := range e.Events {
@@ -36,8 +35,7 @@ func runsOf(e *invariants.Evidence, created bool) map[string]map[string]bool {
 	return all
 }
 
-// paired finds what runs twice: once for a push to a pull request, and once for the pull request
-// that the push moved.
+// paired finds pipelines that run twice: for a push to a pull request, and for the pull request.
 func (c *checker) paired(e *invariants.Evidence) (broken []invariants.Violation) {
 	runs := runsOf(e, true)
 	for _, r := range c.stage.repositories {

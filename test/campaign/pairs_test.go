@@ -10,9 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// Of a push that is told of twice each pipeline runs for one of the two, whichever that is; and for
-// one of them it has to.
-func TestOfTwoEventsOfOnePushOneRuns(t *testing.T) {
+// Of the two events of a push to a pull request exactly one runs each pipeline.
+func TestOneOfTwoEventsOfPushRuns(t *testing.T) {
 	for what, test := range map[string]struct {
 		push, own []string
 		twice     bool
@@ -25,7 +24,7 @@ func TestOfTwoEventsOfOnePushOneRuns(t *testing.T) {
 		"one never ran":         {[]string{"never run-0"}, []string{"run-0"}, false, false},
 		"neither runs anything": {nil, nil, false, true},
 	} {
-		r := &repository{wishes: map[string]wish{"push": either, "own": starts}, pairs: map[string]string{"own": "push"}}
+		r := &repository{outcomes: map[string]outcome{"push": either, "own": starts}, pairs: map[string]string{"own": "push"}}
 		c := &checker{stage: &stage{repositories: []*repository{r}}}
 		e := &invariants.Evidence{Events: []v1alpha1.GitEvent{eventWith("push", test.push), eventWith("own", test.own)}}
 		if broken := c.paired(e); len(broken) > 0 != test.twice {
@@ -37,7 +36,7 @@ func TestOfTwoEventsOfOnePushOneRuns(t *testing.T) {
 	}
 }
 
-// eventWith is the event of a delivery with runs of some pipelines.
+// eventWith returns the event of a delivery with runs of some pipelines.
 func eventWith(key string, pipelines []string) (event v1alpha1.GitEvent) {
 	event.Name, event.Spec.DeliveryKey, event.Status.Disposition = key, key, v1alpha1.DispositionIgnored
 	for _, pipeline := range pipelines {

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// perform begins each act at its time, until ctx ends, and waits for the ends of all.
+// perform starts each act at its time, until ctx ends, and waits for the ends of all.
 func (s *stage) perform(ctx context.Context, acts []Act) {
 	begin := time.Now()
 	defer s.sending.Wait()
@@ -30,8 +30,8 @@ func (s *stage) perform(ctx context.Context, acts []Act) {
 	}
 }
 
-// disturb does something to its target, and undoes it. A target that an act before has not yet
-// undone is left alone.
+// disturb disturbs its target, and undoes it. A target that an earlier act still disturbs is left
+// out.
 func (s *stage) disturb(ctx context.Context, act Act) {
 	if _, one := s.parts[act.Target]; !one {
 		s.disturbOthers(ctx, act)
@@ -81,7 +81,7 @@ func (s *stage) cut(ctx context.Context, act Act) {
 	})
 }
 
-// hold does something to a target for as long as the act lasts.
+// hold applies a disturbance to a target for as long as the act lasts.
 func (s *stage) hold(ctx context.Context, act Act, do func() error, undo func()) {
 	what := act.Kind + " " + act.Target
 	end := s.tally.begin(what)
@@ -93,14 +93,15 @@ func (s *stage) hold(ctx context.Context, act Act, do func() error, undo func())
 	undo()
 }
 
-// link is what may be cut. Whoever restores one that two acts have cut ends both.
+// link is a connection that may be cut. Restoring one that two acts have cut ends both.
 type link interface {
 	Cut()
 	Restore()
 }
 
-// links are what a target is cut off by: etcd and Tekton's webhook from the API server, which calls
-// them; the API server from all who call it; any other from the API server.
+// links are the connections of a target: of etcd and Tekton's webhook those from the API server,
+// which calls them; of the API server those from all clients; of any other those to the API
+// server.
 func (s *stage) links(target string) []link {
 	wire := s.options.Cluster.Wire
 	switch target {
@@ -136,7 +137,7 @@ func (s *stage) disturbOthers(ctx context.Context, act Act) {
 // within waits for so long, or until ctx ends.
 func within(ctx context.Context, long time.Duration) { installation.Until(ctx, time.Now().Add(long)) }
 
-// up starts a process that was killed, as the kubelet does: again and again until it is ready.
+// up restarts a killed process, as the kubelet does, until it is ready.
 func (s *stage) up(p *part) error {
 	ctx, cancel := context.WithTimeout(context.Background(), ready)
 	defer cancel()
@@ -148,7 +149,7 @@ func (s *stage) up(p *part) error {
 	})
 }
 
-// failCalls has one kind of calls of a process answered wrongly.
+// failCalls lets one kind of calls of a process get wrong answers.
 func (s *stage) failCalls(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
 	all := apiAnswers()
@@ -172,11 +173,11 @@ func (s *stage) failCalls(ctx context.Context, act Act) {
 	s.tally.add(apiHits(answer.name), armed.Hits())
 }
 
-// takesTurn is the entry whose turn it is.
+// takesTurn returns the entry whose turn it is.
 func takesTurn[T any](act Act, all []T) T { return all[act.Nth%len(all)] }
 
-// killAtCall kills a process when a call of it has arrived at the proxy: before it takes effect, or
-// after.
+// killAtCall kills a process when a call of it has arrived at the proxy: before it takes effect,
+// or after.
 func (s *stage) killAtCall(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
 	calls := callsOf(act.Target)[1:] // not any
@@ -210,7 +211,7 @@ func (s *stage) killAtCall(ctx context.Context, act Act) {
 	end()
 }
 
-// failGit has one route of a Git service, or all, answer wrongly.
+// failGit lets one route of a Git service, or all, answer wrongly.
 func (s *stage) failGit(ctx context.Context, act Act) {
 	r := act.rand(s.options.Seed)
 	all, service := gitAnswers(act.Target), s.services[act.Target]
@@ -235,8 +236,8 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 	s.tally.add(gitHits(act.Target, answer.name), handle.Hits())
 }
 
-// restore brings up what is still down, and raises the limits: at a limit of one a line may be
-// longer than everything has to settle. Faults and partitions have ended with their acts.
+// restore starts what is still down, and raises the limits: at a limit of one a queue may be
+// longer than the time to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	for _, target := range []string{
 		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,
@@ -248,7 +249,7 @@ func (s *stage) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
 	for _, r := range s.repositories {
-		if err := s.setLimit(ctx, r, atTheEnd(r.limit)); err != nil {
+		if err := s.setLimit(ctx, r, finalLimit(r.limit)); err != nil {
 			return err
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// roll replaces the receivers one after the other as a Deployment does, while the first delivery of
-// each repository is sent again all the time. It is left out while something is disturbed: an API
-// server finds an etcd that was killed some seconds after that is ready.
+// roll replaces the receivers one after the other as a Deployment does, while the first delivery
+// of each repository is sent again all the time. It is skipped while something is disturbed: an
+// API server reconnects to a restarted etcd some seconds after etcd is ready.
 func (s *stage) roll(ctx context.Context) {
 	s.rolling.Store(true) // no other disturbance begins
 	defer s.rolling.Store(false)
-	if !s.calm(ctx) {
+	if !s.isCalm(ctx) {
 		s.tally.add("rolling restarts left out as something was still down", 1)
 		return
 	}
@@ -24,7 +24,7 @@ func (s *stage) roll(ctx context.Context) {
 	begin := time.Now()
 	sending, enough := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { s.insist(sending) })
+	beside.Go(func() { s.redeliverAll(sending) })
 	complete := true
 	for _, target := range []string{receiver0, receiver1} {
 		complete = complete && s.replace(s.processes[target], s.parts[target])
@@ -39,16 +39,16 @@ func (s *stage) roll(ctx context.Context) {
 }
 
 const (
-	// insistEvery is the time between two deliveries in a rolling restart.
-	insistEvery = 50 * time.Millisecond
+	// redeliverEvery is the time between two deliveries in a rolling restart.
+	redeliverEvery = 50 * time.Millisecond
 	// propagation is when the front hears that an endpoint is gone, less than the receivers'
 	// -drain-wait of a second.
 	propagation = 500 * time.Millisecond
 )
 
-// insist sends what is recorded already.
-func (s *stage) insist(ctx context.Context) {
-	tick := time.NewTicker(insistEvery)
+// redeliverAll sends deliveries that are recorded already.
+func (s *stage) redeliverAll(ctx context.Context) {
+	tick := time.NewTicker(redeliverEvery)
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		select {
@@ -62,7 +62,7 @@ func (s *stage) insist(ctx context.Context) {
 	}
 }
 
-// replace ends a receiver by SIGTERM and starts it again; the front hears of both late.
+// replace ends a receiver by SIGTERM and starts it again; the front learns of both late.
 func (s *stage) replace(process *installation.Process, p *part) bool {
 	<-p.free
 	defer func() { p.free <- struct{}{} }()
@@ -77,9 +77,9 @@ func (s *stage) replace(process *installation.Process, p *part) bool {
 	return p.Wait(ctx) == nil && p.Start(ctx) == nil
 }
 
-// calm reports whether nothing is disturbed, and every receiver is ready: after an etcd was killed,
-// an API server may keep one from filling its caches for longer than a start may take.
-func (s *stage) calm(ctx context.Context) bool {
+// isCalm reports whether nothing is disturbed, and every receiver is ready. After a kill of etcd,
+// an API server may delay a receiver's caches for longer than a start may take.
+func (s *stage) isCalm(ctx context.Context) bool {
 	for _, p := range s.parts {
 		if len(p.free) == 0 {
 			return false

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Act is one thing that is done. The whole list of them follows from the seed.
+// Act is one action. The whole list of them follows from the seed.
 type Act struct {
 	// N numbers the acts from 1.
 	N int
@@ -24,7 +24,7 @@ type Act struct {
 	Nth int
 }
 
-// rand is the act's own source, so that what it chooses does not depend on what other acts did.
+// rand is the act's own source, so that its choices do not depend on other acts.
 func (a Act) rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(a.N))) }
 
 const (
@@ -44,8 +44,7 @@ const (
 	first = 100
 )
 
-// Schedule is what is done in so long a time, by the time of its beginning. It depends on the two
-// arguments only.
+// Schedule returns the acts of a duration, by their start. It depends on the two arguments only.
 func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	rolls := rolls(long)
@@ -84,8 +83,8 @@ func Schedule(seed uint64, long time.Duration) (acts []Act) {
 	return acts
 }
 
-// Compact is a part of a schedule without the times in which nothing happens: they are as long as
-// before a rolling restart at most.
+// Compact shortens the idle times of a part of a schedule: they are at most as long as before a
+// rolling restart.
 func Compact(acts []Act) []Act {
 	out := slices.Clone(acts)
 	var cut, end time.Duration
@@ -100,7 +99,7 @@ func Compact(acts []Act) []Act {
 	return out
 }
 
-// rolls are when rolling restarts begin: every rollEvery, and one at the end.
+// rolls are the starts of rolling restarts: every rollEvery, and one at the end.
 func rolls(long time.Duration) (begins []time.Duration) {
 	for at := rollEvery; at < long-rollEvery/2; at += rollEvery {
 		begins = append(begins, at)
@@ -108,12 +107,12 @@ func rolls(long time.Duration) (begins []time.Duration) {
 	return append(begins, max(0, long-roll))
 }
 
-// between is a time between two acts, from half of the mean to one and a half.
+// between returns a time between two acts, from half of the mean to one and a half.
 func between(r *rand.Rand, mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(r.Int64N(int64(mean)))
 }
 
-// weighted is what is chosen by a weight.
+// weighted is chosen by a weight.
 type weighted interface{ heavy() int }
 
 func choose[T weighted](r *rand.Rand, from []T) T {

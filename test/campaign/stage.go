@@ -15,11 +15,11 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// ready bounds what the start waits for.
+// ready bounds the waits of the start.
 const ready = 2 * time.Minute
 
-// stage is an installation with two receivers and two controllers, each behind a proxy of its own,
-// and for each tenant a repository on each of two Git services.
+// stage is an installation with two receivers and two controllers, each behind its own proxy. Each
+// tenant has a repository on each of two Git services.
 type stage struct {
 	options      Options
 	installation *installation.Installation
@@ -45,11 +45,11 @@ type stage struct {
 	deaths   []Finding
 }
 
-// tenants have nothing in common but the Git services and our processes: each has a namespace, and
-// a project on each service with credentials of its own.
+// tenants share only the Git services and our processes: each has a namespace, and a project on
+// each service with its own credentials.
 func tenants() []string { return []string{"acme", "umbra"} }
 
-// open starts everything. What it started is in the stage even when it fails.
+// open starts everything. The stage has what was started even when open fails.
 func open(ctx context.Context, o Options) (*stage, error) {
 	s := &stage{
 		options: o, front: newFront(), tally: newTally(), services: map[string]service{},
@@ -117,13 +117,12 @@ func (s *stage) process(ctx context.Context, target string) (*installation.Proce
 	if target == receiver0 || target == receiver1 {
 		return s.installation.Receiver(ctx, true)
 	}
-	// What an operator has to mend and what another controller may still send is waited for as
-	// shortly as leases last.
+	// The waits for an operator, and for late writes of another controller, are as short as leases.
 	return s.installation.Controller(ctx, true, "-operator-retry=3s", "-late-reports=3s")
 }
 
 // serve creates the Repositories, and waits until they own their URLs: before that, receivers
-// answer that nobody does.
+// answer that no Repository does.
 func (s *stage) serve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
@@ -135,7 +134,7 @@ func (s *stage) serve(ctx context.Context) error {
 		for _, on := range []string{onGitHub, onGitLab} {
 			r := &repository{
 				service: on, tenant: tenant, namespace: namespace, limit: s.limitOf(len(s.repositories)),
-				wishes: map[string]wish{}, counts: map[string]int{}, approved: map[string]bool{}, pairs: map[string]string{},
+				outcomes: map[string]outcome{}, counts: map[string]int{}, approved: map[string]bool{}, pairs: map[string]string{},
 				heads: invariants.Heads{},
 			}
 			r.project, r.path = s.services[on].found(tenant)
@@ -163,7 +162,7 @@ func (s *stage) connect(ctx context.Context, r *repository) error {
 	return s.installation.Claimed(ctx, spec.URL)
 }
 
-// warm has a first delivery of each repository accepted: the receivers then have the webhook
+// warm delivers once to each repository until it is accepted: then the receivers have the webhook
 // secrets.
 func (s *stage) warm(ctx context.Context) error {
 	for _, r := range s.repositories {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tally counts what was done and remembers when.
+// tally counts acts and records their times.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -28,7 +28,7 @@ type span struct {
 
 func newTally() *tally { return &tally{counts: map[string]int{}, begun: time.Now()} }
 
-// began says that the schedule begins now.
+// began records the start of the schedule.
 func (t *tally) began() { t.begun = time.Now() }
 
 func (t *tally) add(what string, n int) {
@@ -37,7 +37,7 @@ func (t *tally) add(what string, n int) {
 	t.counts[what] += n
 }
 
-// begin remembers a disturbance; end ends it.
+// begin records a disturbance; end ends it.
 func (t *tally) begin(what string) (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,21 +50,21 @@ func (t *tally) begin(what string) (end func()) {
 	}
 }
 
-// rolled remembers a time in which no delivery may fail.
+// rolled records a time in which no delivery may fail.
 func (t *tally) rolled(begin, end time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rolls = append(t.rolls, [2]time.Time{begin, end})
 }
 
-// quiet reports whether nothing but the receivers was replaced from begin to end.
+// quiet reports whether only the receivers were replaced from begin to end.
 func (t *tally) quiet(begin, end time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.ContainsFunc(t.rolls, func(r [2]time.Time) bool { return begin.After(r[0]) && end.Before(r[1]) })
 }
 
-// between are the disturbances that touch a time, one a line.
+// between returns the disturbances that touch a time, one a line.
 func (t *tally) between(begin, end time.Time) (lines []moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ type moment struct {
 	what string
 }
 
-// lines are moments in their order, by the time since the beginning.
+// lines returns moments in their order, by the time since the start.
 func (t *tally) lines(moments []moment) (lines []string) {
 	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
 	for _, m := range moments {

@@ -11,21 +11,21 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// apart is what a violation is called that is none of docs/codes.md: something of one tenant is at
+// wrongTenants is the name of a violation outside of docs/codes.md: an effect for one tenant is at
 // another's.
-const apart = "tenants"
+const wrongTenants = "tenants"
 
-// of is the repository that a delivery is of, nil if it is none of the campaign's.
-func (s *stage) of(key string) (*repository, wish) {
+// of returns the repository of a delivery, nil if the campaign has none.
+func (s *stage) of(key string) (*repository, outcome) {
 	for _, r := range s.repositories {
-		if w, ours := r.wishOf(key); ours {
+		if w, ours := r.outcomeOf(key); ours {
 			return r, w
 		}
 	}
 	return nil, either
 }
 
-// heads are those of all repositories.
+// heads returns those of all repositories.
 func (s *stage) heads() invariants.Heads {
 	all := invariants.Heads{}
 	for _, r := range s.repositories {
@@ -36,12 +36,12 @@ func (s *stage) heads() invariants.Heads {
 	return all
 }
 
-// redelivers reports whether what was answered 503, or not at all, is delivered again: the
+// redelivers reports whether a delivery without an answer, or with 503, is delivered again: the
 // controller asks GitHub for that.
 func (r *repository) redelivers() bool { return r.service == onGitHub }
 
-// ignored is I-1 as the campaign knows it: it is recorded what has pipelines, also in a second
-// attempt, and nobody may say that it has none.
+// ignored is I-1 with the campaign's knowledge: a delivery with pipelines is recorded, also at the
+// second attempt, and no event may say that it has none.
 func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation) {
 	records, runs := map[string]bool{}, runsOf(e, false)
 	for _, event := range e.Events {
@@ -61,21 +61,20 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 	return broken
 }
 
-// startsNothing reports whether an event has ended without its pipelines for a reason that nothing
-// in a campaign causes. What may end one is a newer event, a command that cancels, and processes
-// that are killed so often in its reconciles that it is parked.
+// startsNothing reports whether an event ended without its pipelines for a reason that no act
+// causes. A newer event, a command, and many kills during its reconciles may end it.
 func startsNothing(s *v1alpha1.GitEventStatus) bool {
 	never := []v1alpha1.Disposition{v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped}
-	return slices.Contains(never, s.Disposition) && !parked(s)
+	return slices.Contains(never, s.Disposition) && !gaveUp(s)
 }
 
-// parked reports whether the planning of an event was given up because it did not end.
-func parked(s *v1alpha1.GitEventStatus) bool {
+// gaveUp reports whether the planning of an event was given up because it did not end.
+func gaveUp(s *v1alpha1.GitEventStatus) bool {
 	return s.Plan != nil && s.Plan.Reason == planning.ReasonParked
 }
 
-// incomplete is I-1 for the pipelines of a push: each of them is planned, also when what one needs
-// cannot be had at first.
+// incomplete is I-1 for the pipelines of a push: each of them is planned, also when an input is
+// unavailable at first.
 func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violation) {
 	for _, event := range e.Events {
 		key, planned := event.Spec.DeliveryKey, len(event.Status.Runs)
@@ -89,9 +88,9 @@ func (c *checker) incomplete(e *invariants.Evidence) (broken []invariants.Violat
 	return broken
 }
 
-// uncalled is the other side of it: what nobody may start, or what only ends runs, is recorded as
-// that if it is recorded at all, and leaves neither a run nor a check of its own.
-func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violation) {
+// startedWithoutReason is the reverse: a command of a user without the right, or one that only
+// cancels, has neither a run nor a check of its own.
+func (c *checker) startedWithoutReason(e *invariants.Evidence) (broken []invariants.Violation) {
 	written := map[string]bool{}
 	for _, w := range e.Writes {
 		written[w.ExternalID] = true
@@ -99,10 +98,10 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 	for _, event := range e.Events {
 		key, status := event.Spec.DeliveryKey, event.Status
 		_, wish := c.stage.of(key)
-		if wish != nothing && wish != vain || parked(&status) {
+		if wish != nothing && wish != noEffect || gaveUp(&status) {
 			continue
 		}
-		starts := wish == vain && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
+		starts := wish == noEffect && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
 		if starts || len(status.Runs) > 0 || written[event.Name] {
 			broken = append(broken, invariants.Violated("I-1", key,
 				"GitEvent %s of what starts nothing is %s with %d runs, reported: %v", event.Name, status.Disposition, len(status.Runs), written[event.Name]))
@@ -111,8 +110,8 @@ func (c *checker) uncalled(e *invariants.Evidence) (broken []invariants.Violatio
 	return broken
 }
 
-// astray is what was done for a tenant elsewhere than in its namespace and its projects.
-func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation) {
+// wrongTenant returns effects for a tenant outside of its namespace and its projects.
+func (c *checker) wrongTenant(e *invariants.Evidence) (broken []invariants.Violation) {
 	whose := map[string]*repository{} // by the names of GitEvents and PipelineRuns
 	for _, event := range e.Events {
 		r, _ := c.stage.of(event.Spec.DeliveryKey)
@@ -120,24 +119,24 @@ func (c *checker) astray(e *invariants.Evidence) (broken []invariants.Violation)
 		for _, run := range event.Status.Runs {
 			whose[run.Name] = r
 			if r != nil && run.Namespace != r.namespace {
-				broken = append(broken, invariants.Violated(apart, run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
+				broken = append(broken, invariants.Violated(wrongTenants, run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
 			}
 		}
 	}
 	for _, run := range e.Made() {
 		if r := whose[run.Name]; r != nil && run.Namespace != r.namespace {
-			broken = append(broken, invariants.Violated(apart, run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
+			broken = append(broken, invariants.Violated(wrongTenants, run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
 		}
 	}
 	for _, w := range e.Writes {
 		if r := whose[w.ExternalID]; r != nil && !slices.Contains(r.checksAt(), w.Repository) {
-			broken = append(broken, invariants.Violated(apart, w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
+			broken = append(broken, invariants.Violated(wrongTenants, w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
 		}
 	}
 	return broken
 }
 
-// both are two Git services as one.
+// both combines two Git services.
 type both [2]service
 
 // Deliveries implements invariants.Service.

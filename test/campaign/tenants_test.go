@@ -24,13 +24,13 @@ type at struct {
 
 func (p at) checksAt() []string { return []string{p.path} }
 
-// What is of the wrong tenant, what was started in vain and what was not started are found, and
-// nothing in what is sound.
-func TestWishesAndTenantsAreFound(t *testing.T) {
+// Effects for the wrong tenant, runs without a reason and missing runs are reported; correct
+// evidence is not.
+func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 	type world struct {
 		*invariants.Evidence
 		run    *v1alpha1.Run
-		wish   map[string]wish
+		wish   map[string]outcome
 		counts map[string]int
 		of     *repository
 	}
@@ -40,9 +40,9 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 		spoil func(w world)
 	}{
 		{"nothing is wrong", nil, func(world) {}},
-		{"a run is planned in another tenant's namespace", []string{apart}, func(w world) { w.run.Namespace = "of-umbra" }},
-		{"a run is made in another tenant's namespace", []string{apart}, func(w world) { w.Live[0].Namespace = "of-umbra" }},
-		{"a check is written at another tenant's project", []string{apart}, func(w world) { w.Writes[0].Repository = "umbra/app" }},
+		{"a run is planned in another tenant's namespace", []string{wrongTenants}, func(w world) { w.run.Namespace = "of-umbra" }},
+		{"a run is made in another tenant's namespace", []string{wrongTenants}, func(w world) { w.Live[0].Namespace = "of-umbra" }},
+		{"a check is written at another tenant's project", []string{wrongTenants}, func(w world) { w.Writes[0].Repository = "umbra/app" }},
 		{"a pipeline of a push is forgotten", []string{"I-1"}, func(w world) { w.counts["d"] = 2 }},
 		{"a push was superseded", nil, func(w world) { w.counts["d"], w.Events[0].Status.Disposition = 2, v1alpha1.DispositionSuperseded }},
 		{"a push is ignored", []string{"I-1"}, func(w world) {
@@ -56,7 +56,7 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 			w.Live, w.Writes = nil, nil
 		}},
 		{"a stranger cancels", []string{"I-1"}, func(w world) {
-			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = vain, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
+			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = noEffect, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
 		}},
 		{"somebody who may cancels", nil, func(w world) {
 			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
@@ -82,7 +82,7 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
 		}},
 		{"code of a stranger runs that was approved", nil, func(w world) { w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "read"} }},
-		{"code of a stranger runs that nobody has approved", []string{unread}, func(w world) {
+		{"code of a stranger runs that nobody has approved", []string{unapprovedCode}, func(w world) {
 			w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "unread"}
 		}},
 		{"a delivery that may start something has", nil, func(w world) { w.wish["d"] = either }},
@@ -99,9 +99,9 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 			Deliveries: []invariants.Delivery{{Key: "d", Code: 202}},
 			Writes:     []invariants.Write{{ExternalID: "p", Repository: "acme/app"}},
 		}
-		wishes, counts := map[string]wish{"d": starts}, map[string]int{"d": 1}
+		wishes, counts := map[string]outcome{"d": starts}, map[string]int{"d": 1}
 		of := &repository{
-			project: at{path: "acme/app"}, path: "acme/app", namespace: "of-acme", wishes: wishes, counts: counts,
+			project: at{path: "acme/app"}, path: "acme/app", namespace: "of-acme", outcomes: wishes, counts: counts,
 			approved: map[string]bool{"read": true, "unread": false}, service: onGitLab,
 		}
 		c.spoil(world{Evidence: e, run: &e.Events[0].Status.Runs[0], wish: wishes, counts: counts, of: of})
@@ -110,7 +110,7 @@ func TestWishesAndTenantsAreFound(t *testing.T) {
 			{project: at{path: "umbra/app"}, path: "umbra/app", namespace: "of-umbra"},
 		}}}
 		var found []string
-		for _, v := range slices.Concat(check.astray(e), check.uncalled(e), check.ignored(e), check.incomplete(e), check.unapproved(e)) {
+		for _, v := range slices.Concat(check.wrongTenant(e), check.startedWithoutReason(e), check.ignored(e), check.incomplete(e), check.unapproved(e)) {
 			found = append(found, v.Invariant)
 		}
 		if !slices.Equal(found, c.want) {

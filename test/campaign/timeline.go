@@ -11,10 +11,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/invariants"
 )
 
-// around is how long before and after what happened to a subject disturbances are told.
+// around is how long before and after a subject's events disturbances are listed.
 const around = 2 * time.Second
 
-// findings are the broken invariants, each with its timeline.
+// findings returns the broken invariants, each with its timeline.
 func (c *checker) findings() (out []Finding) {
 	for _, v := range c.broken {
 		out = append(out, Finding{Violation: v, Timeline: c.timeline(v.Subject)})
@@ -22,8 +22,8 @@ func (c *checker) findings() (out []Finding) {
 	return out
 }
 
-// timeline is what happened to a delivery, GitEvent or PipelineRun, to what belongs to it, and what
-// was disturbed meanwhile.
+// timeline returns the events of a delivery, GitEvent or PipelineRun and of related objects, and
+// the disturbances meanwhile.
 func (c *checker) timeline(subject string) []string {
 	own, names, keys := c.eventsOf(subject)
 	for _, run := range c.last.Made() {
@@ -58,8 +58,8 @@ func (c *checker) timeline(subject string) []string {
 	return c.stage.tally.lines(append(own, c.stage.tally.between(begin.Add(-around), end.Add(around))...))
 }
 
-// eventsOf tells of the events of a subject, and returns the names of their runs and their
-// deliveries' keys, the subject's among both.
+// eventsOf returns the events of a subject, and the names of their runs and the keys of their
+// deliveries, the subject's among both.
 func (c *checker) eventsOf(subject string) (own []moment, names, keys map[string]bool) {
 	names, keys = map[string]bool{subject: true}, map[string]bool{subject: true}
 	for _, event := range c.last.Events {

@@ -19,7 +19,7 @@ const (
 	hitAtLeast    = 10   // calls by each fault
 )
 
-// killable are the processes that are killed.
+// killable are the processes that the campaign kills.
 func killable() []string {
 	return []string{
 		receiver0, receiver1, controller0, controller1, cluster.TektonWebhook, cluster.TektonController, cluster.APIServer, cluster.Etcd,
@@ -33,7 +33,7 @@ func apiHits(answer string) string { return "API server: " + answer }
 
 func gitHits(service, answer string) string { return service + ": " + answer }
 
-// wanted are the counts of kills and of faults, and how high each is to be.
+// wanted are the counts of kills and of faults, and the minimum of each.
 func wanted() map[string]int {
 	least := map[string]int{}
 	for _, target := range killable() {
@@ -50,8 +50,8 @@ func wanted() map[string]int {
 	return least
 }
 
-// Lacks tells what a whole schedule of so long a time has not done often enough, a line each.
-// Nothing is asked of a short one.
+// Lacks returns a line for each thing that a schedule of this length has not done often enough. A
+// short one has no minimum.
 func (r Report) Lacks(lasts time.Duration) (lacks []string) {
 	if lasts < long {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// A long campaign that has killed a process, met a fault or accepted deliveries too seldom says so,
-// one that never did included.
-func TestALongCampaignThatDidTooLittleSaysSo(t *testing.T) {
+// A long campaign reports when it killed a process, met a fault or accepted deliveries too seldom
+// or never.
+func TestLongCampaignReportsTooFewActs(t *testing.T) {
 	enough := func() Report {
 		r := Report{counts: map[string]int{answered(200): 300, answered(202): delivered - 300, answered(503): 7}}
 		for what, least := range wanted() {
@@ -43,8 +43,8 @@ func TestALongCampaignThatDidTooLittleSaysSo(t *testing.T) {
 	}
 }
 
-// A kind of call that nobody makes is found.
-func TestCallsThatNobodyMakesAreFound(t *testing.T) {
+// A kind of call that no process makes is reported.
+func TestUnmadeCallsAreReported(t *testing.T) {
 	made := []cluster.Call{{Verb: "update", Resource: "gitevents", Subresource: "status"}, {Verb: "patch", Resource: "gitevents"}}
 	kinds := []call{{}, {"update", "gitevents", "status"}, {"patch", "gitevents", "status"}, {"patch", "gitevents", ""}, {"patch", "gitevents", "status"}}
 	if got := missing(kinds, made); !slices.Equal(got, []call{{"patch", "gitevents", "status"}}) {

@@ -17,7 +17,7 @@ import (
 const secret = `s3cr"t/+of a {test}?&`
 
 // A secret is found in every form in which a program may tell it, wherever it stands.
-func TestASecretIsFoundInEveryForm(t *testing.T) {
+func TestSecretIsFoundInEveryForm(t *testing.T) {
 	var secrets canary.Secrets
 	secrets.Add(secret, "a/b c")
 	logged, err := json.Marshal(map[string]string{"error": fmt.Sprintf("asking %q", secret)})

@@ -77,7 +77,7 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 		return "", err
 	}
 	defer unlock()
-	// Whoever held the lock before may have built them.
+	// Another process that held the lock before may have built them.
 	return dir, buildAll(ctx, progress, root, dir, missing(dir))
 }
 
@@ -157,8 +157,8 @@ func buildHash(root string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }
 
-// lockFile takes an exclusive lock between processes. The kernel gives it back
-// when the holder dies, so a killed build blocks nobody.
+// lockFile takes an exclusive lock between processes. The kernel releases it when the holder dies,
+// so a killed build blocks no other.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

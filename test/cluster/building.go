@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// tell is how often a build that goes on says how long it still takes.
+// tell is how often a build reports the time left.
 const tell = 20 * time.Second
 
 // buildAll builds one program after the other: the go command uses every core for one.
@@ -48,14 +48,13 @@ func buildAll(ctx context.Context, progress io.Writer, root, dir string, todo []
 	return nil
 }
 
-// fetch has the go command download what a program is made of, while another one is compiled. Its
-// build tells what fails.
+// fetch downloads a program's modules while another one is compiled. Errors show in its build.
 func fetch(ctx context.Context, root string, b binary) {
 	_ = exec.CommandContext(ctx, "go", "list", "-C", filepath.Join(root, binariesDir, b.group), "-deps", b.pkg).Run()
 }
 
-// left is how long building takes from now on, if those before todo[at] took before and that one
-// has been built for now: as much longer than usual as they took longer.
+// left estimates the rest of the build, if those before todo[at] took before and that one has been
+// built for now: as much longer than usual as they took longer.
 func left(todo []binary, at int, before, now time.Duration) time.Duration {
 	usual := func(list []binary) (sum time.Duration) {
 		for _, b := range list {
@@ -80,7 +79,7 @@ func about(d time.Duration) string {
 	return fmt.Sprintf("%d min", (d+time.Minute/2)/time.Minute)
 }
 
-// every calls f after each interval until stop, which returns when no call goes on.
+// every calls f after each interval until stop, which returns when no call is in flight.
 func every(interval time.Duration, f func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup

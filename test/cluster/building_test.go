@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestABuildTellsTheTimeLeft(t *testing.T) {
+func TestBuildReportsTimeLeft(t *testing.T) {
 	todo := []binary{{usual: 10 * time.Second}, {usual: time.Minute}, {usual: 30 * time.Second}}
 	for _, test := range []struct {
 		about       string

@@ -122,7 +122,7 @@ func TestKilledWebhookRefusesAndRecovers(t *testing.T) {
 	}
 }
 
-func TestStartReportsWhyAPartDoesNotStart(t *testing.T) {
+func TestStartReportsWhyPartFails(t *testing.T) {
 	c := theCluster(t)
 	part := c.part("broken", []string{"--no-such-flag"}, func(context.Context) error { return errors.New("never") })
 	part.path, part.spawn = c.Part(Etcd).path, c.spawn
@@ -132,7 +132,7 @@ func TestStartReportsWhyAPartDoesNotStart(t *testing.T) {
 	}
 }
 
-func TestSecretsOfAClusterAreOnlyForItsUser(t *testing.T) {
+func TestClusterSecretsArePrivate(t *testing.T) {
 	c := theCluster(t)
 	for _, path := range []string{c.KubeconfigPath(), c.creds.tokenFile, c.creds.keyFile, c.creds.accountKey} {
 		info, err := os.Stat(path)

@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// noFsync makes etcd answer a write before the disk has it: what the tests write has to outlive
-// their processes only.
+// noFsync makes etcd answer a write before it is on the disk: the tests' data has to survive only
+// their processes.
 const noFsync = "--unsafe-no-fsync"
 
-// Durable restarts etcd so that it answers a write when the disk has it, as in production, and
-// waits for the API server. Whoever measures calls it, once what is only there to be there has been
-// written.
+// Durable restarts etcd so that it answers a write when it is on the disk, as in production, and
+// waits for the API server. Call it before a measurement, after the preparation.
 func (c *Cluster) Durable(ctx context.Context) error {
 	etcd := c.Part(Etcd)
 	if err := etcd.Kill(); err != nil {

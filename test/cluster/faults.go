@@ -63,7 +63,7 @@ func NamespaceMissing(name string) metav1.Status {
 		&metav1.StatusDetails{Kind: "namespaces", Name: name})
 }
 
-// Conflict is K21: somebody else changed the object since it was read.
+// Conflict is K21: another client changed the object since it was read.
 func Conflict(name string) metav1.Status {
 	return failure(http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf(
 		"Operation cannot be fulfilled on pipelineruns.tekton.dev %q: the object has been modified; "+
@@ -104,7 +104,7 @@ func RunStarted() metav1.Status {
 	return WebhookDenied("validation failed: invalid value: Once the PipelineRun has started, only status updates are allowed: spec")
 }
 
-// webhookFailed is the API server's answer when it could not ask a webhook.
+// webhookFailed is the API server's answer when it could not call a webhook.
 func webhookFailed(webhook, why string) metav1.Status {
 	because := fmt.Sprintf("failed calling webhook %q: failed to call webhook: %s", webhook, why)
 	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError,

@@ -47,8 +47,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 `
 )
 
-// The statuses of faults.go have to be what this API server really sends.
-func TestFaultsAreWhatTheServerSends(t *testing.T) {
+// The statuses of faults.go equal those that this API server really sends.
+func TestFaultsMatchServer(t *testing.T) {
 	for _, test := range []struct {
 		about  string
 		want   func(namespace string) metav1.Status
@@ -81,9 +81,9 @@ func TestFaultsAreWhatTheServerSends(t *testing.T) {
 	}
 }
 
-// K19 is no Status: what a client makes of NotServed is what it makes of a kind that this API
-// server does not know.
-func TestNotServedIsWhatTheServerSends(t *testing.T) {
+// K19 is no Status: a client gets the same error from NotServed as from this API server for an
+// unknown kind.
+func TestNotServedMatchesServer(t *testing.T) {
 	c, ctx := theCluster(t), within(t, time.Minute)
 	proxy, err := NewProxy(c)
 	if err != nil {
@@ -133,9 +133,8 @@ func forbidden(ctx context.Context, t *testing.T, c *Cluster, namespace string) 
 	return createRun(ctx, config, run(namespace, "x", nil, "a"))
 }
 
-// overQuota creates runs until the quota refuses one, and returns the refusal
-// as if one run had been there: the server takes a moment to notice a new
-// quota, and lets runs pass meanwhile.
+// overQuota creates runs until the quota refuses one, and returns the refusal as if there had been
+// one run: the server notices a new quota after a moment, and admits runs until then.
 func overQuota(ctx context.Context, t *testing.T, c *Cluster, namespace string) error {
 	if err := c.Apply(ctx, fmt.Appendf(nil, quota, namespace)); err != nil {
 		t.Fatal(err)

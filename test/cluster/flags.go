@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// RestartWith is Restart with flags behind those that the part always has: of a flag that is given
-// twice the last one counts. The next Restart is without them again.
+// RestartWith is Restart with additional flags after the usual ones: of a flag that is given twice
+// the last one counts. The next Restart is without them.
 func (p *Part) RestartWith(ctx context.Context, flags ...string) error {
 	p.mu.Lock()
 	usual := p.args
@@ -28,9 +28,9 @@ func (p *Part) RestartWith(ctx context.Context, flags ...string) error {
 // EtcdURL is the address of etcd, of which its JSON gateway is a part.
 func (c *Cluster) EtcdURL() string { return "http://" + loopback(c.port[Etcd]) }
 
-// OtherAPIServer is another API server of the same cluster on a port of its own, with flags behind
-// the usual ones. It is not started yet, counts as ready as soon as it says that it is alive, and
-// its certificate is not checked: the flags may give it another one.
+// OtherAPIServer returns another API server of the same cluster on its own port, with additional
+// flags. It is not started yet. It counts as ready when it is live, and its certificate is not
+// checked, because the flags may replace it.
 func (c *Cluster) OtherAPIServer(name string, flags ...string) (*Part, *rest.Config, error) {
 	port, err := c.FreePort()
 	if err != nil {

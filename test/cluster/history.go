@@ -27,10 +27,10 @@ type Version struct {
 	Object []byte
 }
 
-// registry is where the API server keeps everything in etcd.
+// registry is the prefix of the API server's keys in etcd.
 const registry = "/registry/"
 
-// again is how long nobody tries after etcd has not answered.
+// again is the pause after etcd has not answered.
 const again = 200 * time.Millisecond
 
 var (
@@ -40,10 +40,10 @@ var (
 	errNoAnswer = errors.New("etcd answers with an error")
 )
 
-// History tells of every version of the objects of some custom resources ("<group>/<resource>")
-// that is stored from now on, each once and in the order of their resource versions. It asks etcd,
-// not the API server: what was stored in the moment in which the API server is killed is in no
-// audit log, and a watch of the API server that begins again may leave versions out.
+// History reports every version of the objects of some custom resources ("<group>/<resource>")
+// that is stored from now on, each once and in the order of their resource versions. It reads
+// etcd, not the API server: a write at the moment of the API server's death is in no audit log,
+// and a restarted watch of the API server may miss versions.
 type History struct {
 	etcd      string
 	resources []string
@@ -66,8 +66,8 @@ func follow(ctx context.Context, etcd string, resources []string, saw func(Versi
 	return nil, err
 }
 
-// Run tells of versions until ctx ends, also when etcd is away for a time. An error says that some
-// were not told of.
+// Run reports versions until ctx ends, also after an outage of etcd. An error says that some are
+// missing.
 func (h *History) Run(ctx context.Context) error {
 	for {
 		err := h.watch(ctx, func() error { return nil })
@@ -102,8 +102,8 @@ type answer struct {
 	} `json:"result"`
 }
 
-// watch tells of versions until etcd ends the answer. It calls begun when etcd has said where it
-// begins.
+// watch reports versions until etcd ends the answer. It calls begun when etcd has said where it
+// starts.
 func (h *History) watch(ctx context.Context, begun func() error) error {
 	first, last := slices.Min(h.resources), slices.Max(h.resources) // and what is in between, which tell leaves out
 	body, err := json.Marshal(map[string]any{"create_request": map[string]any{
@@ -148,7 +148,7 @@ func (h *History) read(stream io.Reader, begun func() error) error {
 			if event.Type == "DELETE" {
 				object = nil
 			}
-			h.tell(string(event.KV.Key), event.KV.Revision, object)
+			h.emit(string(event.KV.Key), event.KV.Revision, object)
 		}
 		if err := begun(); err != nil {
 			return err
@@ -156,9 +156,9 @@ func (h *History) read(stream io.Reader, begun func() error) error {
 	}
 }
 
-// tell tells of a version if it is of one of the resources: its key is
+// emit reports a version if it is of one of the resources: its key is
 // "/registry/<group>/<resource>/<namespace>/<name>".
-func (h *History) tell(key string, revision int64, object []byte) {
+func (h *History) emit(key string, revision int64, object []byte) {
 	for _, resource := range h.resources {
 		rest, ours := strings.CutPrefix(key, registry+resource+"/")
 		namespace, name, found := strings.Cut(rest, "/")

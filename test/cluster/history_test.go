@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Every version of the chosen resources is told of once, also when etcd breaks the connection or
+// Every version of the chosen resources is reported once, also when etcd breaks the connection or
 // answers with an error; a gap is an error.
-func TestTheHistoryHasNoGap(t *testing.T) {
+func TestHistoryHasNoGap(t *testing.T) {
 	t.Parallel()
 	stored := func(revision int, kind, key, value string) string {
 		text := base64.StdEncoding.EncodeToString

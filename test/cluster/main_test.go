@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// theCluster is shared by the tests that need a real one.
+// theCluster returns the cluster that the tests share.
 func theCluster(t *testing.T) *Cluster {
 	t.Helper()
 	only.once.Do(func() {

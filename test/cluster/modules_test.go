@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// What is the same module in the same version is compiled once for all programs. Kubernetes keeps
-// what it is made of itself.
-func TestProgramsAreMadeOfTheSameModules(t *testing.T) {
+// A module in the same version is compiled once for all programs. Kubernetes has its own modules.
+func TestProgramsShareModuleVersions(t *testing.T) {
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// nodeName is the one Node, which has room for everything.
+// nodeName is the only Node, which has space for everything.
 const nodeName = "test-node"
 
 const (
@@ -34,8 +34,8 @@ const (
 )
 
 // node plays the scheduler and the kubelet: it takes every pod, runs it, and ends it as its
-// annotations say. A step that fails is tried again until it works, so whatever is killed at that
-// moment, pods go on afterwards.
+// annotations say. It retries a failed step until it works, so pods go on after any part was
+// killed.
 type node struct {
 	core  corev1client.CoreV1Interface
 	pods  cache.Store // as last seen, by namespace/name
@@ -91,8 +91,8 @@ func (n *node) stop() {
 	n.ended.Wait()
 }
 
-// follow keeps pods as they are until the watch ends. A client-go informer would wait for up to a
-// minute after an outage.
+// follow updates pods until the watch ends. A client-go informer would wait for up to a minute
+// after an outage.
 func (n *node) follow(ctx context.Context) {
 	list, err := n.core.Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -164,15 +164,15 @@ func (n *node) step(ctx context.Context, key string, pod *corev1.Pod) error {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
 		}, metav1.CreateOptions{FieldManager: fieldManager})
 	case pod.Status.Phase == corev1.PodPending:
-		return n.write(ctx, begun(pod, metav1.Now()))
-	case pod.Status.Phase != corev1.PodRunning || !ends(pod):
+		return n.write(ctx, runningPod(pod, metav1.Now()))
+	case pod.Status.Phase != corev1.PodRunning || !endsByItself(pod):
 		return nil
 	}
 	if left := time.Until(n.firstSeen(pod.UID).Add(duration(pod))); left > 0 {
 		n.queue.AddAfter(key, left)
 		return nil
 	}
-	return n.write(ctx, over(pod, metav1.Now()))
+	return n.write(ctx, finished(pod, metav1.Now()))
 }
 
 // write fails with a conflict if the pod is another one by now.

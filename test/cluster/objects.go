@@ -107,8 +107,8 @@ func (c *Cluster) applyOne(ctx context.Context, mapper *restmapper.DeferredDisco
 	return nil
 }
 
-// notServed tells a missing kind from a missing object or namespace, which the
-// server names.
+// notServed distinguishes a missing kind from a missing object or namespace, which the server
+// names.
 func notServed(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {

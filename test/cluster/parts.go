@@ -149,7 +149,7 @@ func (l *layout) tektonEnv(name string) []string {
 		"METRICS_DOMAIN=tekton.dev/pipeline")
 }
 
-// collectRarely has a process use memory rather than time: a fifth of the API server's time was
+// collectRarely lets a process use memory instead of time: a fifth of the API server's time was
 // garbage collection.
 func collectRarely(percent int) []string {
 	return []string{fmt.Sprintf("GOGC=%d", percent), "GOMEMLIMIT=2500MiB"}

@@ -13,14 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ends reports whether a pod that runs is to end by itself: those of TaskRuns that nobody holds do.
-func ends(pod *corev1.Pod) bool {
+// endsByItself reports whether a running pod is to end by itself: the pods of TaskRuns that are
+// not held.
+func endsByItself(pod *corev1.Pod) bool {
 	ofTaskRun := func(owner metav1.OwnerReference) bool { return owner.Kind == "TaskRun" }
 	return slices.ContainsFunc(pod.OwnerReferences, ofTaskRun) && pod.Annotations[HoldAnnotation] != "true"
 }
 
-// begun is the pod when its init containers are done and its containers run.
-func begun(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
+// runningPod is the pod when its init containers are done and its containers run.
+func runningPod(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	status := &pod.Status
 	status.Phase, status.StartTime = corev1.PodRunning, &now
@@ -42,10 +43,10 @@ func begun(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	return pod
 }
 
-// over is the pod when it has ended as its annotations say. As with Tekton's entrypoint, the
-// message of a step tells when it started, and the steps after one that failed are skipped with
-// exit code 1.
-func over(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
+// finished is the pod after its end, as its annotations say. As with Tekton's entrypoint, the
+// message of a step says when it started, and the steps after a failed one are skipped with exit
+// code 1.
+func finished(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	status, code, failed := &pod.Status, exitCode(pod), false
 	status.Phase = corev1.PodSucceeded
@@ -73,7 +74,7 @@ func over(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	return pod
 }
 
-// exitCode is that of the pod's first step.
+// exitCode returns that of the pod's first step.
 func exitCode(pod *corev1.Pod) int32 {
 	code, _ := strconv.ParseInt(pod.Annotations[ExitCodeAnnotation], 10, 32) // none is 0
 	return int32(code)

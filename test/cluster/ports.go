@@ -47,7 +47,7 @@ func (p *ports) take() (int, error) {
 	return 0, errors.New("reserving a port: none is free")
 }
 
-// tryPort returns nil when somebody else holds or uses the port.
+// tryPort returns nil when another process holds or uses the port.
 func tryPort(dir string, port int) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // context allows more. Parts take about a second; the rest is for busy machines.
 const startLimit = 90 * time.Second
 
-// errExited means that a process ended while it was waited for.
+// errExited is returned when a process ended during a wait for it.
 var errExited = errors.New("the process exited")
 
 // Part is one process of the cluster. Its methods may be called from any

@@ -22,10 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Proxy is a server on loopback in front of the API server. It
-// forwards calls with the client's own Authorization header, keeps a log of
-// them, and lets Rules act on them. All methods may be called from any
-// goroutine.
+// Proxy is a server on loopback in front of the API server. It forwards calls with the client's
+// own Authorization header, logs them, and lets Rules act on them. All methods may be called from
+// any goroutine.
 type Proxy struct {
 	// URL is the plain HTTP address, for a rest.Config made in Go. SecureURL is
 	// the same proxy over TLS: client-go sends no credentials of a kubeconfig
@@ -139,9 +138,9 @@ func (p *Proxy) Add(rule Rule) *Armed {
 	return armed
 }
 
-// OnCall sets a function that gets every call before rules act on it and
-// before it is forwarded; nil takes it away. It may block, and calls it may get
-// at the same time. Killing a process from it at the k-th call is what it is for.
+// OnCall sets a function that gets every call before rules act on it and before it is forwarded;
+// nil removes it. It may block, and it may get several calls at the same time. Tests use it to
+// kill a process at the k-th call.
 func (p *Proxy) OnCall(f func(Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,8 +162,8 @@ func (p *Proxy) Reset() {
 	p.epoch++
 }
 
-// Cut closes every connection and every new one without an answer, until
-// Restore or Reset: a network partition between the client and the API server.
+// Cut is a network partition between the client and the API server: it closes every connection,
+// and every new one without an answer, until Restore or Reset.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,13 +241,13 @@ func (p *Proxy) arrive(call Call) (numbered Call, rules []*Armed, onCall func(Ca
 	}
 }
 
-// recorder notes the code of an answer when it begins: a watch has no end.
+// recorder records the code of an answer when it begins: a watch does not end.
 type recorder struct {
 	http.ResponseWriter
 	answered func(code int)
 }
 
-// WriteHeader notes final codes.
+// WriteHeader records final codes.
 func (r *recorder) WriteHeader(code int) {
 	if code >= http.StatusOK {
 		r.answered(code)

@@ -69,7 +69,7 @@ func (s *stage) call(t *testing.T, method, path, body string) string {
 
 const forwarded = "200 hello Bearer abc"
 
-func TestRuleActsOnTheChosenCalls(t *testing.T) {
+func TestRuleActsOnChosenCalls(t *testing.T) {
 	creates := func(c Call) bool { return c.Is("create", "pipelineruns") }
 	for _, test := range []struct {
 		about   string
@@ -149,7 +149,7 @@ func TestHoldForwardsWhenReleased(t *testing.T) {
 	}
 }
 
-func TestHeldCallOfAClientThatGaveUpIsNeverForwarded(t *testing.T) {
+func TestHeldCallOfGoneClientIsNotForwarded(t *testing.T) {
 	s := newStage(t)
 	release := make(chan struct{})
 	s.Add(Rule{Count: 1, Do: Hold(release)})
@@ -239,9 +239,9 @@ func TestLogHasTheAnswers(t *testing.T) {
 	}
 }
 
-// What a server does to one connection must cost one call: the API server ends an HTTP/2
-// connection, which all calls share, after a 401.
-func TestCallsDoNotShareAConnectionToTheServer(t *testing.T) {
+// An error on one connection to the server must cost only one call: after a 401 the API server
+// ends an HTTP/2 connection, which all calls would share.
+func TestCallsDoNotShareServerConnection(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))

@@ -70,10 +70,9 @@ func (c *Cluster) WaitRun(ctx context.Context, namespace, name string) (Conditio
 	return last, nil
 }
 
-// Release lets a PipelineRun that HoldAnnotation holds run to its end. It
-// takes the annotation off the run, its TaskRuns and its pods, and looks again
-// until nothing is held: Tekton may just be copying the annotation. A run that
-// is not Tekton's (spec.managedBy) has neither.
+// Release lets a PipelineRun that HoldAnnotation holds run to its end. It removes the annotation
+// from the run, its TaskRuns and its pods, and repeats that until none has it: Tekton may be
+// copying the annotation. A run that is not Tekton's (spec.managedBy) has neither.
 func (c *Cluster) Release(ctx context.Context, namespace, name string) error {
 	quiet := 0
 	if run, err := c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {

@@ -14,8 +14,8 @@ import (
 // inUse is etcd's own name for the bytes of its database that hold something.
 const inUse = "etcd_mvcc_db_total_size_in_use_in_bytes "
 
-// Storage is how many bytes of etcd's database are in use, old revisions that are not compacted yet
-// included.
+// Storage returns how many bytes of etcd's database are in use, old revisions that are not
+// compacted yet included.
 func (c *Cluster) Storage(ctx context.Context) (int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(c.port[Etcd])+"/metrics", nil)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	webhookService = "tekton-pipelines-webhook"
 )
 
-// tektonObjects is what Tekton ships, in the order in which it is needed.
+// tektonObjects are the objects of Tekton's release, in the order in which they are needed.
 type tektonObjects struct {
 	crds []*unstructured.Unstructured
 	// config is what its processes read when they start.

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Wire forwards the connections that the parts of a cluster have to one of them, and can be cut.
-// All methods may be called from any goroutine.
+// Wire forwards the connections of other parts of a cluster to one part, and can be cut. All
+// methods may be called from any goroutine.
 type Wire struct {
 	listener net.Listener
 	to       string
@@ -39,8 +39,8 @@ func newWire(to string) (*Wire, error) {
 	return w, nil
 }
 
-// Cut closes every connection and every new one without an answer, until Restore: a network
-// partition.
+// Cut is a network partition: it closes every connection, and every new one without an answer,
+// until Restore.
 func (w *Wire) Cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,8 +64,8 @@ func (w *Wire) close() {
 	w.Cut()
 }
 
-// forward returns when either side has ended the connection. Whoever cannot be reached looks like
-// somebody who hangs up.
+// forward returns when either side has ended the connection. An unreachable target looks like one
+// that closes the connection.
 func (w *Wire) forward(from net.Conn) {
 	defer func() { _ = from.Close() }()
 	to, err := net.Dial("tcp", w.to)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// What goes through a wire arrives, both ways, until it is cut: then open connections end, and new
-// ones are not answered.
-func TestAWireIsCutAndRestored(t *testing.T) {
+// Data passes through a wire both ways until it is cut. Then open connections end, and new ones
+// are not answered.
+func TestWireIsCutAndRestored(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", loopback(0))
 	if err != nil {
@@ -58,7 +58,7 @@ func dialled(t *testing.T, w *Wire) net.Conn {
 	return conn
 }
 
-// echoed is nil if what is sent comes back.
+// echoed returns nil if the sent data comes back.
 func echoed(conn net.Conn) error {
 	if _, err := conn.Write([]byte("x")); err != nil {
 		return err

@@ -31,7 +31,7 @@ esac
 
 // Ctrl-C in a terminal reaches every process of the foreground group: make must not be one of them,
 // for it fails then.
-func TestMakeEndsQuietlyWithWhatCtrlCEnds(t *testing.T) {
+func TestMakeEndsQuietlyOnCtrlC(t *testing.T) {
 	makefile, err := filepath.Abs("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func interrupted(command *exec.Cmd, word string) (string, error) {
 				return "", err
 			}
 		}
-		if err != nil { // nobody has the terminal any more
+		if err != nil { // no process has the terminal any more
 			break
 		}
 	}

@@ -13,94 +13,92 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record no
-// more than a budget each, whatever comes; the Repository says so; another one's deliveries are
-// recorded. When the events end, so does the refusal.
-func TestS5AFloodedRepositoryKeepsToItsBudget(t *testing.T) {
+// S5: the events of one Repository cannot be processed, and it is flooded. Two receivers record at
+// most a budget each; the Repository's status says so; deliveries for another Repository are
+// recorded. When the events are settled, deliveries are accepted again.
+func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
-	w.claimed()
+	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
 	const own = 10 // a tenth
-	outage := w.git.inject(anything, forge.Fault{Do: forge.Answer(http.StatusServiceUnavailable, nil, "{}")})
-	w.git.commit("main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
+	outage := env.git.inject(anything, forge.Fault{Do: forge.Answer(http.StatusServiceUnavailable, nil, "{}")})
+	env.git.commit("main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
 	var recorded, refused []delivery
 	for i := range 3 * own {
-		d := w.again()
-		switch status, answer := w.post(w.receivers[i%2], d); status {
+		d := env.newDelivery()
+		switch status, answer := env.post(env.receivers[i%2], d); status {
 		case http.StatusAccepted:
 			recorded = append(recorded, d)
 		case http.StatusServiceUnavailable:
 			refused = append(refused, d)
-			if !strings.Contains(answer, "the open events of this Repository have used up their budget") {
+			if !strings.Contains(answer, "the unsettled events of this Repository have exhausted their budget") {
 				t.Errorf("answered %s", answer)
 			}
 		default:
 			t.Fatalf("answered %d %s", status, answer)
 		}
 	}
-	// One that the other has created counts when the watch shows it; a receiver alone keeps to the
-	// budget.
-	if events, payloads := w.stored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
+	// An event of the other receiver counts when the watch shows it. Each receiver alone keeps to
+	// the budget.
+	if events, payloads := env.countStored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
 		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
 	}
-	w.conditioned(pacv1alpha1.RepositoryBudget, "False "+quota.ReasonRepository, "")
-	if n := w.counted(w.receivers[0], "unavailable", quota.ReasonRepository) + w.counted(w.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
+	env.awaitCondition(pacv1alpha1.RepositoryBudget, "False "+quota.ReasonRepository, "")
+	if n := env.countDeliveries(env.receivers[0], "unavailable", quota.ReasonRepository) + env.countDeliveries(env.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
 		t.Errorf("%d refusals are counted of %d", n, len(refused))
 	}
-	w.deliver(recorded[0], http.StatusAccepted) // a copy needs no room
-	w.deliver(w.second(), http.StatusAccepted)
+	env.deliver(recorded[0], http.StatusAccepted) // a copy takes nothing from the budget
+	env.deliver(env.pushToSecondRepository(), http.StatusAccepted)
 
 	outage.Remove()
-	w.conditioned(pacv1alpha1.RepositoryBudget, "True Free", "")
-	w.eventually(afterFault, "a refused delivery is recorded", func() error {
-		if a := w.sent(w.receivers[0], refused[0]); a.status != http.StatusAccepted {
+	env.awaitCondition(pacv1alpha1.RepositoryBudget, "True Free", "")
+	env.eventually(afterFault, "a refused delivery is recorded", func() error {
+		if a := env.mustSend(env.receivers[0], refused[0]); a.status != http.StatusAccepted {
 			return fmt.Errorf("%v", a)
 		}
 		return nil
 	})
-	w.invariants()
+	env.requireInvariants()
 }
 
-// second is a push to another repository, which has a Repository beside the world's.
-func (w *world) second() delivery {
-	w.t.Helper()
-	lib, g := w.forge.CreateRepo("acme", "lib", forge.RepoOptions{}), w.git.(*onGitHub)
+// pushToSecondRepository returns a push to another repository that has its own Repository.
+func (env *environment) pushToSecondRepository() delivery {
+	env.t.Helper()
+	lib, g := env.forge.CreateRepo("acme", "lib", forge.RepoOptions{}), env.git.(*onGitHub)
 	g.Install(g.app.ID, "acme", "acme/lib")
-	w.forge.Commit("acme/lib", "main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
-	w.must(w.names(w.ci, "lib", lib.HTMLURL))
-	w.owns(w.ci, "lib")
-	return w.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
+	env.forge.Commit("acme/lib", "main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
+	env.must(env.createRepositoryWithURL(env.ci, "lib", lib.HTMLURL))
+	env.awaitURL(env.ci, "lib")
+	return env.forge.PushDelivery(forge.PushEvent{Repo: "acme/lib", Ref: "refs/heads/main"})
 }
 
-// S35: whoever has seen a delivery sends its body and signature again under ids of their own, to
-// another receiver, while it runs and when it has ended: that starts nothing. The same push made
-// again is another event, as every push is.
-func TestS35AReplayUnderAnotherIDStartsNothing(t *testing.T) {
+// S35: an attacker who has seen a delivery sends its body and signature again under other ids, to
+// another receiver, during the run and after its end. Nothing starts. The same push made again is
+// another event, as every push is.
+func TestReplayUnderAnotherIDStartsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 2, controllers: 1})
-	w.claimed()
-	sha, d := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	w.deliver(d, http.StatusAccepted)
-	name := recordName(w.git, d)
+	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1})
+	sha, d := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	env.deliver(d, http.StatusAccepted)
+	name := recordName(env.git, d)
 	replay := func(id string) {
 		t.Helper()
 		copied := d.(forge.Delivery)
 		copied.GUID, copied.Header = id, copied.Header.Clone()
 		copied.Header.Set("X-GitHub-Delivery", id)
-		if a := w.sent(w.receivers[1], copied); a.status != http.StatusAccepted || !strings.Contains(a.body, "already recorded as "+name) {
+		if a := env.mustSend(env.receivers[1], copied); a.status != http.StatusAccepted || !strings.Contains(a.body, "already recorded as "+name) {
 			t.Errorf("a replay is answered %v, want 202 and that it is recorded as %s", a, name)
 		}
 	}
 	replay("11111111-cc78-11e3-81ab-4c9367dc0958")
-	w.checkReaches(sha, checkName("hello"), "success", soon)
-	w.settled(soon)
+	env.awaitCheck(sha, checkName("hello"), "success", soon)
+	env.awaitAllSettled(soon)
 	replay("22222222-cc78-11e3-81ab-4c9367dc0958")
-	w.onlyOne(sha)
-	if n := w.counted(w.receivers[1], "duplicate", "AlreadyRecorded"); n != 2 {
+	env.requireOneOfEach(sha)
+	if n := env.countDeliveries(env.receivers[1], "duplicate", "AlreadyRecorded"); n != 2 {
 		t.Errorf("%d duplicates are counted, want 2", n)
 	}
-	w.deliver(w.again(), http.StatusAccepted)
-	if n := len(w.settled(soon)); n != 2 {
+	env.deliver(env.newDelivery(), http.StatusAccepted)
+	if n := len(env.awaitAllSettled(soon)); n != 2 {
 		t.Errorf("%d events after the push was made again, want 2", n)
 	}
 }

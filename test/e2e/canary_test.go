@@ -28,15 +28,15 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// S32: no secret of a scenario is told anywhere. Every Secret of the cluster is watched from the
-// beginning, so that values which are replaced or deleted are known too; each world adds what is
-// kept elsewhere when it ends (GitHub's tokens, those of the processes' accounts) and looks through
-// all that people may read. At the end of the suite every log is read once more.
+// S32: no secret of a test is reported anywhere. Every Secret of the cluster is watched from the
+// start, so that replaced and deleted values are known too. At its end each environment adds the
+// secrets that no Secret has (GitHub's tokens, those of the processes' accounts) and searches
+// everything that users may read. At the end of the suite every log is read once more.
 
-// notSecret are keys of Secrets whose values may be told.
+// notSecret are keys of Secrets whose values may be public.
 var notSecret = map[string]bool{".gitconfig": true, "github-application-id": true, corev1.ServiceAccountRootCAKey: true, corev1.TLSCertKey: true}
 
-// watchSecrets learns the values of all Secrets of the cluster until ctx ends.
+// watchSecrets collects the values of all Secrets of the cluster until ctx ends.
 func watchSecrets(ctx context.Context, c *cluster.Cluster, known *canary.Secrets) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -67,8 +67,8 @@ func learnSecret(known *canary.Secrets, secret *corev1.Secret) {
 	}
 }
 
-// readable is what people may read, by place. What is there only for a while is added before it
-// goes.
+// readable is what users may read, by place. Objects that are deleted during a test are added
+// before that.
 type readable struct {
 	mu    sync.Mutex
 	texts map[string]string
@@ -80,41 +80,43 @@ func (r *readable) add(place, text string) {
 	r.texts[fmt.Sprintf("%s (%d)", place, len(r.texts))] = text
 }
 
-// tellsNoSecret requires (S32) that nothing that people may read in the world tells a secret.
-func (w *world) tellsNoSecret() {
-	w.t.Helper()
-	if w.t.Failed() {
-		return // the scenario may have left the world as it broke it
+// requireNoSecretLeaked requires (S32) that nothing that users may read in the environment
+// contains a secret.
+func (env *environment) requireNoSecretLeaked() {
+	env.t.Helper()
+	if env.t.Failed() {
+		return // the scenario may have left the environment as it broke it
 	}
-	w.learnSecrets()
-	w.readObjects()
-	w.must(readLogs(w.Cluster, w.Namespace, w.readable.add))
-	traffic := w.git.log()
+	env.learnSecrets()
+	env.readObjects()
+	env.must(readLogs(env.Cluster, env.Namespace, env.readable.add))
+	traffic := env.git.log()
 	for _, write := range traffic.writes {
-		w.reads(fmt.Sprintf("write %d at the Git service", write.N), write, nil)
+		env.addJSON(fmt.Sprintf("write %d at the Git service", write.N), write, nil)
 	}
 	for _, request := range traffic.requests {
-		w.readable.add("a URL at the Git service", request.Path+"?"+request.Query)
+		env.readable.add("a URL at the Git service", request.Path+"?"+request.Query)
 	}
-	exempt := w.placedOnPurpose()
-	for place, text := range w.readable.texts {
+	exempt := env.isParamSecret()
+	for place, text := range env.readable.texts {
 		for _, found := range shared.secrets.Find(text) {
 			if strings.HasPrefix(place, aPipelineRun) && slices.ContainsFunc(found.Origins, exempt) {
 				continue
 			}
-			w.t.Errorf("S32: %s tells, %s, what is kept in %v", place, found.Form, found.Origins)
+			env.t.Errorf("S32: %s tells, %s, what is kept in %v", place, found.Form, found.Origins)
 		}
 	}
 }
 
 const aPipelineRun = "PipelineRuns"
 
-// placedOnPurpose tells the Secrets that the world's Repositories name as params: PaC's contract is
-// that an author places their values into a PipelineRun. They may be told there and nowhere else.
-func (w *world) placedOnPurpose() func(origin string) bool {
-	w.t.Helper()
-	list, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).List(w.ctx, metav1.ListOptions{})
-	w.must(err)
+// isParamSecret returns a function that reports whether a value comes from a Secret that the
+// Repositories name as a param. In Pipelines as Code an author may put such a value into a
+// PipelineRun. It may appear there and nowhere else.
+func (env *environment) isParamSecret() func(origin string) bool {
+	env.t.Helper()
+	list, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).List(env.ctx, metav1.ListOptions{})
+	env.must(err)
 	var named []string
 	for _, repository := range list.Items {
 		if repository.Spec.Params == nil {
@@ -122,40 +124,42 @@ func (w *world) placedOnPurpose() func(origin string) bool {
 		}
 		for _, param := range *repository.Spec.Params {
 			if param.SecretRef != nil {
-				named = append(named, w.ci+"/"+param.SecretRef.Name)
+				named = append(named, env.ci+"/"+param.SecretRef.Name)
 			}
 		}
 	}
 	return func(origin string) bool { return slices.Contains(named, origin) }
 }
 
-// learnSecrets adds what is in no Secret, and what the watch may not have told of yet.
-func (w *world) learnSecrets() {
-	w.t.Helper()
+// learnSecrets adds secrets that are stored in no Secret, and those that the watch may not have
+// reported yet.
+func (env *environment) learnSecrets() {
+	env.t.Helper()
 	before := shared.secrets.Len()
-	for _, namespace := range []string{w.ci, w.Namespace} {
-		list, err := w.Kube.CoreV1().Secrets(namespace).List(w.ctx, metav1.ListOptions{})
-		w.must(err)
+	for _, namespace := range []string{env.ci, env.Namespace} {
+		list, err := env.Kube.CoreV1().Secrets(namespace).List(env.ctx, metav1.ListOptions{})
+		env.must(err)
 		for i := range list.Items {
 			learnSecret(&shared.secrets, &list.Items[i])
 		}
 	}
-	if w.forge != nil {
-		for _, token := range w.forge.Minted() {
+	if env.forge != nil {
+		for _, token := range env.forge.Minted() {
 			shared.secrets.Add(token, "a token that GitHub issued")
 		}
 	}
-	tokens, err := accountTokens(w.Cluster, w.Namespace)
-	w.must(err)
+	tokens, err := accountTokens(env.Cluster, env.Namespace)
+	env.must(err)
 	for account, token := range tokens {
 		shared.secrets.Add(token, account)
 	}
 	if before == 0 {
-		w.t.Error("S32: no Secret of the cluster was seen: nothing is shown")
+		env.t.Error("S32: no Secret of the cluster was seen: nothing is shown")
 	}
 }
 
-// accountTokens are those that an installation's processes call the API server with, by kubeconfig.
+// accountTokens returns the tokens with which an installation's processes call the API server, by
+// kubeconfig.
 func accountTokens(c *cluster.Cluster, namespace string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(c.Dir(), namespace+"-*.kubeconfig"))
 	if err != nil {
@@ -174,33 +178,33 @@ func accountTokens(c *cluster.Cluster, namespace string) (map[string]string, err
 	return tokens, nil
 }
 
-// reads adds an object or a list of them as JSON.
-func (w *world) reads(place string, list any, err error) {
-	w.t.Helper()
-	w.must(err)
+// addJSON adds an object or a list of them as JSON.
+func (env *environment) addJSON(place string, list any, err error) {
+	env.t.Helper()
+	env.must(err)
 	data, err := json.Marshal(list)
-	w.must(err)
-	w.readable.add(place, string(data))
+	env.must(err)
+	env.readable.add(place, string(data))
 }
 
-func (w *world) readObjects() {
-	w.t.Helper()
+func (env *environment) readObjects() {
+	env.t.Helper()
 	all := metav1.ListOptions{}
-	for _, namespace := range []string{w.ci, w.Namespace} {
-		events, err := w.Kube.CoreV1().Events(namespace).List(w.ctx, all)
-		w.reads("Kubernetes Events in "+namespace, events, err)
-		maps, err := w.Kube.CoreV1().ConfigMaps(namespace).List(w.ctx, all)
-		w.reads("ConfigMaps in "+namespace, maps, err)
-		repositories, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).List(w.ctx, all)
-		w.reads("Repositories in "+namespace, repositories, err)
-		runs, err := w.Tekton.TektonV1().PipelineRuns(namespace).List(w.ctx, all)
-		w.reads(aPipelineRun+" in "+namespace, runs, err)
+	for _, namespace := range []string{env.ci, env.Namespace} {
+		events, err := env.Kube.CoreV1().Events(namespace).List(env.ctx, all)
+		env.addJSON("Kubernetes Events in "+namespace, events, err)
+		maps, err := env.Kube.CoreV1().ConfigMaps(namespace).List(env.ctx, all)
+		env.addJSON("ConfigMaps in "+namespace, maps, err)
+		repositories, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).List(env.ctx, all)
+		env.addJSON("Repositories in "+namespace, repositories, err)
+		runs, err := env.Tekton.TektonV1().PipelineRuns(namespace).List(env.ctx, all)
+		env.addJSON(aPipelineRun+" in "+namespace, runs, err)
 	}
-	ours := w.Plumbline.PlumblineV1alpha1()
-	events := w.events()
-	w.reads("GitEvents", events, nil)
-	claims, err := ours.RepositoryClaims(w.Namespace).List(w.ctx, all)
-	w.reads("RepositoryClaims", claims, err)
+	ours := env.Plumbline.PlumblineV1alpha1()
+	events := env.events()
+	env.addJSON("GitEvents", events, nil)
+	claims, err := ours.RepositoryClaims(env.Namespace).List(env.ctx, all)
+	env.addJSON("RepositoryClaims", claims, err)
 	for i := range events {
 		blobs := []v1alpha1.BlobReference{events[i].Spec.Payload}
 		streams := [][]byte{events[i].Payload}
@@ -209,32 +213,33 @@ func (w *world) readObjects() {
 		}
 		for _, stream := range streams {
 			if data, err := blob.Expand(stream); err == nil {
-				w.readable.add("GitEvent "+events[i].Name, string(data))
+				env.readable.add("GitEvent "+events[i].Name, string(data))
 			}
 		}
 		for _, ref := range blobs {
-			data, err := blob.Read(w.ctx, ours.EventPayloads(w.Namespace), ref)
-			if err == nil { // else it is gone: the event is settled, or the scenario took it away
-				w.readable.add("EventPayload "+ref.Name, string(data))
+			data, err := blob.Read(env.ctx, ours.EventPayloads(env.Namespace), ref)
+			if err == nil { // otherwise it was deleted: its event is settled, or the test deleted it
+				env.readable.add("EventPayload "+ref.Name, string(data))
 			}
 		}
 	}
 }
 
-// readMetrics adds the page of a process that is about to end, if it answers: a scenario may have
-// paused or killed it.
-func (w *world) readMetrics(process *installation.Process) {
+// readMetrics adds the metrics of a process before it ends, if it answers: a test may have paused
+// or killed it.
+func (env *environment) readMetrics(process *installation.Process) {
 	if !process.Running() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(env.ctx, 2*time.Second)
 	defer cancel()
 	if text, err := installation.Fetch(ctx, process.Metrics); err == nil {
-		w.readable.add("the metrics of "+process.Name(), string(text))
+		env.readable.add("the metrics of "+process.Name(), string(text))
 	}
 }
 
-// readLogs gives the logs of the processes of an installation, or of all with an empty namespace.
+// readLogs passes on the logs of an installation's processes, or of all processes when the
+// namespace is empty.
 func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)) error {
 	var failed error
 	for _, component := range []string{"receiver", "controller"} {
@@ -249,8 +254,8 @@ func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)
 	return failed
 }
 
-// auditLogs reads the logs of all scenarios once more, with all that is known of secrets at the
-// end: what processes said as they ended, and of other worlds.
+// auditLogs reads the logs of all tests once more at the end of the suite, when all secrets are
+// known. The logs contain what processes printed at their end.
 func auditLogs(c *cluster.Cluster) error {
 	var told error
 	logs := 0

@@ -17,73 +17,72 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A Repository is deleted, and others name its URL: for a day it is kept for it, nobody is served,
-// and they are told so. Made again it has its URL as before. After the day exactly one of the
-// others has it, and gets its events.
-func TestADeletedRepositoryKeepsItsURLForADay(t *testing.T) {
+// When a Repository is deleted, its URL stays reserved for a day. Other Repositories with that URL
+// are not served, and their conditions say so. If it is created again within the day, it has its
+// URL as before. After the day exactly one of the others gets the URL and its events.
+func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	t.Parallel()
-	// Three controllers share the Repositories among them.
-	w := newWorld(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
-	w.claimed()
-	heirs := []string{w.further("heir"), w.further("heir")}
-	w.must(w.names(heirs[0], "app", w.repo.HTMLURL))
-	w.loses(heirs[0], "app", w.ci+"/app", "belongs to Repository", "Delete one of the two")
+	// Three controllers share the Repositories.
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
+	heirs := []string{env.addNamespace("heir"), env.addNamespace("heir")}
+	env.must(env.createRepositoryWithURL(heirs[0], "app", env.repo.HTMLURL))
+	env.awaitURLConflict(heirs[0], "app", env.ci+"/app", "belongs to Repository", "Delete one of the two")
 
-	repositories := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci)
-	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{}))
-	w.must(w.names(heirs[1], "app", w.repo.HTMLURL+".git"))
+	repositories := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci)
+	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{}))
+	env.must(env.createRepositoryWithURL(heirs[1], "app", env.repo.HTMLURL+".git"))
 	for _, heir := range heirs {
-		w.loses(heir, "app", w.ci+"/app", "is kept for it for a day", "ask an administrator to delete RepositoryClaim "+w.Namespace+"/")
+		env.awaitURLConflict(heir, "app", env.ci+"/app", "is kept for it for a day", "ask an administrator to delete RepositoryClaim "+env.Namespace+"/")
 	}
-	w.releasedAgo(23 * time.Hour)
-	_, unserved := w.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push")})
-	w.deliver(unserved, http.StatusOK)
-	if events := w.events(); len(events) != 0 {
+	env.ageReleasedClaim(23 * time.Hour)
+	_, unserved := env.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push")})
+	env.deliver(unserved, http.StatusOK)
+	if events := env.events(); len(events) != 0 {
 		t.Errorf("an event of nobody's URL was recorded: %+v", events)
 	}
 
-	w.createRepository(w.ci, "app")
-	w.owns(w.ci, "app")
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push")})
-	w.deliver(delivery, http.StatusAccepted)
-	w.checkReaches(sha, checkName("kept"), "success", afterFault)
+	env.createRepository(env.ci, "app")
+	env.awaitURL(env.ci, "app")
+	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push")})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitCheck(sha, checkName("kept"), "success", afterFault)
 
-	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{})) // it is renamed, and back
-	w.must(w.names(w.ci, "renamed", w.repo.HTMLURL))
-	w.owns(w.ci, "renamed")
-	w.must(repositories.Delete(w.ctx, "renamed", metav1.DeleteOptions{}))
-	w.createRepository(w.ci, "app")
-	w.owns(w.ci, "app")
+	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{})) // it gets another name, and then the first one again
+	env.must(env.createRepositoryWithURL(env.ci, "renamed", env.repo.HTMLURL))
+	env.awaitURL(env.ci, "renamed")
+	env.must(repositories.Delete(env.ctx, "renamed", metav1.DeleteOptions{}))
+	env.createRepository(env.ci, "app")
+	env.awaitURL(env.ci, "app")
 
-	w.must(repositories.Delete(w.ctx, "app", metav1.DeleteOptions{}))
+	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{}))
 	for _, heir := range heirs {
-		w.loses(heir, "app", w.ci+"/app", "is kept for it for a day")
+		env.awaitURLConflict(heir, "app", env.ci+"/app", "is kept for it for a day")
 	}
-	w.releasedAgo(24*time.Hour - aMoment)
-	heir := w.oneOwns("app", w.repo.HTMLURL, heirs...)
-	sha, delivery = w.push(map[string]string{".tekton/push.yaml": pipeline("inherited", "push")})
-	w.deliver(delivery, http.StatusAccepted)
-	w.checkReaches(sha, checkName("inherited"), "success", afterFault)
-	for _, run := range w.created(sha).Status.Runs {
+	env.ageReleasedClaim(24*time.Hour - aMoment)
+	heir := env.awaitOneOwner("app", env.repo.HTMLURL, heirs...)
+	sha, delivery = env.push(map[string]string{".tekton/push.yaml": pipeline("inherited", "push")})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitCheck(sha, checkName("inherited"), "success", afterFault)
+	for _, run := range env.awaitRunsCreated(sha).Status.Runs {
 		if run.Namespace != heir {
 			t.Errorf("the run was made in %s, want %s", run.Namespace, heir)
 		}
 	}
-	w.settled(afterFault)
-	w.invariants()
+	env.awaitAllSettled(afterFault)
+	env.requireInvariants()
 }
 
-// names makes a Repository that names a URL.
-func (w *world) names(namespace, name, url string) error {
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(w.ctx, &pacv1alpha1.Repository{
+// createRepositoryWithURL creates a Repository with a URL.
+func (env *environment) createRepositoryWithURL(namespace, name, url string) error {
+	_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(env.ctx, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url},
 	}, metav1.CreateOptions{})
 	return err
 }
 
-// hasURL reads a Repository's condition URL.
-func (w *world) hasURL(namespace, name string) (owned bool, message string, err error) {
-	repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Get(w.ctx, name, metav1.GetOptions{})
+// urlCondition reads the condition URL of a Repository.
+func (env *environment) urlCondition(namespace, name string) (owned bool, message string, err error) {
+	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Get(env.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return false, "", err
 	}
@@ -97,10 +96,10 @@ func (w *world) hasURL(namespace, name string) (owned bool, message string, err 
 	return c.IsTrue(), c.Message, nil
 }
 
-func (w *world) owns(namespace, name string) {
-	w.t.Helper()
-	w.eventually(afterFault, namespace+"/"+name+" owns its URL", func() error {
-		owned, message, err := w.hasURL(namespace, name)
+func (env *environment) awaitURL(namespace, name string) {
+	env.t.Helper()
+	env.eventually(afterFault, namespace+"/"+name+" owns its URL", func() error {
+		owned, message, err := env.urlCondition(namespace, name)
 		if err == nil && !owned {
 			err = fmt.Errorf("it does not: %s", message)
 		}
@@ -108,11 +107,11 @@ func (w *world) owns(namespace, name string) {
 	})
 }
 
-// loses waits until a Repository is told whose its URL is, and what to do.
-func (w *world) loses(namespace, name string, words ...string) {
-	w.t.Helper()
-	w.eventually(afterFault, namespace+"/"+name+" is told", func() error {
-		owned, message, err := w.hasURL(namespace, name)
+// awaitURLConflict waits until a Repository's condition says who owns the URL, and what to do.
+func (env *environment) awaitURLConflict(namespace, name string, words ...string) {
+	env.t.Helper()
+	env.eventually(afterFault, namespace+"/"+name+" is told", func() error {
+		owned, message, err := env.urlCondition(namespace, name)
 		if err == nil && (owned || !containsAll(message, words...)) {
 			err = fmt.Errorf("owned %t, told %q, want %q", owned, message, words)
 		}
@@ -120,18 +119,18 @@ func (w *world) loses(namespace, name string, words ...string) {
 	})
 }
 
-// oneOwns waits until one of the Repositories of a name owns the URL by its condition and by its
-// claim, and the others are told that it does.
-func (w *world) oneOwns(name, url string, namespaces ...string) (owner string) {
-	w.t.Helper()
-	w.eventually(afterFault, "one of "+strings.Join(namespaces, ", ")+" owns "+url, func() error {
-		claim := w.claim(url)
+// awaitOneOwner waits until one of the Repositories with a name owns the URL by its condition and
+// by its claim, and the conditions of the others name it.
+func (env *environment) awaitOneOwner(name, url string, namespaces ...string) (owner string) {
+	env.t.Helper()
+	env.eventually(afterFault, "one of "+strings.Join(namespaces, ", ")+" owns "+url, func() error {
+		claim := env.claim(url)
 		if claim == nil || claim.Status.ReleasedAt != nil {
 			return fmt.Errorf("its claim is %+v", claim)
 		}
 		owner = claim.Spec.Repository.Namespace
 		for _, namespace := range namespaces {
-			owned, message, err := w.hasURL(namespace, name)
+			owned, message, err := env.urlCondition(namespace, name)
 			if err != nil {
 				return err
 			}
@@ -144,24 +143,24 @@ func (w *world) oneOwns(name, url string, namespaces ...string) (owner string) {
 	return owner
 }
 
-// claim is the one of a URL, nil when there is none.
-func (w *world) claim(url string) *v1alpha1.RepositoryClaim {
-	w.t.Helper()
+// claim returns the claim of a URL, nil when there is none.
+func (env *environment) claim(url string) *v1alpha1.RepositoryClaim {
+	env.t.Helper()
 	canonical, err := v1alpha1.CanonicalURL(url)
-	w.must(err)
-	found, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Get(w.ctx, v1alpha1.ClaimName(canonical), metav1.GetOptions{})
+	env.must(err)
+	found, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Get(env.ctx, v1alpha1.ClaimName(canonical), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	w.must(err)
+	env.must(err)
 	return found
 }
 
-// releasedAgo makes time pass since the claim of the world's URL was given up.
-func (w *world) releasedAgo(d time.Duration) {
-	w.t.Helper()
+// ageReleasedClaim moves the release of the claim on the environment's URL into the past.
+func (env *environment) ageReleasedClaim(d time.Duration) {
+	env.t.Helper()
 	at := time.Now().Add(-d).UTC().Format(time.RFC3339)
-	_, err := w.Plumbline.PlumblineV1alpha1().RepositoryClaims(w.Namespace).Patch(w.ctx, w.claim(w.repo.HTMLURL).Name, types.MergePatchType,
+	_, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Patch(env.ctx, env.claim(env.repo.HTMLURL).Name, types.MergePatchType,
 		[]byte(`{"status":{"releasedAt":"`+at+`"}}`), metav1.PatchOptions{}, "status")
-	w.must(err)
+	env.must(err)
 }

@@ -13,40 +13,40 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// commands is the delivery of a comment that a user has just written on a pull request.
-func (w *world) commands(number int, user, body string) delivery {
-	if g, isGitLab := w.git.(*onGitLab); isGitLab {
+// comment returns the delivery of a comment that a user has just written on a pull request.
+func (env *environment) comment(number int, user, body string) delivery {
+	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		g.AddUser(user)
 		return g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
 	}
-	return w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: w.forge.Comment(repoName, number, user, body)})
+	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body)})
 }
 
-// changed is the delivery of a comment that its author has edited.
-func (w *world) changed(number int, user, body string) delivery {
-	if g, isGitLab := w.git.(*onGitLab); isGitLab {
+// editComment returns the delivery of a comment that its author has edited.
+func (env *environment) editComment(number int, user, body string) delivery {
+	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		d := g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
 		d.Body = []byte(strings.Replace(string(d.Body), `"action":"create"`, `"action":"update"`, 1))
 		return d
 	}
-	return w.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: w.forge.Comment(repoName, number, user, body), Action: "edited"})
+	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: "edited"})
 }
 
-// commanded delivers a comment, waits until its event is over, and returns that.
-func (w *world) commanded(number int, user, body string) v1alpha1.GitEvent {
-	w.t.Helper()
-	d := w.commands(number, user, body)
-	w.deliver(d, http.StatusAccepted)
-	return w.settledOf(d)
+// runCommand delivers a comment, waits until its event is settled, and returns the event.
+func (env *environment) runCommand(number int, user, body string) v1alpha1.GitEvent {
+	env.t.Helper()
+	d := env.comment(number, user, body)
+	env.deliver(d, http.StatusAccepted)
+	return env.awaitSettledDelivery(d)
 }
 
-// ran are the runs of an event by pipeline, each with the event type and the param "version" that
-// its PipelineRun has.
-func (w *world) ran(event v1alpha1.GitEvent) string {
-	w.t.Helper()
+// describeRuns lists the runs of an event by pipeline, each with the event type and the param
+// "version" of its PipelineRun.
+func (env *environment) describeRuns(event v1alpha1.GitEvent) string {
+	env.t.Helper()
 	var all []string
 	for _, run := range event.Status.Runs {
-		made := w.run(run.Name)
+		made := env.getRun(run.Name)
 		version := ""
 		for _, param := range made.Spec.Params {
 			if param.Name == "version" {
@@ -58,24 +58,24 @@ func (w *world) ran(event v1alpha1.GitEvent) string {
 	return strings.Join(all, "; ")
 }
 
-// versioned shows the param "version".
-func versioned(text string) string {
+// withVersionParam uses the param "version" in a definition.
+func withVersionParam(text string) string {
 	return strings.Replace(text, "  params:\n", "  params:\n    - name: version\n      value: \"{{ version }}\"\n", 1)
 }
 
 // commandRow is a comment, the runs that it starts, and the reason and words of the plan.
 type commandRow struct{ comment, want, reason, says string }
 
-// commandRows are in an order: what /retest starts depends on what ran before.
+// commandRows must run in this order: what /retest starts depends on what ran before.
 func commandRows() []commandRow {
 	return []commandRow{
 		{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
 		{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
-		{"/test biuld", "", "UnknownName", "There are: build, deploy, manual, push"},
+		{"/test biuld", "", "UnknownName", "All: build, deploy, manual, push"},
 		{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
 		// S19
 		{"/test build other=1", "", "BadArgument", "Those that can be set: version"},
-		{"/test build key=mine", "", "BadArgument", "key has its value from a secret"},
+		{"/test build key=mine", "", "BadArgument", "key gets its value from a secret"},
 		{"/test build revision=main", "", "BadArgument", "revision is a variable of Plumbline's own"},
 		{"/test build git_auth_secret=mine", "", "BadArgument", "git_auth_secret is a variable of Plumbline's own"},
 		{"/test build version=\"2\t3\"", "", "MalformedCommand", "the value of version has control characters"},
@@ -94,73 +94,72 @@ func commandRows() []commandRow {
 	}
 }
 
-// The rows of the commands that start pipelines, in one world for each service.
+// Commands in comments start the pipelines that they name. All rows run in one environment for
+// each service.
 func TestCommandsStartPipelines(t *testing.T) {
 	t.Parallel()
-	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		w.parameter(`[{"name":"version","value":"1"},{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
-		w.git.grant("member", "write")
-		w.git.grant("other", "write")
-		w.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "push")}})
-		sha := w.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
-			".tekton/build.yaml": versioned(pipeline("build", "pull_request")), ".tekton/manual.yaml": versioned(pipeline("manual", "none")),
-			".tekton/deploy.yaml": versioned(pipeline("deploy", "none", "pipelinesascode.tekton.dev/on-comment: '^/deploy'")),
+	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
+		env.setParams(`[{"name":"version","value":"1"},{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
+		env.git.grant("member", "write")
+		env.git.grant("other", "write")
+		env.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "push")}})
+		sha := env.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
+			".tekton/build.yaml": withVersionParam(pipeline("build", "pull_request")), ".tekton/manual.yaml": withVersionParam(pipeline("manual", "none")),
+			".tekton/deploy.yaml": withVersionParam(pipeline("deploy", "none", "pipelinesascode.tekton.dev/on-comment: '^/deploy'")),
 		}})
-		number := w.git.open("", "topic", "member")
-		w.deliver(w.opened(number), http.StatusAccepted)
-		w.checkReaches(sha, application, "skipped", soon)
-		w.settled(soon)
-		if runs := w.runs(); len(runs) != 0 {
-			t.Errorf("%d runs of a commit that asks for none", len(runs))
-		}
+		number := env.git.open("", "topic", "member")
+		env.deliver(env.opened(number), http.StatusAccepted)
+		env.awaitCheck(sha, application, "skipped", soon)
+		env.awaitAllSettled(soon)
+		env.requireRunCount(0)
 		for _, row := range commandRows() {
-			event := w.commanded(number, "other", row.comment) // the author could not approve
-			if got := w.ran(event); got != row.want || event.Status.Plan.Reason != row.reason || !strings.Contains(event.Status.Plan.Message, row.says) || event.Status.Plan.HeadSHA != sha {
+			event := env.runCommand(number, "other", row.comment) // the author may not approve
+			if got := env.describeRuns(event); got != row.want || event.Status.Plan.Reason != row.reason || !strings.Contains(event.Status.Plan.Message, row.says) || event.Status.Plan.HeadSHA != sha {
 				t.Errorf("%q: runs %q, plan %+v, want %q because of %s", row.comment, got, event.Status.Plan, row.want, row.reason)
 			}
 		}
-		w.checkReaches(sha, checkName("build"), "success", soon)
-		again := w.commands(number, "member", "/test build")
-		w.deliver(again, http.StatusAccepted)
-		w.deliver(again, http.StatusAccepted)
-		w.settled(soon)
-		w.deliver(again, http.StatusAccepted)
-		w.settled(soon)
-		w.oneOf(again)
-		w.deliver(w.changed(number, "member", "/test build"), http.StatusOK)
-		w.settings(`{"gitops_command_prefix":"my ci"}`, "False BadCommandPrefix", "/ci test")
-		if event := w.commanded(number, "member", "/test build"); event.Status.Plan.Reason != "NoMatch" {
+		env.awaitCheck(sha, checkName("build"), "success", soon)
+		again := env.comment(number, "member", "/test build")
+		env.deliver(again, http.StatusAccepted)
+		env.deliver(again, http.StatusAccepted)
+		env.awaitAllSettled(soon)
+		env.deliver(again, http.StatusAccepted)
+		env.awaitAllSettled(soon)
+		env.requireOneRun(again)
+		env.deliver(env.editComment(number, "member", "/test build"), http.StatusOK)
+		env.patchSettings(`{"gitops_command_prefix":"my ci"}`, "False BadCommandPrefix", "/ci test")
+		if event := env.runCommand(number, "member", "/test build"); event.Status.Plan.Reason != "NoMatch" {
 			t.Errorf("without a prefix that can be used: %+v", event.Status.Plan)
 		}
-		w.settings(`{"gitops_command_prefix":"/ci"}`, "True NoProblem", "")
-		if got := w.ran(w.commanded(number, "member", "/ci test manual")); got != "manual test-comment 1" {
+		env.patchSettings(`{"gitops_command_prefix":"/ci"}`, "True NoProblem", "")
+		if got := env.describeRuns(env.runCommand(number, "member", "/ci test manual")); got != "manual test-comment 1" {
 			t.Errorf("with the prefix: %q", got)
 		}
-		w.strangersCommand(number, "build")
-		w.started("build", "build", "build", "deploy", "manual", "manual", "manual")
-		w.neverFailed(sha)
+		env.requireUntrustedCommandIgnored(number, "build")
+		env.requireOnlyStarted("build", "build", "build", "deploy", "manual", "manual", "manual")
+		env.requireNoFailure(sha)
 	})
 }
 
-// strangersCommand requires that a stranger's command costs two calls, none of them for .tekton,
-// and leaves nothing (S17): one for the right to write, and one for whether there is an OWNERS
-// file.
-func (w *world) strangersCommand(number int, name string) {
-	w.t.Helper()
-	before := len(w.git.log().requests)
-	checks := len(w.git.log().writes)
-	event := w.commanded(number, "eve", "/ci test "+name)
+// requireUntrustedCommandIgnored requires that an untrusted user's command costs two calls and
+// starts nothing (S17). The calls read the write permission and whether there is an OWNERS file;
+// none reads .tekton.
+func (env *environment) requireUntrustedCommandIgnored(number int, name string) {
+	env.t.Helper()
+	before := len(env.git.log().requests)
+	checks := len(env.git.log().writes)
+	event := env.runCommand(number, "eve", "/ci test "+name)
 	if event.Status.Plan.Reason != "NotApproved" || event.Status.Disposition != v1alpha1.DispositionIgnored || len(event.Status.Runs) != 0 {
-		w.t.Errorf("a stranger's command: %+v", event.Status)
+		env.t.Errorf("a stranger's command: %+v", event.Status)
 	}
 	var calls []string
-	for _, request := range w.git.log().requests[before:] {
+	for _, request := range env.git.log().requests[before:] {
 		calls = append(calls, request.Method+" "+request.Path)
 	}
 	if len(calls) > 2 || strings.Contains(strings.Join(calls, " "), "tekton") {
-		w.t.Errorf("a stranger's command costs %q", calls)
+		env.t.Errorf("a stranger's command costs %q", calls)
 	}
-	if writes := w.git.log().writes[checks:]; len(writes) != 0 {
-		w.t.Errorf("a stranger's command leaves %+v", writes)
+	if writes := env.git.log().writes[checks:]; len(writes) != 0 {
+		env.t.Errorf("a stranger's command leaves %+v", writes)
 	}
 }

@@ -20,55 +20,55 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// Issue 15, item 1: a quota that refuses the create is a wait, in which the run keeps its slot; the
-// check never says failure. A global limit is that of all that have none, and so are its changes
-// (F9).
-func TestAQuotaKeepsTheSlot(t *testing.T) {
+// A quota that refuses the creation makes the run wait with its slot; the check never says
+// failure. A limit of the global Repository applies to every Repository without one, and so do its
+// changes (F9).
+func TestQuotaRefusalKeepsSlot(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, keepsTheSlot)
+	forEachService(t, setup{receivers: 1, controllers: 1}, quotaKeepsSlot)
 }
 
-func keepsTheSlot(t *testing.T, w *world) {
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.Namespace).Create(w.ctx, &pacv1alpha1.Repository{
+func quotaKeepsSlot(t *testing.T, env *environment) {
+	_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.Namespace).Create(env.ctx, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Name: "pipelines-as-code"},
 	}, metav1.CreateOptions{})
-	w.must(err)
-	w.limits(w.Namespace, "pipelines-as-code", 1)
-	s := w.watchesRuns()
-	w.quota("0")
-	sha, d := w.push(map[string]string{".tekton/a.yaml": pipeline("a", "push"), ".tekton/b.yaml": pipeline("b", "push")})
-	w.deliver(d, http.StatusAccepted)
-	w.eventually(soon, "one waits for the quota, the other one for its slot", func() error {
-		a, _ := w.current(sha, checkName("a"))
-		b, _ := w.current(sha, checkName("b"))
+	env.must(err)
+	env.setLimit(env.Namespace, "pipelines-as-code", 1)
+	s := env.newRunWatcher()
+	env.setQuota("0")
+	sha, d := env.push(map[string]string{".tekton/a.yaml": pipeline("a", "push"), ".tekton/b.yaml": pipeline("b", "push")})
+	env.deliver(d, http.StatusAccepted)
+	env.eventually(soon, "one waits for the quota, the other one for its slot", func() error {
+		a, _ := env.currentCheck(sha, checkName("a"))
+		b, _ := env.currentCheck(sha, checkName("b"))
 		if !a.Tells("exceeded quota") || !b.Tells("place 1 in the line") {
 			return fmt.Errorf("%q, %q", a.Text, b.Text)
 		}
 		return nil
 	})
-	w.queue(1, 1)
-	w.must(w.Kube.CoreV1().ResourceQuotas(w.ci).Delete(w.ctx, "runs", metav1.DeleteOptions{}))
+	env.awaitQueue(1, 1)
+	env.must(env.Kube.CoreV1().ResourceQuotas(env.ci).Delete(env.ctx, "runs", metav1.DeleteOptions{}))
 	const quotaRetry = 3 * time.Minute
-	w.checkReaches(sha, checkName("b"), "success", quotaRetry)
-	w.settled(afterFault)
-	if most, _, _ := s.look(); most > 1 {
+	env.awaitCheck(sha, checkName("b"), "success", quotaRetry)
+	env.awaitAllSettled(afterFault)
+	if most, _, _ := s.snapshot(); most > 1 {
 		t.Errorf("%d ran at once, at most 1 may", most)
 	}
-	w.neverFailed(sha)
-	w.globalLimitChanges()
+	env.requireNoFailure(sha)
+	env.checkGlobalLimitChanges()
 }
 
-// quota sets how many PipelineRuns may be in the Repository's namespace.
-func (w *world) quota(most string) {
-	w.t.Helper()
+// setQuota sets how many PipelineRuns may be in the Repository's namespace.
+func (env *environment) setQuota(most string) {
+	env.t.Helper()
 	const count = "count/pipelineruns.tekton.dev"
-	quotas := w.Kube.CoreV1().ResourceQuotas(w.ci)
-	_, err := quotas.Create(w.ctx, &corev1.ResourceQuota{
+	quotas := env.Kube.CoreV1().ResourceQuotas(env.ci)
+	_, err := quotas.Create(env.ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "runs"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{count: resource.MustParse(most)}},
 	}, metav1.CreateOptions{})
-	w.must(err)
-	w.eventually(soon, "the quota is known", func() error {
-		quota, err := quotas.Get(w.ctx, "runs", metav1.GetOptions{})
+	env.must(err)
+	env.eventually(soon, "the quota is known", func() error {
+		quota, err := quotas.Get(env.ctx, "runs", metav1.GetOptions{})
 		if err == nil && len(quota.Status.Hard) == 0 {
 			err = errMissing
 		}
@@ -76,57 +76,57 @@ func (w *world) quota(most string) {
 	})
 }
 
-// globalLimitChanges has four runs wait for the one slot that the global Repository allows. F3: a
-// run that is over has none, although its end cannot be reported. F9: a higher limit starts one
-// more, and without one all start.
-func (w *world) globalLimitChanges() {
-	w.t.Helper()
+// checkGlobalLimitChanges has four runs wait for the one slot that the global Repository allows.
+// F3: a finished run has no slot, even if its result cannot be reported. F9: a higher limit starts
+// one more run, and without a limit all start.
+func (env *environment) checkGlobalLimitChanges() {
+	env.t.Helper()
 	files := map[string]string{}
 	for _, name := range []string{"c", "d", "e", "f"} {
 		files[".tekton/"+name+".yaml"] = pipeline(name, "push", held)
 	}
-	sha := w.pushed(files)
-	w.queue(1, 3)
-	if running, queued := w.columns(); running != "1" || queued != "3" {
-		w.t.Errorf("the columns say %s running, %s queued", running, queued)
+	sha := env.pushAccepted(files)
+	env.awaitQueue(1, 3)
+	if running, queued := env.queueColumns(); running != "1" || queued != "3" {
+		env.t.Errorf("the columns say %s running, %s queued", running, queued)
 	}
-	w.checkReaches(sha, checkName("c"), "in_progress", soon)
+	env.awaitCheck(sha, checkName("c"), "in_progress", soon)
 	var down []*forge.FaultHandle
 	for _, at := range []operation{createCheck, updateCheck} {
-		down = append(down, w.git.inject(at, forge.Fault{Do: forge.ServerError502HTML()}))
+		down = append(down, env.git.inject(at, forge.Fault{Do: forge.ServerError502HTML()}))
 	}
-	event := w.eventAt(sha)
-	w.must(w.Cluster.Release(w.ctx, w.ci, runOf(&event, "c")))
-	w.queue(1, 2)
-	w.eventually(soon, "the next one runs", func() error {
-		if runs := w.runs(); !slices.Contains(namesOf(runs), runOf(&event, "d")) {
+	event := env.eventAt(sha)
+	env.must(env.Cluster.Release(env.ctx, env.ci, runName(&event, "c")))
+	env.awaitQueue(1, 2)
+	env.eventually(soon, "the next one runs", func() error {
+		if runs := env.runs(); !slices.Contains(namesOf(runs), runName(&event, "d")) {
 			return fmt.Errorf("there are %q", namesOf(runs))
 		}
 		return nil
 	})
-	if check, _ := w.current(sha, checkName("c")); check.Status != "in_progress" {
-		w.t.Errorf("the check of the first is %s %s: the test shows nothing", check.Status, check.Conclusion)
+	if check, _ := env.currentCheck(sha, checkName("c")); check.Status != "in_progress" {
+		env.t.Errorf("the check of the first is %s %s: the test shows nothing", check.Status, check.Conclusion)
 	}
 	for _, fault := range down {
 		fault.Remove()
 	}
-	w.checkReaches(sha, checkName("c"), "success", afterFault)
-	w.limits(w.Namespace, "pipelines-as-code", 2)
-	w.queue(2, 1)
-	w.limits(w.Namespace, "pipelines-as-code", 0)
-	w.release(w.created(sha))
-	w.settled(afterFault)
-	w.neverFailed(sha)
+	env.awaitCheck(sha, checkName("c"), "success", afterFault)
+	env.setLimit(env.Namespace, "pipelines-as-code", 2)
+	env.awaitQueue(2, 1)
+	env.setLimit(env.Namespace, "pipelines-as-code", 0)
+	env.releaseRuns(env.awaitRunsCreated(sha))
+	env.awaitAllSettled(afterFault)
+	env.requireNoFailure(sha)
 }
 
-// columns are what `kubectl get repositories` prints of the slots.
-func (w *world) columns() (running, queued string) {
-	w.t.Helper()
-	data, err := w.Plumbline.PipelinesascodeV1alpha1().RESTClient().Get().Namespace(w.ci).Resource("repositories").Name("app").
-		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(w.ctx).Raw()
-	w.must(err)
+// queueColumns returns the slots that `kubectl get repositories` prints.
+func (env *environment) queueColumns() (running, queued string) {
+	env.t.Helper()
+	data, err := env.Plumbline.PipelinesascodeV1alpha1().RESTClient().Get().Namespace(env.ci).Resource("repositories").Name("app").
+		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(env.ctx).Raw()
+	env.must(err)
 	var table metav1.Table
-	w.must(json.Unmarshal(data, &table))
+	env.must(json.Unmarshal(data, &table))
 	cells := map[string]string{}
 	for i, column := range table.ColumnDefinitions {
 		cells[column.Name] = fmt.Sprint(table.Rows[0].Cells[i])
@@ -134,39 +134,37 @@ func (w *world) columns() (running, queued string) {
 	return cells["Running"], cells["Queued"]
 }
 
-// another has another Repository of a namespace run something to its end.
-func (w *world) another(namespace string) {
-	w.t.Helper()
-	other := w.elsewhere(w.t, namespace, "another")
-	sha := other.pushed(map[string]string{".tekton/push.yaml": pipeline("other", "push")})
-	other.checkReaches(sha, checkName("other"), "success", afterFault)
+// runInOtherRepository runs a pipeline of another Repository in a namespace to its end.
+func (env *environment) runInOtherRepository(namespace string) {
+	env.t.Helper()
+	other := env.onOtherGitLab(env.t, namespace, "another")
+	sha := other.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("other", "push")})
+	other.awaitCheck(sha, checkName("other"), "success", afterFault)
 }
 
-// The schema refuses limits that are none. F4: another Repository of the namespace does not wait.
-// F10: what waits for a slot of a Repository that is deleted is cancelled with the reason.
-func TestALimitOfADeletedRepository(t *testing.T) {
+// The schema refuses invalid limits. F4: another Repository of the namespace does not wait. F10: a
+// run that waits for a slot of a deleted Repository is cancelled, and its check gives the reason.
+func TestDeletedRepositoryCancelsQueuedRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1})
-	w.claimed()
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	for _, bad := range []string{"0", "-1"} {
 		patch := []byte(`{"spec":{"concurrency_limit":` + bad + `}}`)
-		if _, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Patch(w.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
+		if _, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
 			t.Errorf("the limit %s is accepted", bad)
 		}
 	}
-	w.limits(w.ci, "app", 1)
-	sha, d := w.push(map[string]string{".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held)})
-	w.deliver(d, http.StatusAccepted)
-	w.queue(1, 1)
-	w.checkReaches(sha, checkName("b"), "queued", soon)
-	w.checkReaches(sha, checkName("a"), "in_progress", soon)
-	w.another(w.ci)
-	w.must(w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Delete(context.WithoutCancel(w.ctx), "app", metav1.DeleteOptions{}))
-	if check := w.checkReaches(sha, checkName("b"), "cancelled", afterFault); !check.Tells("is gone") {
+	env.setLimit(env.ci, "app", 1)
+	sha := env.pushAccepted(map[string]string{".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held)})
+	env.awaitQueue(1, 1)
+	env.awaitCheck(sha, checkName("b"), "queued", soon)
+	env.awaitCheck(sha, checkName("a"), "in_progress", soon)
+	env.runInOtherRepository(env.ci)
+	env.must(env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Delete(context.WithoutCancel(env.ctx), "app", metav1.DeleteOptions{}))
+	if check := env.awaitCheck(sha, checkName("b"), "cancelled", afterFault); !check.Tells("is gone") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
-	event := w.eventAt(sha)
-	w.must(w.Cluster.Release(w.ctx, w.ci, runOf(&event, "a")))
-	w.checkReaches(sha, checkName("a"), "success", soon)
-	w.neverFailed(sha)
+	event := env.eventAt(sha)
+	env.must(env.Cluster.Release(env.ctx, env.ci, runName(&event, "a")))
+	env.awaitCheck(sha, checkName("a"), "success", soon)
+	env.requireNoFailure(sha)
 }

@@ -19,23 +19,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// limits sets a Repository's concurrency_limit; 0 removes it.
-func (w *world) limits(namespace, name string, limit int) {
-	w.t.Helper()
+// setLimit sets a Repository's concurrency_limit; 0 removes it.
+func (env *environment) setLimit(namespace, name string, limit int) {
+	env.t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"concurrency_limit":%d}}`, limit)
 	if limit == 0 {
 		patch = `{"spec":{"concurrency_limit":null}}`
 	}
-	_, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(w.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	w.must(err)
+	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(env.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }
 
-// queue waits until the Repository shows how many run and how many wait.
-func (w *world) queue(running, queued int) {
-	w.t.Helper()
+// awaitQueue waits until the Repository's status shows how many runs have a slot and how many
+// wait.
+func (env *environment) awaitQueue(running, queued int) {
+	env.t.Helper()
 	want := fmt.Sprint(running, " running, ", queued, " queued")
-	w.eventually(afterFault, want, func() error {
-		r, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
+	env.eventually(afterFault, want, func() error {
+		r, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
 		if err != nil || r.Status.Running == nil || fmt.Sprint(*r.Status.Running, " running, ", *r.Status.Queued, " queued") != want {
 			return fmt.Errorf("%w %+v", err, r.Status.Queues)
 		}
@@ -43,45 +43,45 @@ func (w *world) queue(running, queued int) {
 	})
 }
 
-// eventAt is the event of a commit.
-func (w *world) eventAt(sha string) v1alpha1.GitEvent {
-	w.t.Helper()
-	for _, event := range w.events() {
+// eventAt returns the event of a commit.
+func (env *environment) eventAt(sha string) v1alpha1.GitEvent {
+	env.t.Helper()
+	for _, event := range env.events() {
 		if event.Spec.SHA == sha {
 			return event
 		}
 	}
-	w.t.Fatalf("there is no event of %s", sha)
+	env.t.Fatalf("there is no event of %s", sha)
 	return v1alpha1.GitEvent{}
 }
 
-// spectator sees the PipelineRuns of a world at every resource version.
-type spectator struct {
+// runWatcher sees the environment's PipelineRuns at every resource version.
+type runWatcher struct {
 	mu      sync.Mutex
 	running map[string]bool
-	most    int      // that ran at once since the last look
-	order   []string // "<pipeline> <commit>" as they were created
+	most    int      // at the same time since the last snapshot
+	order   []string // "<pipeline> <commit>" in the order of creation
 }
 
-func (w *world) watchesRuns() *spectator {
-	w.t.Helper()
-	list, err := w.Tekton.TektonV1().PipelineRuns(w.ci).List(w.ctx, metav1.ListOptions{})
-	w.must(err)
-	changes, err := w.Tekton.TektonV1().PipelineRuns(w.ci).Watch(w.ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	w.must(err)
-	s := &spectator{running: map[string]bool{}}
-	w.t.Cleanup(changes.Stop)
+func (env *environment) newRunWatcher() *runWatcher {
+	env.t.Helper()
+	list, err := env.Tekton.TektonV1().PipelineRuns(env.ci).List(env.ctx, metav1.ListOptions{})
+	env.must(err)
+	changes, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Watch(env.ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	env.must(err)
+	s := &runWatcher{running: map[string]bool{}}
+	env.t.Cleanup(changes.Stop)
 	go func() {
 		for change := range changes.ResultChan() {
 			if run, ok := change.Object.(*pipelinev1.PipelineRun); ok {
-				s.saw(change.Type, run)
+				s.observe(change.Type, run)
 			}
 		}
 	}()
 	return s
 }
 
-func (s *spectator) saw(change watch.EventType, run *pipelinev1.PipelineRun) {
+func (s *runWatcher) observe(change watch.EventType, run *pipelinev1.PipelineRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if change == watch.Added {
@@ -94,9 +94,9 @@ func (s *spectator) saw(change watch.EventType, run *pipelinev1.PipelineRun) {
 	s.most = max(s.most, len(s.running))
 }
 
-// look returns the most that ran at once since the last look, those that run, and in which order
-// runs were created.
-func (s *spectator) look() (most int, running, order []string) {
+// snapshot returns the most runs at the same time since the last snapshot, the current ones, and
+// the order of creation.
+func (s *runWatcher) snapshot() (most int, running, order []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.running {
@@ -106,12 +106,12 @@ func (s *spectator) look() (most int, running, order []string) {
 	return most, running, slices.Clone(s.order)
 }
 
-// one waits until something runs that has not ended yet, and lets it go on.
-func (w *world) one(s *spectator, before map[string]bool) {
-	w.t.Helper()
+// releaseOne waits for an unfinished run and releases it.
+func (env *environment) releaseOne(s *runWatcher, before map[string]bool) {
+	env.t.Helper()
 	var name string
-	w.eventually(afterFault, "another run has a slot", func() error {
-		_, running, _ := s.look()
+	env.eventually(afterFault, "another run has a slot", func() error {
+		_, running, _ := s.snapshot()
 		for _, name = range running {
 			if !before[name] {
 				return nil
@@ -120,72 +120,72 @@ func (w *world) one(s *spectator, before map[string]bool) {
 		return fmt.Errorf("%v run, of which all are known", running)
 	})
 	before[name] = true
-	w.must(w.Cluster.Release(w.ctx, w.ci, name))
+	env.must(env.Cluster.Release(env.ctx, env.ci, name))
 }
 
-// Issue 15, item 1: never more run than the limit, at any resource version, whoever is killed and
-// however the limit changes; first come, first served, those of one event by name; each runs once,
-// and nobody waits for ever.
-func TestRunsWaitForASlot(t *testing.T) {
+// The number of runs never exceeds the limit, at any resource version, while processes are killed
+// and the limit changes. Runs start in the order of their events, those of one event by name. Each
+// runs once, and each starts in the end.
+func TestRunsWaitForSlot(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 2}, waitForASlot)
+	forEachService(t, setup{receivers: 1, controllers: 2}, runsWaitForSlot)
 }
 
-func waitForASlot(t *testing.T, w *world) {
+func runsWaitForSlot(t *testing.T, env *environment) {
 	const pushes = 4
-	w.limits(w.ci, "app", 1)
-	s, known, want := w.watchesRuns(), map[string]bool{}, []string{}
+	env.setLimit(env.ci, "app", 1)
+	s, known, want := env.newRunWatcher(), map[string]bool{}, []string{}
 	var shas []string
 	for i := range pushes {
-		sha, d := w.push(map[string]string{
+		sha, d := env.push(map[string]string{
 			".tekton/a.yaml": pipeline("test-10", "push", held), ".tekton/b.yaml": pipeline("test-2", "push", held), "i": fmt.Sprint(i),
 		})
-		w.deliver(d, http.StatusAccepted)
-		w.queue(1, 2*i+1)
+		env.deliver(d, http.StatusAccepted)
+		env.awaitQueue(1, 2*i+1)
 		shas, want = append(shas, sha), append(want, "test-2 "+sha, "test-10 "+sha)
-		w.nextSecond() // the queue is ordered by when the API server stored each delivery
+		env.waitForNextSecond() // the queue is ordered by when the API server stored each delivery
 	}
-	w.checkReaches(shas[0], checkName("test-2"), "in_progress", soon)
-	first := w.eventAt(shas[0])
-	w.eventually(soon, "the check says its place and who has the slot", func() error {
-		waits, _ := w.current(shas[0], checkName("test-10"))
-		if waits.Status != "queued" || !waits.Tells("place 1 in the line") || !waits.Tells(runOf(&first, "test-2")) {
+	env.awaitCheck(shas[0], checkName("test-2"), "in_progress", soon)
+	first := env.eventAt(shas[0])
+	env.eventually(soon, "the check says its place and who has the slot", func() error {
+		waits, _ := env.currentCheck(shas[0], checkName("test-10"))
+		if waits.Status != "queued" || !waits.Tells("place 1 in the line") || !waits.Tells(runName(&first, "test-2")) {
 			return fmt.Errorf("%s %q %s", waits.Status, waits.Title, waits.Text)
 		}
 		return nil
 	})
-	w.one(s, known)
-	w.queue(1, 2*pushes-2)
-	w.must(w.controllers[0].Kill())
-	w.one(s, known)
-	w.must(w.controllers[0].Start(w.ctx))
-	w.must(w.controllers[1].Kill())
-	w.one(s, known)
-	w.must(w.controllers[1].Start(w.ctx))
-	w.queue(1, 2*pushes-4)
-	if most, _, _ := s.look(); most > 1 {
+	env.releaseOne(s, known)
+	env.awaitQueue(1, 2*pushes-2)
+	env.must(env.controllers[0].Kill())
+	env.releaseOne(s, known)
+	env.must(env.controllers[0].Start(env.ctx))
+	env.must(env.controllers[1].Kill())
+	env.releaseOne(s, known)
+	env.must(env.controllers[1].Start(env.ctx))
+	env.awaitQueue(1, 2*pushes-4)
+	if most, _, _ := s.snapshot(); most > 1 {
 		t.Errorf("%d ran at once, at most 1 may", most)
 	}
-	w.limits(w.ci, "app", 2)
-	w.queue(2, 2*pushes-5)
-	w.limits(w.ci, "app", 1)
+	env.setLimit(env.ci, "app", 2)
+	env.awaitQueue(2, 2*pushes-5)
+	env.setLimit(env.ci, "app", 1)
 	for range 2*pushes - 3 {
-		w.one(s, known)
+		env.releaseOne(s, known)
 	}
-	w.settled(afterFault)
-	w.queue(0, 0)
-	most, _, order := s.look()
+	env.awaitAllSettled(afterFault)
+	env.awaitQueue(0, 0)
+	most, _, order := s.snapshot()
 	if most > 2 {
 		t.Errorf("%d ran at once, at most 2 may", most)
 	}
-	for i, run := range want { // two that get their slots at once may be created in either order
+	for i, run := range want { // two runs that get their slots at the same time may be created in either order
 		if near := order[max(0, min(i-1, len(order))):min(i+2, len(order))]; slices.Contains(near, run) && len(order) == len(want) {
 			continue
 		}
 		t.Fatalf("they were created in the order\n%s\nwant\n%s", strings.Join(order, "\n"), strings.Join(want, "\n"))
 	}
 	for _, sha := range shas {
-		w.oneCheck(sha, checkName("test-2"))
-		w.neverFailed(sha)
+		env.requireOneCheck(sha, checkName("test-2"))
+		env.requireNoFailure(sha)
 	}
 }

@@ -19,63 +19,63 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// I3: the API server does not accept the processes' tokens any more, and a while later there are
-// others in their files, as the kubelet puts them there. What is delivered meanwhile is refused
-// with "come again"; a run that ends meanwhile is reported when the tokens are there. The
-// Repository is told once at most, and nothing is restarted.
-func TestI3ServiceAccountTokensRotate(t *testing.T) {
+// I3: the API server stops accepting the processes' tokens, and later new ones are in their files,
+// as the kubelet puts them there. Deliveries in between are refused with a retry; a run that ends
+// in between is reported when the new tokens are there. The Repository gets at most one Kubernetes
+// Event, and no process restarts.
+func TestServiceAccountTokensRotate(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	w := newWorld(t, setup{})
-	receiver, err := w.Receiver(w.ctx, false)
-	w.must(err)
-	controller, err := w.Controller(w.ctx, true, "-late-reports="+lateReports.String())
-	w.must(err)
-	w.receivers, w.controllers = []*installation.Process{receiver}, []*installation.Process{controller}
-	w.fromFile(receiver)
-	w.fromFile(controller)
-	w.grantTokens("before")
-	w.start(receiver)
-	w.start(controller)
-	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("long", "push", held)})
-	w.deliver(delivery, http.StatusAccepted)
-	event := w.created(sha)
-	w.checkReaches(sha, checkName("long"), "in_progress", soon)
+	env := newEnvironment(t, setup{})
+	receiver, err := env.Receiver(env.ctx, false)
+	env.must(err)
+	controller, err := env.Controller(env.ctx, true, "-late-reports="+lateReports.String())
+	env.must(err)
+	env.receivers, env.controllers = []*installation.Process{receiver}, []*installation.Process{controller}
+	env.useTokenFile(receiver)
+	env.useTokenFile(controller)
+	env.grantTokens("before")
+	env.startProcess(receiver)
+	env.startProcess(controller)
+	env.awaitClaimed()
+	sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("long", "push", held)})
+	env.deliver(delivery, http.StatusAccepted)
+	event := env.awaitRunsCreated(sha)
+	env.awaitCheck(sha, checkName("long"), "in_progress", soon)
 
-	w.must(w.Kube.CoreV1().Secrets(w.Namespace).Delete(w.ctx, "before", metav1.DeleteOptions{})) // and with it the tokens
-	later, second := w.push(map[string]string{".tekton/run.yaml": pipeline("later", "push")})
-	w.eventually(soon, "deliveries are refused", func() error { // even a copy of one that is recorded: its record is read
-		if status, answer := w.post(receiver, delivery); status != http.StatusServiceUnavailable {
+	env.must(env.Kube.CoreV1().Secrets(env.Namespace).Delete(env.ctx, "before", metav1.DeleteOptions{})) // and with it the tokens
+	later, second := env.push(map[string]string{".tekton/run.yaml": pipeline("later", "push")})
+	env.eventually(soon, "deliveries are refused", func() error { // also a copy of a recorded one, because its record has to be read
+		if status, answer := env.post(receiver, delivery); status != http.StatusServiceUnavailable {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
 		return nil
 	})
-	w.deliver(second, http.StatusServiceUnavailable)
-	w.eventually(soon, "the controller is refused", func() error {
-		if w.number(controller, `reason="Unauthorized"`) == 0 {
+	env.deliver(second, http.StatusServiceUnavailable)
+	env.eventually(soon, "the controller is refused", func() error {
+		if env.metric(controller, `reason="Unauthorized"`) == 0 {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	w.release(event)
+	env.releaseRuns(event)
 
-	w.grantTokens("after") // client-go reads the file again once a minute
-	w.checkReaches(sha, checkName("long"), "success", afterFault+soon)
-	w.eventually(soon, "deliveries are taken", func() error {
-		if status, answer := w.post(receiver, second); status != http.StatusAccepted {
+	env.grantTokens("after") // client-go reads the file again once a minute
+	env.awaitCheck(sha, checkName("long"), "success", afterFault+soon)
+	env.eventually(soon, "deliveries are taken", func() error {
+		if status, answer := env.post(receiver, second); status != http.StatusAccepted {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
 		return nil
 	})
-	w.checkReaches(later, checkName("later"), "success", soon)
-	for _, event := range w.settled(soon) {
-		if told := w.told(event.Name); told[fault.ReasonUnauthorized] > 1 { // one if a call is refused and the next one is not
+	env.awaitCheck(later, checkName("later"), "success", soon)
+	for _, event := range env.awaitAllSettled(soon) {
+		if told := env.reportedReasons(event.Name); told[fault.ReasonUnauthorized] > 1 { // one, if a call is refused and the next one is not
 			t.Errorf("Kubernetes Events tell of it: %v", told)
 		}
 	}
-	w.neverFailed(sha)
-	w.neverFailed(later)
+	env.requireNoFailure(sha)
+	env.requireNoFailure(later)
 	for _, p := range []*installation.Process{receiver, controller} {
 		if !p.Running() {
 			t.Errorf("%s has ended", p.Name())
@@ -85,33 +85,34 @@ func TestI3ServiceAccountTokensRotate(t *testing.T) {
 
 var inlineToken = regexp.MustCompile(`token: "[^"]*"`)
 
-// fromFile makes a process that is not started read its token from a file, as pods do.
-func (w *world) fromFile(p *installation.Process) {
-	w.t.Helper()
-	path := filepath.Join(w.Cluster.Dir(), p.Name()+".kubeconfig")
+// useTokenFile makes a process that is not started read its token from a file, as pods do.
+func (env *environment) useTokenFile(p *installation.Process) {
+	env.t.Helper()
+	path := filepath.Join(env.Cluster.Dir(), p.Name()+".kubeconfig")
 	text, err := os.ReadFile(path)
-	w.must(err)
-	with := inlineToken.ReplaceAllString(string(text), fmt.Sprintf("tokenFile: %q", w.tokenFile(p)))
-	w.must(os.WriteFile(path, []byte(with), 0o600))
+	env.must(err)
+	with := inlineToken.ReplaceAllString(string(text), fmt.Sprintf("tokenFile: %q", env.tokenFile(p)))
+	env.must(os.WriteFile(path, []byte(with), 0o600))
 }
 
-func (w *world) tokenFile(p *installation.Process) string {
-	return filepath.Join(w.Cluster.Dir(), p.Name()+".token")
+func (env *environment) tokenFile(p *installation.Process) string {
+	return filepath.Join(env.Cluster.Dir(), p.Name()+".token")
 }
 
-// grantTokens writes tokens that are good as long as a Secret of that name exists, which it makes.
-func (w *world) grantTokens(name string) {
-	w.t.Helper()
-	bound, err := w.Kube.CoreV1().Secrets(w.Namespace).Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	w.must(err)
-	for account, p := range map[string]*installation.Process{"plumbline-receiver": w.receivers[0], "plumbline-controller": w.controller()} {
-		granted, err := w.Kube.CoreV1().ServiceAccounts(w.Namespace).CreateToken(w.ctx, account, &authenticationv1.TokenRequest{
+// grantTokens writes tokens that are valid as long as a Secret of that name exists. It creates the
+// Secret.
+func (env *environment) grantTokens(name string) {
+	env.t.Helper()
+	bound, err := env.Kube.CoreV1().Secrets(env.Namespace).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	env.must(err)
+	for account, p := range map[string]*installation.Process{"plumbline-receiver": env.receivers[0], "plumbline-controller": env.controller()} {
+		granted, err := env.Kube.CoreV1().ServiceAccounts(env.Namespace).CreateToken(env.ctx, account, &authenticationv1.TokenRequest{
 			Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
 				APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: bound.UID,
 			}},
 		}, metav1.CreateOptions{})
-		w.must(err)
-		w.must(os.WriteFile(w.tokenFile(p)+".next", []byte(granted.Status.Token), 0o600))
-		w.must(os.Rename(w.tokenFile(p)+".next", w.tokenFile(p)))
+		env.must(err)
+		env.must(os.WriteFile(env.tokenFile(p)+".next", []byte(granted.Status.Token), 0o600))
+		env.must(os.Rename(env.tokenFile(p)+".next", env.tokenFile(p)))
 	}
 }

@@ -12,21 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// While the webhook's secret is rotated the old value and the new one are valid, and the receiver
-// tells when the old one was used; afterwards it is refused. Nothing is restarted. The receiver
-// sees a copy change a moment after the API server has it, so the first delivery of each stage is
-// repeated until it is answered as wanted.
-func TestTheWebhookSecretIsRotated(t *testing.T) {
+// During a rotation of the webhook's secret the old value and the new one are valid, and the
+// receiver reports when the old one was used. Afterwards the old one is refused. No process
+// restarts. The receiver sees a changed copy a moment after the API server, so the first delivery
+// of each stage is repeated until it gets the wanted answer.
+func TestWebhookSecretRotation(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
-		s := newSecured(t, on)
+		s := newSecretEnv(t, on)
 		s.startController(false)
 		before, after := s.data[s.key], "the-next-webhook-secret"
 		answers := func(secret string) int {
 			t.Helper()
 			_, push := s.push(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
 			_, body := partsOf(push)
-			request, err := s.git.signed(push, body, secret).Request(s.ctx, s.receivers[0].URL) // past the service, which would disable its hook
+			request, err := s.git.signed(push, body, secret).Request(s.ctx, s.receivers[0].URL) // not through the service, which would disable its hook
 			s.must(err)
 			got, err := exchange(request)
 			s.must(err)
@@ -34,7 +34,7 @@ func TestTheWebhookSecretIsRotated(t *testing.T) {
 		}
 		for _, stage := range []struct {
 			current, previous string
-			first             string // what only this stage answers like this
+			first             string // the request that only this stage answers like this
 			olds, news        int
 			used              int // how often the previous value is used once the stage is reached
 		}{
@@ -46,8 +46,8 @@ func TestTheWebhookSecretIsRotated(t *testing.T) {
 			if stage.previous != "" {
 				data[s.key+".previous"] = stage.previous
 			}
-			s.holds(data)
-			s.knows(stage.current, stage.previous)
+			s.updateSecret(data)
+			s.awaitCopiedSecret(stage.current, stage.previous)
 			want := map[string]int{before: stage.olds, after: stage.news, "anything else": http.StatusUnauthorized}
 			s.eventually(soon, "the receiver has the copy", func() error {
 				if got := answers(stage.first); got != want[stage.first] {
@@ -66,49 +66,48 @@ func TestTheWebhookSecretIsRotated(t *testing.T) {
 			}
 		}
 		where := fmt.Sprintf(`"previousWebhookSecret":"%s/%s webhook.secret.previous"`, s.namespace, s.name)
-		if told, used := strings.Count(s.log(s.receivers[0]), where), s.previousUsed(); told != used {
+		if told, used := strings.Count(s.processLog(s.receivers[0]), where), s.previousUsed(); told != used {
 			t.Errorf("the log says %d times %s, want %d", told, where, used)
 		}
-		s.toldNothingOf(before)
-		s.toldNothingOf(after)
+		s.requireTextNotLeaked(before)
+		s.requireTextNotLeaked(after)
 	})
 }
 
-// previousUsed is how often the first receiver has accepted the previous webhook secret.
-func (s *secured) previousUsed() int {
+// previousUsed returns how often the first receiver has accepted the previous webhook secret.
+func (s *secretEnv) previousUsed() int {
 	s.t.Helper()
-	return s.number(s.receivers[0], "plumbline_receiver_previous_webhook_secret_total{")
+	return s.metric(s.receivers[0], "plumbline_receiver_previous_webhook_secret_total{")
 }
 
-// The ConfigMap changes, and nothing is restarted.
-func TestTheConfigurationChanges(t *testing.T) {
+// A change of the ConfigMap takes effect without a restart.
+func TestConfigurationReloads(t *testing.T) {
 	t.Parallel()
-	s := newSecured(t, githubApp)
-	s.begins()
-	s.configure("application-name", "Another CI")
+	s := newSecretEnv(t, githubApp)
+	s.startDefaultController()
+	s.setConfig("application-name", "Another CI")
 	s.eventually(soon, "checks have the new name", func() error {
-		sha := s.accepts(pipeline("renamed", "push"))
-		s.created(sha)
-		s.settles(sha, soon)
-		if _, found := s.current(sha, "Another CI / renamed"); !found {
+		sha := s.pushFile(pipeline("renamed", "push"))
+		s.awaitRunsCreated(sha)
+		s.awaitSettled(sha, soon)
+		if _, found := s.currentCheck(sha, "Another CI / renamed"); !found {
 			return fmt.Errorf("it has the old one")
 		}
 		return nil
 	})
-	s.configure("github-url", "https://github.invalid")
+	s.setConfig("github-url", "https://github.invalid")
 	_, delivery := s.push(map[string]string{".tekton/run.yaml": pipeline("elsewhere", "push")})
 	s.eventually(soon, "the receiver believes the new URL", func() error {
-		if status, answer := s.post(s.receivers[0], delivery); s.counted(s.receivers[0], "ignored", "OtherHost") == 0 {
+		if status, answer := s.post(s.receivers[0], delivery); s.countDeliveries(s.receivers[0], "ignored", "OtherHost") == 0 {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
 		return nil
 	})
 }
 
-// configure changes a key of the ConfigMap.
-func (w *world) configure(key, value string) {
-	w.t.Helper()
+// setConfig changes a key of the ConfigMap.
+func (env *environment) setConfig(key, value string) {
+	env.t.Helper()
 	patch := fmt.Sprintf(`{"data":{%q:%q}}`, key, value)
-	_, err := w.Kube.CoreV1().ConfigMaps(w.Namespace).Patch(w.ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	w.must(err)
+	env.must(errOf(env.Kube.CoreV1().ConfigMaps(env.Namespace).Patch(env.ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"maps"
-	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,23 +14,23 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// secured is a world seen from the Secret that holds the credentials of its Git service and of its
-// webhook. It has one receiver, and a controller once begins has started it.
-type secured struct {
-	*world
+// secretEnv is an environment for tests of the Secret with the credentials of the Git service and
+// of its webhook. It has one receiver, and one controller after startDefaultController.
+type secretEnv struct {
+	*environment
 	namespace, name string
 	// data is what the Secret has to hold, and key of it what deliveries are signed with.
 	data map[string]string
 	key  string
 }
 
-func newSecured(t *testing.T, on kind) *secured {
+func newSecretEnv(t *testing.T, on kind) *secretEnv {
 	t.Helper()
-	s := &secured{world: newWorld(t, setup{service: on, receivers: 1, controllers: 1}), data: map[string]string{}}
-	s.claimed()
+	s := &secretEnv{environment: newEnvironment(t, setup{service: on, receivers: 1, controllers: 1}), data: map[string]string{}}
+	s.awaitClaimed()
 	s.kill(s.controller())
 	s.controllers = nil
-	s.namespace, s.name, s.key = s.git.secret(s.world)
+	s.namespace, s.name, s.key = s.git.secret(s.environment)
 	secret, err := s.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx, s.name, metav1.GetOptions{})
 	s.must(err)
 	for key, value := range secret.Data {
@@ -40,9 +39,9 @@ func newSecured(t *testing.T, on kind) *secured {
 	return s
 }
 
-// refuse makes the service refuse the credentials for good, and returns what to put into the Secret
-// in their place.
-func (s *secured) refuse() map[string]string {
+// refuseCredentials makes the service refuse the credentials permanently, and returns the values
+// that the Secret needs instead.
+func (s *secretEnv) refuseCredentials() map[string]string {
 	if g, ok := s.git.(*onGitLab); ok {
 		g.RevokeToken(g.token.Value)
 		return map[string]string{"provider.token": g.CreateToken(gitlab.NewToken{Project: projectName}).Value}
@@ -52,50 +51,48 @@ func (s *secured) refuse() map[string]string {
 	return fresh
 }
 
-// replaceKey gives the App another private key and takes the one before away.
-func (s *secured) replaceKey() map[string]string {
+// replaceKey gives the App another private key and removes the one before.
+func (s *secretEnv) replaceKey() map[string]string {
 	fresh := forge.New(forge.Options{}).CreateApp(1, "key", "", "x").PrivateKeyPEM
 	s.forge.ReplaceKey(s.App.ID, fresh)
 	return map[string]string{"github-private-key": fresh}
 }
 
-// holds makes the Secret hold what the service wants, and what is given instead or besides; nil
-// takes it away.
-func (s *secured) holds(extra map[string]string) {
+// updateSecret writes the values that the service wants into the Secret, and the extra ones over
+// them; nil removes a value.
+func (s *secretEnv) updateSecret(extra map[string]string) {
 	s.t.Helper()
 	s.must(s.Kube.CoreV1().Secrets(s.namespace).Delete(s.ctx, s.name, metav1.DeleteOptions{}))
 	if extra != nil {
-		s.creates(extra)
+		s.createSecret(extra)
 	}
 }
 
-// creates is holds for a Secret that is not there.
-func (s *secured) creates(extra map[string]string) {
+// createSecret is updateSecret for a missing Secret.
+func (s *secretEnv) createSecret(extra map[string]string) {
 	s.t.Helper()
 	data := maps.Clone(s.data)
 	maps.Copy(data, extra)
-	_, err := s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data}, metav1.CreateOptions{})
-	s.must(err)
+	s.must(errOf(s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data}, metav1.CreateOptions{})))
 }
 
-// begins starts the controller, which waits for operators as long as shipped: only what it sees
-// changing makes it faster.
-func (s *secured) begins() *installation.Process {
+// startDefaultController starts the controller with the default wait for operators: only a change
+// that it sees makes it faster.
+func (s *secretEnv) startDefaultController() *installation.Process {
 	s.t.Helper()
 	return s.startController(true, "-credential-look="+credentialLook.String())
 }
 
-// accepts pushes .tekton/run.yaml and delivers that.
-func (s *secured) accepts(file string) string {
+// pushFile pushes .tekton/run.yaml and delivers the push.
+func (s *secretEnv) pushFile(file string) string {
 	s.t.Helper()
-	sha, delivery := s.push(map[string]string{".tekton/run.yaml": file})
-	s.deliver(delivery, http.StatusAccepted)
+	sha := s.pushAccepted(map[string]string{".tekton/run.yaml": file})
 	return sha
 }
 
-// succeeds requires that a pipeline's check says so within B8's time.
-func (s *secured) succeeds(sha, pipeline string) {
+// requireSuccess requires that a pipeline's check succeeds within B8's time.
+func (s *secretEnv) requireSuccess(sha, pipeline string) {
 	s.t.Helper()
-	s.checkReaches(sha, checkName(pipeline), "success", ruleLimit())
-	s.neverFailed(sha)
+	s.awaitCheck(sha, checkName(pipeline), "success", ruleLimit())
+	s.requireNoFailure(sha)
 }

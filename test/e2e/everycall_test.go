@@ -13,51 +13,51 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// everyClass has every call of D2 meet every class of answers: some 40 minutes more.
+// everyClass tries every class of answers at every call of D2, which takes about 40 minutes more.
 var everyClass = flag.Bool("every-class", false, "every call meets every class of answers")
 
-// denial is what the admission webhook of D2 says about whatever it is asked.
+// denial is the message of the admission webhook of D2.
 const denial = "this object is not to the liking of the test"
 
-// C9: killed at any of its calls for an event, to the API server or to the Git service, before the
-// call took effect or after, or told to end during a call of any kind (H3), and started again, a
-// controller leaves the same cluster and the same checks.
-func TestKilledAtEveryCall(t *testing.T) {
+// C9: a controller is killed at any call for an event, to the API server or to the Git service,
+// before or after the call took effect, or gets SIGTERM during a call (H3). After a restart it
+// leaves the same cluster and the same checks.
+func TestControllerKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
-		all, calls := newLanes(t, on)
+		all, calls := newTrialRunners(t, on)
 		var kills, terminations []trial
-		ends := func(fault string, at point, arm func(*lane, event, point) *armed) trial {
-			return trial{fault: fault, at: at, arm: arm, end: endsSame}
+		ends := func(fault string, at callPoint, arm func(*trialRunner, event, callPoint) *armedFault) trial {
+			return trial{fault: fault, at: at, arm: arm, end: sameEnd}
 		}
 		for _, at := range points(calls) {
-			kills = append(kills, ends("killed before", at, endAt((*lane).kills, cluster.Drop())),
-				ends("killed after", at, endAt((*lane).kills, cluster.ApplyThenDrop())))
+			kills = append(kills, ends("killed before", at, endAt((*trialRunner).killController, cluster.Drop())),
+				ends("killed after", at, endAt((*trialRunner).killController, cluster.ApplyThenDrop())))
 			if at.nth == 1 {
-				terminations = append(terminations, ends("terminated during", at, endAt((*lane).terminates, cluster.Delay(signalled))))
+				terminations = append(terminations, ends("terminated during", at, endAt((*trialRunner).terminateController, cluster.Delay(signalled))))
 			}
 		}
 		for _, at := range points(all[0].forgeCalls()) {
-			kills = append(kills, ends("forge: killed before", at, endAtForge((*lane).kills, forge.Hold(nil))),
-				ends("forge: killed after", at, endAtForge((*lane).kills, forge.ApplyThenHold(nil))))
+			kills = append(kills, ends("forge: killed before", at, endAtForge((*trialRunner).killController, forge.Hold(nil))),
+				ends("forge: killed after", at, endAtForge((*trialRunner).killController, forge.ApplyThenHold(nil))))
 			if at.nth == 1 {
-				terminations = append(terminations, ends("forge: terminated during", at, endAtForge((*lane).terminates, forge.Delay(signalled))))
+				terminations = append(terminations, ends("forge: terminated during", at, endAtForge((*trialRunner).terminateController, forge.Delay(signalled))))
 			}
 		}
-		everyTrial(t, "C9 on "+string(on), all, append(kills, terminations...))
+		runTrials(t, "C9 on "+string(on), all, append(kills, terminations...))
 	})
 }
 
-// D2: whatever answer any call for an event gets from the API server, once or for three seconds,
-// and also when the answer of one that took effect is lost: the end is that of an event without a
-// fault. Only a denial of the PipelineRun's creation is the author's, and then the check fails with
-// its words. The classes of answers take turns: every call meets one of them once and another one
-// for three seconds, and the creation the denial as well. With -every-class (make every-call) every
-// call meets every class.
+// D2: any call for an event gets any answer from the API server, once or for three seconds, and
+// also a lost answer after the call took effect. The end is that of an event without faults. Only
+// a denial of the PipelineRun's creation is the author's error: the check then fails with its
+// words. The classes of answers take turns: every call gets one class once and another one for
+// three seconds, and the creation also the denial. With -every-class (make every-call) every call
+// gets every class.
 func TestEveryCallFails(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
-		all, calls := newLanes(t, on)
+		all, calls := newTrialRunners(t, on)
 		var trials []trial
 		for _, at := range points(calls) {
 			for i, f := range apiFaults() {
@@ -70,13 +70,12 @@ func TestEveryCallFails(t *testing.T) {
 				}
 			}
 		}
-		everyTrial(t, "D2 on "+string(on), all, trials)
+		runTrials(t, "D2 on "+string(on), all, trials)
 	})
 }
 
-// takesTurn reports whether it is the turn of class i of so many at a point. The two services have
-// different turns.
-func takesTurn(at point, on kind, i, classes int) bool {
+// takesTurn reports whether class i is tried at a point. The two services have different turns.
+func takesTurn(at callPoint, on kind, i, classes int) bool {
 	k := at.k
 	if on == githubApp {
 		k += classes / 2
@@ -88,14 +87,15 @@ func takesTurn(at point, on kind, i, classes int) bool {
 type apiFault struct {
 	name string
 	do   cluster.Action
-	// invalid and operator tell what the answer means where it is final: at the creation of the
+	// invalid and operator say what the answer means where it is final: at the creation of the
 	// PipelineRun, and at the reading of what a report can do without.
 	invalid, operator bool
 	// applied: the call takes effect.
 	applied bool
 }
 
-// apiFaults are one of each class of pkg/fault that the API server can cause, and a lost answer.
+// apiFaults returns one fault of each class of pkg/fault that the API server can cause, and a lost
+// answer.
 func apiFaults() []apiFault {
 	return []apiFault{
 		{name: "Transient (the webhook refuses connections)", do: cluster.Fault(cluster.WebhookRefused())},
@@ -108,32 +108,33 @@ func apiFaults() []apiFault {
 	}
 }
 
-// trial is the fault at a point. While it lasts longer than that call, no refusal and no report
-// without its table can be written down either: then the end is the fault-free one after all.
-func (f apiFault) trial(at point, lasts string, rule cluster.Rule) trial {
-	end := endsSame
+// trial returns the trial of the fault at a point. While the fault lasts longer than that call,
+// the controller can write neither a refusal nor a report without its table. Then the end is that
+// of an event without faults.
+func (f apiFault) trial(at callPoint, lasts string, rule cluster.Rule) trial {
+	end := sameEnd
 	switch {
 	case f.invalid && rule.Count == 1 && at.name == "create pipelineruns":
-		end = endsRefused
+		end = refusedEnd
 	case f.operator && rule.Count == 1 && at.name == "list taskruns":
-		end = endsWithoutTable
+		end = sameEndWithoutTable
 	}
 	return trial{fault: f.name + " " + lasts, at: at, arm: failAt(rule), end: end}
 }
 
-// newLanes starts the lanes and returns the calls that an event makes when nothing fails: the
-// fewest that any lane saw.
-func newLanes(t *testing.T, on kind) (all []*lane, calls []string) {
+// newTrialRunners starts the runners and returns the calls of an event without faults: the fewest
+// that any runner saw.
+func newTrialRunners(t *testing.T, on kind) (all []*trialRunner, calls []string) {
 	t.Helper()
 	for range amount(2, 4) {
-		l := newLane(t, on)
-		if calls == nil || len(l.calls) < len(calls) { // what only a slow one makes is not made again
+		l := newTrialRunner(t, on)
+		if calls == nil || len(l.calls) < len(calls) { // calls that only a slow runner makes are left out
 			calls = l.calls
 		}
 		all = append(all, l)
 	}
 	for _, l := range all[1:] {
-		if err := endsSame(l.free, all[0].free); err != nil {
+		if err := sameEnd(l.free, all[0].free); err != nil {
 			t.Fatalf("two fault-free events end differently: %v", err)
 		}
 	}
@@ -143,41 +144,42 @@ func newLanes(t *testing.T, on kind) (all []*lane, calls []string) {
 
 // failAt applies the rule from the point on to every call for the event, for as long as the rule
 // lasts.
-func failAt(rule cluster.Rule) func(*lane, event, point) *armed {
-	return func(l *lane, e event, at point) *armed {
+func failAt(rule cluster.Rule) func(*trialRunner, event, callPoint) *armedFault {
+	return func(l *trialRunner, e event, at callPoint) *armedFault {
 		var seen atomic.Int64
 		rule := rule
 		rule.Match = func(c cluster.Call) bool {
-			if !e.made(c) {
+			if !e.isMadeBy(c) {
 				return false
 			}
 			return seen.Load() >= int64(at.nth) || nameOf(c) == at.name && seen.Add(1) == int64(at.nth)
 		}
-		return &armed{hits: l.controllers[0].Proxy.Add(rule).Hits}
+		return &armedFault{hits: l.controllers[0].Proxy.Add(rule).Hits}
 	}
 }
 
-// endAt ends the controller when the call has arrived at the proxy, then does do with the call.
-func endAt(end func(*lane, chan<- struct{}), do cluster.Action) func(*lane, event, point) *armed {
-	return func(l *lane, e event, at point) *armed {
+// endAt ends the controller when the call has arrived at the proxy, then applies the action to the
+// call.
+func endAt(end func(*trialRunner, chan<- struct{}), do cluster.Action) func(*trialRunner, event, callPoint) *armedFault {
+	return func(l *trialRunner, e event, at callPoint) *armedFault {
 		var seen, chosen atomic.Int64
 		gone := make(chan struct{})
 		proxy := l.controllers[0].Proxy
 		proxy.OnCall(func(c cluster.Call) {
-			if e.made(c) && nameOf(c) == at.name && seen.Add(1) == int64(at.nth) {
+			if e.isMadeBy(c) && nameOf(c) == at.name && seen.Add(1) == int64(at.nth) {
 				chosen.Store(int64(c.N))
 				end(l, gone)
 			}
 		})
 		rule := proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do})
-		return &armed{hits: func() int { return max(rule.Hits(), int(min(chosen.Load(), 1))) }, killed: gone}
+		return &armedFault{hits: func() int { return max(rule.Hits(), int(min(chosen.Load(), 1))) }, killed: gone}
 	}
 }
 
 // endAtForge ends the controller while its call to the forge waits for its answer, before or after
 // it took effect.
-func endAtForge(end func(*lane, chan<- struct{}), do forge.Action) func(*lane, event, point) *armed {
-	return func(l *lane, _ event, at point) *armed {
+func endAtForge(end func(*trialRunner, chan<- struct{}), do forge.Action) func(*trialRunner, event, callPoint) *armedFault {
+	return func(l *trialRunner, _ event, at callPoint) *armedFault {
 		ctx, cancel := context.WithCancel(l.ctx)
 		gone := make(chan struct{})
 		call := l.git.Inject(forge.Fault{Route: at.name, From: at.nth, Count: 1, Do: do})
@@ -186,21 +188,21 @@ func endAtForge(end func(*lane, chan<- struct{}), do forge.Action) func(*lane, e
 				end(l, gone)
 			}
 		}()
-		return &armed{hits: call.Hits, killed: gone, disarm: func() {
+		return &armedFault{hits: call.Hits, killed: gone, disarm: func() {
 			cancel()
 			call.Remove()
 		}}
 	}
 }
 
-func (l *lane) kills(gone chan<- struct{}) {
+func (l *trialRunner) killController(gone chan<- struct{}) {
 	_ = l.controllers[0].Kill()
 	close(gone)
 }
 
-// terminates sends SIGTERM and closes gone when the process has ended; one that does not end in
-// time is for the trial to find.
-func (l *lane) terminates(gone chan<- struct{}) {
+// terminateController sends SIGTERM and closes gone when the process has ended. The trial detects
+// one that does not end in time.
+func (l *trialRunner) terminateController(gone chan<- struct{}) {
 	_ = l.controllers[0].Terminate()
 	go func() {
 		ctx, cancel := context.WithTimeout(l.ctx, drained)
@@ -211,13 +213,13 @@ func (l *lane) terminates(gone chan<- struct{}) {
 	}()
 }
 
-// forgeCalls are the routes that a fresh controller, which has no token yet, calls for one event.
-func (l *lane) forgeCalls() []string {
+// forgeCalls returns the routes that a new controller, which has no token yet, calls for one
+// event.
+func (l *trialRunner) forgeCalls() []string {
 	l.t.Helper()
 	l.must(l.restart(l.ctx))
 	from := len(l.git.log().requests)
-	_, err := l.attempt(trial{})
-	l.must(err)
+	l.must(errOf(l.attempt(trial{})))
 	var routes []string
 	for _, request := range l.git.log().requests[from:] {
 		routes = append(routes, request.Route)

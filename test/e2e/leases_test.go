@@ -26,19 +26,19 @@ func (s setup) leases() [][3]string {
 
 // kill kills a process. The leases of a controller would run out by themselves, after 15 s by
 // default. Deleting them shortens that wait. The tests with a second controller wait for it.
-func (w *world) kill(p *installation.Process) {
-	w.t.Helper()
-	w.must(p.Kill())
-	w.must(w.endLeases(w.ctx))
+func (env *environment) kill(p *installation.Process) {
+	env.t.Helper()
+	env.must(p.Kill())
+	env.must(env.deleteLeases(env.ctx))
 }
 
 // restart kills a process and starts it again.
-func (w *world) restart(p *installation.Process) {
-	w.t.Helper()
-	w.kill(p)
-	w.must(p.Start(w.ctx))
+func (env *environment) restart(p *installation.Process) {
+	env.t.Helper()
+	env.kill(p)
+	env.must(p.Start(env.ctx))
 }
 
-func (w *world) endLeases(ctx context.Context) error {
-	return w.Kube.CoordinationV1().Leases(w.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+func (env *environment) deleteLeases(ctx context.Context) error {
+	return env.Kube.CoordinationV1().Leases(env.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// suite is what all tests share: one cluster, the binaries, one App's key (a new one takes a second
-// to make).
+// suite is what all tests share: one cluster, the binaries and one App's key, which takes a second
+// to generate.
 type suite struct {
 	cluster  *cluster.Cluster
 	programs installation.Programs
@@ -50,8 +50,8 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return watchSecrets(ctx, c, &shared.secrets)
 }
 
-// audit looks for secrets in all logs and, if no test was left out, for missing rights. Only both
-// tiers together use all rights.
+// audit looks for secrets in all logs and, if all tests ran, for missing rights. Only both tiers
+// together use all rights.
 func audit(c *cluster.Cluster) error {
 	if err := auditLogs(c); err != nil {
 		return err

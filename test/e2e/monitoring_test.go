@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
-// query is an alert's or a panel's expression, as hack/tools/promrules prints it.
+// query is the expression of an alert or a panel, as hack/tools/promrules prints it.
 type query struct {
 	Alert, Title, Expr string
 	Selectors          []selector
@@ -65,7 +65,7 @@ func queryOf(t *testing.T, queries []query, alert string) query {
 	return query{}
 }
 
-// page is what metrics pages say: values by series, spelled as on the page and preceded by the
+// page has the values of metrics by series, spelled as on the metrics page and preceded by the
 // process.
 type page map[string]series
 
@@ -98,33 +98,33 @@ func (p page) read(process, text string) {
 	}
 }
 
-// pages are those of the world's processes that run, and of the API server, as far as it is about
-// the world's own webhooks: the others share them.
-func (w *world) pages() page {
-	w.t.Helper()
+// metricsPages reads the metrics of the environment's running processes, and those of the API
+// server about the environment's own webhooks. The other environments share the rest.
+func (env *environment) metricsPages() page {
+	env.t.Helper()
 	all := page{}
-	for _, p := range w.processes() {
-		text, _ := installation.Fetch(w.ctx, p.Metrics) // nobody serves it when the process has ended
+	for _, p := range env.processes() {
+		text, _ := installation.Fetch(env.ctx, p.Metrics) // no text when the process has ended
 		all.read(p.Log(), string(text))
 	}
 	server := page{}
-	text, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
-	w.must(err)
+	text, err := env.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(env.ctx)
+	env.must(err)
 	server.read("API server", string(text))
 	for key, s := range server {
-		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") && strings.HasSuffix(s.labels["name"], w.policyName()) {
+		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") && strings.HasSuffix(s.labels["name"], env.policyName()) {
 			all[key] = s
 		}
 	}
 	return all
 }
 
-// leads waits until the world's controllers hold every lease.
-func (w *world) leads() {
-	w.t.Helper()
-	w.eventually(soon, "every lease is held", func() error {
-		now := w.pages()
-		wanted := 1.0 // one bucket; the poisoned controller does not say so
+// awaitLeases waits until the environment's controllers hold every lease.
+func (env *environment) awaitLeases() {
+	env.t.Helper()
+	env.eventually(soon, "every lease is held", func() error {
+		now := env.metricsPages()
+		wanted := 1.0 // one bucket; the panicking controller does not set the metric
 		if len(now.all("plumbline_leases_held")) == 0 {
 			return errors.New("nobody says so")
 		}
@@ -137,7 +137,7 @@ func (w *world) leads() {
 	})
 }
 
-// all are the series of a metric.
+// all returns the series of a metric.
 func (p page) all(metric string) []series {
 	return p.match(selector{Metric: metric})
 }
@@ -172,11 +172,11 @@ func (p page) sum(s selector) (sum float64) {
 	return sum
 }
 
-// movement reports whether an alert's metrics have moved as its condition moves them; the error
-// says what they show.
+// movement checks whether an alert's metrics changed as its condition changes them; the error says
+// what they show.
 type movement func(q query, before, after page) error
 
-// rises: each of the selected sums is higher than before.
+// rises requires that each of the selected sums is higher than before.
 func rises(q query, before, after page) error {
 	for _, s := range q.Selectors {
 		if was, is := before.sum(s), after.sum(s); is <= was {
@@ -186,7 +186,8 @@ func rises(q query, before, after page) error {
 	return nil
 }
 
-// risesAlone: the first sum is higher than before and the second, which excludes the alert, is not.
+// risesAlone requires that the first sum is higher than before, and that the second, which
+// excludes the alert, is not.
 func risesAlone(q query, before, after page) error {
 	first, excluding := q, q.Selectors[1]
 	first.Selectors = q.Selectors[:1]
@@ -196,7 +197,7 @@ func risesAlone(q query, before, after page) error {
 	return rises(first, before, after)
 }
 
-// slow: more observations than before are above the 4 s of the alert.
+// slow requires more observations than before above the 4 s of the alert.
 func slow(q query, before, after page) error {
 	above := func(p page) float64 {
 		n := 0.0
@@ -217,7 +218,7 @@ func slow(q query, before, after page) error {
 	return nil
 }
 
-// vanishes: what was there is not any more.
+// vanishes requires that a series is gone.
 func vanishes(q query, before, after page) error {
 	if n := len(before.match(q.Selectors[0])); n == 0 {
 		return fmt.Errorf("there were no series before")
@@ -228,7 +229,7 @@ func vanishes(q query, before, after page) error {
 	return nil
 }
 
-// leaderless: fewer leases are held than there are.
+// leaderless requires that fewer leases are held than there are.
 func leaderless(q query, _, after page) error {
 	held, wanted := q.Selectors[0], q.Selectors[1]
 	if n := len(after.match(held)); n == 0 {

@@ -21,33 +21,33 @@ import (
 type policy struct {
 	operation  admissionv1.OperationType
 	resource   string // "" is pipelineruns
-	condition  string // keeps it to one world
+	condition  string // keeps it to one environment
 	expression string
 	message    string
 }
 
-// byController is the condition that a world's controllers ask.
-func (w *world) byController() string {
-	return fmt.Sprintf("request.userInfo.username == %q", "system:serviceaccount:"+w.Namespace+":plumbline-controller")
+// controllerCondition is the policy's condition for requests of the environment's controllers.
+func (env *environment) controllerCondition() string {
+	return fmt.Sprintf("request.userInfo.username == %q", "system:serviceaccount:"+env.Namespace+":plumbline-controller")
 }
 
-// denial is what the API server says when the policy denies.
-func (w *world) denial(p policy) string {
-	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", w.policyName(), w.policyName(), p.message)
+// policyDenial is the API server's message when the policy denies.
+func (env *environment) policyDenial(p policy) string {
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", env.policyName(), env.policyName(), p.message)
 }
 
-// policyName is the world's own: policies are cluster-wide.
-func (w *world) policyName() string { return w.Namespace + ".test.plumbline.dev" }
+// policyName returns the environment's own name: policies are cluster-wide.
+func (env *environment) policyName() string { return env.Namespace + ".test.plumbline.dev" }
 
-// enforce creates the policy and waits until the probe is denied by it. It ends with the returned
-// function, which waits until the probe passes, or with the test.
-func (w *world) enforce(p policy, probe func() error) (lift func()) {
-	w.t.Helper()
+// enforcePolicy creates the policy and waits until it denies the probe. The policy is deleted at
+// the end of the test, or by lift, which waits until the probe passes.
+func (env *environment) enforcePolicy(p policy, probe func() error) (lift func()) {
+	env.t.Helper()
 	fail := admissionv1.Fail
-	policies := w.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	bindings := w.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	_, err := policies.Create(w.ctx, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: w.policyName()},
+	policies := env.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := env.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	_, err := policies.Create(env.ctx, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: env.policyName()},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
@@ -60,47 +60,47 @@ func (w *world) enforce(p policy, probe func() error) (lift func()) {
 			Validations:     []admissionv1.Validation{{Expression: p.expression, Message: p.message}},
 		},
 	}, metav1.CreateOptions{})
-	w.must(err)
-	_, err = bindings.Create(w.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: w.policyName()},
+	env.must(err)
+	_, err = bindings.Create(env.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: env.policyName()},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: w.policyName(), ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			PolicyName: env.policyName(), ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		},
 	}, metav1.CreateOptions{})
-	w.must(err)
+	env.must(err)
 	remove := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = bindings.Delete(ctx, w.policyName(), metav1.DeleteOptions{})
-		_ = policies.Delete(ctx, w.policyName(), metav1.DeleteOptions{})
+		_ = bindings.Delete(ctx, env.policyName(), metav1.DeleteOptions{})
+		_ = policies.Delete(ctx, env.policyName(), metav1.DeleteOptions{})
 	}
-	w.t.Cleanup(remove)
-	w.eventually(soon, "the policy is enforced", func() error {
-		if err := probe(); err == nil || !strings.Contains(err.Error(), w.policyName()) {
+	env.t.Cleanup(remove)
+	env.eventually(soon, "the policy is enforced", func() error {
+		if err := probe(); err == nil || !strings.Contains(err.Error(), env.policyName()) {
 			return fmt.Errorf("the probe says: %w", err)
 		}
 		return nil
 	})
 	return func() {
-		w.t.Helper()
+		env.t.Helper()
 		remove()
-		w.eventually(soon, "the policy is lifted", probe)
+		env.eventually(soon, "the policy is lifted", probe)
 	}
 }
 
-// asController is a client with the controller's own rights.
-func (w *world) asController() tektonclient.Interface {
-	w.t.Helper()
-	token, err := w.Cluster.Token(w.ctx, w.Namespace, "plumbline-controller")
-	w.must(err)
-	config := rest.AnonymousClientConfig(w.Cluster.RESTConfig())
+// asController returns a client with the controller's own rights.
+func (env *environment) asController() tektonclient.Interface {
+	env.t.Helper()
+	token, err := env.Cluster.Token(env.ctx, env.Namespace, "plumbline-controller")
+	env.must(err)
+	config := rest.AnonymousClientConfig(env.Cluster.RESTConfig())
 	config.BearerToken = token
 	client, err := tektonclient.NewForConfig(config)
-	w.must(err)
+	env.must(err)
 	return client
 }
 
-// sample is a PipelineRun that Tekton accepts and does not start.
+// sample returns a PipelineRun that Tekton accepts and does not start.
 func sample(name string) *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -113,13 +113,13 @@ func sample(name string) *pipelinev1.PipelineRun {
 	}
 }
 
-// probeCreate creates a PipelineRun of that name in a namespace of its own, with the controller's
-// rights, as a dry run.
-func (w *world) probeCreate(name string) func() error {
-	w.t.Helper()
-	client, namespace := w.asController(), shared.cluster.Namespace(w.t, "probe")
+// probeCreate returns a function that creates a PipelineRun with the controller's rights in its
+// own namespace, as a dry run.
+func (env *environment) probeCreate(name string) func() error {
+	env.t.Helper()
+	client, namespace := env.asController(), shared.cluster.Namespace(env.t, "probe")
 	return func() error {
-		created, err := client.TektonV1().PipelineRuns(namespace).Create(w.ctx, sample(name), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		created, err := client.TektonV1().PipelineRuns(namespace).Create(env.ctx, sample(name), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && created.Name != name {
 			return errors.New("another object was created")
 		}

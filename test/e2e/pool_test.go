@@ -15,9 +15,9 @@ import (
 )
 
 // pool has the running installations that no test uses at the moment. A test that asks for one
-// receiver, one controller, and nothing else takes one for itself, with a Git service and a
-// namespace of its own. Nothing is installed, and the processes live through many tests. An
-// installation that a test has changed is not returned.
+// receiver, one controller, and nothing else takes one for itself, with its own Git service and
+// namespace. Nothing is installed, and the processes live through many tests. An installation that
+// a test has changed is not returned.
 type pool struct {
 	mu   sync.Mutex
 	idle map[kind][]*pooled
@@ -27,14 +27,15 @@ type pool struct {
 type pooled struct {
 	*installation.Installation
 	receiver, controller *installation.Process
-	ci                   string // the namespace of its first Repository: it serves those whose names begin so
-	state                string // what it was when the test began: its processes and its settings
-	// logs and pages are what the processes had logged and counted by then, none if they are new.
+	ci                   string // the namespace of its first Repository; it serves all namespaces with this prefix
+	state                string // at the start of the test: its processes and its settings
+	// logs and pages are what the processes had logged and counted before the test; empty if they
+	// are new.
 	logs  map[*installation.Process]int
 	pages map[*installation.Process]string
 }
 
-// isPlain reports whether a world's installation may come from the pool.
+// isPlain reports whether a environment's installation may come from the pool.
 func (s setup) isPlain() bool {
 	return reflect.DeepEqual(s, setup{service: s.service, receivers: 1, controllers: 1})
 }
@@ -57,92 +58,92 @@ func (p *pool) put(on kind, i *pooled) {
 	p.idle[on] = append(p.idle[on], i)
 }
 
-// reuse gives the world an installation of the pool and reports whether there was one. The
-// settings name the world's GitHub before the world has a Repository.
-func (w *world) reuse(hub *onGitHub) bool {
-	w.t.Helper()
-	p := shared.pool.take(w.git.kind())
+// takeFromPool gives the environment an installation of the pool and reports whether there was one.
+// The settings name the environment's GitHub before the environment has a Repository.
+func (env *environment) takeFromPool(hub *onGitHub) bool {
+	env.t.Helper()
+	p := shared.pool.take(env.git.kind())
 	if p == nil {
 		return false
 	}
-	w.ci = shared.cluster.Namespace(w.t, p.ci)
-	w.Installation = p.Installation
-	w.Forge, w.App = hub.GitHub, hub.app
-	w.receivers, w.controllers = []*installation.Process{p.receiver}, []*installation.Process{p.controller}
-	w.t.Cleanup(w.tellsNoSecret)
+	env.ci = shared.cluster.Namespace(env.t, p.ci)
+	env.Installation = p.Installation
+	env.Forge, env.App = hub.GitHub, hub.app
+	env.receivers, env.controllers = []*installation.Process{p.receiver}, []*installation.Process{p.controller}
+	env.t.Cleanup(env.requireNoSecretLeaked)
 	p.logs, p.pages = map[*installation.Process]int{}, map[*installation.Process]string{}
 	for _, process := range []*installation.Process{p.receiver, p.controller} {
-		w.t.Cleanup(func() { w.finish(process) })
+		env.t.Cleanup(func() { env.stopProcess(process) })
 		log, err := os.ReadFile(process.Log())
-		w.must(err)
-		p.logs[process], p.pages[process] = len(log), w.page(process)
+		env.must(err)
+		p.logs[process], p.pages[process] = len(log), env.metricsText(process)
 	}
 	if hub.GitHub != nil {
-		w.configure("github-url", hub.URL())
+		env.setConfig("github-url", hub.URL())
 	}
-	w.t.Cleanup(w.showLogs)
-	w.borrow(p)
-	w.createRepository(w.ci, "app")
+	env.t.Cleanup(env.showLogs)
+	env.lend(p)
+	env.createRepository(env.ci, "app")
 	return true
 }
 
-// borrow returns the installation to the pool at the test's end, if it is as it was.
-func (w *world) borrow(p *pooled) {
-	w.t.Helper()
+// lend returns the installation to the pool at the test's end, unless the test changed it.
+func (env *environment) lend(p *pooled) {
+	env.t.Helper()
 	var err error
-	p.state, err = w.state()
-	w.must(err)
-	w.pooled = p
-	w.t.Cleanup(func() { // before the processes are killed
-		if now, err := w.state(); !w.t.Failed() && err == nil && now == p.state {
-			w.kept = true
+	p.state, err = env.poolState()
+	env.must(err)
+	env.pooled = p
+	env.t.Cleanup(func() { // before the processes are killed
+		if now, err := env.poolState(); !env.t.Failed() && err == nil && now == p.state {
+			env.returned = true
 		}
 	})
 }
 
-// giveBack returns the installation to the pool. It runs last, when the test's Repositories are
+// returnToPool returns the installation to the pool. It runs last, when the test's Repositories are
 // deleted and its evidence was checked.
-func (w *world) giveBack() {
-	if !w.kept {
+func (env *environment) returnToPool() {
+	if !env.returned {
 		return
 	}
-	events := w.Plumbline.PlumblineV1alpha1().GitEvents(w.Namespace)
-	err := events.DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if err != nil || w.t.Failed() {
-		w.kept = false
-		w.finish(w.pooled.receiver)
-		w.finish(w.pooled.controller)
+	events := env.Plumbline.PlumblineV1alpha1().GitEvents(env.Namespace)
+	err := events.DeleteCollection(env.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil || env.t.Failed() {
+		env.returned = false
+		env.stopProcess(env.pooled.receiver)
+		env.stopProcess(env.pooled.controller)
 		return
 	}
-	shared.pool.put(w.git.kind(), w.pooled)
+	shared.pool.put(env.git.kind(), env.pooled)
 }
 
-// state returns what identifies the world's processes and the version of its settings. It returns
-// an error if an event is not settled.
-func (w *world) state() (string, error) {
+// poolState returns what identifies the environment's processes and the version of its settings. It
+// returns an error if an event is not settled.
+func (env *environment) poolState() (string, error) {
 	state := ""
-	for _, p := range w.processes() {
+	for _, p := range env.processes() {
 		state += fmt.Sprintln(p.Name(), p.PID())
 	}
-	maps, err := w.Kube.CoreV1().ConfigMaps(w.Namespace).List(w.ctx, metav1.ListOptions{})
+	maps, err := env.Kube.CoreV1().ConfigMaps(env.Namespace).List(env.ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
 	for i := range maps.Items {
 		state += fmt.Sprintln(maps.Items[i].Name, maps.Items[i].ResourceVersion)
 	}
-	if namespace, name, _ := w.git.secret(w); namespace == w.Namespace {
-		secret, err := w.Kube.CoreV1().Secrets(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	if namespace, name, _ := env.git.secret(env); namespace == env.Namespace {
+		secret, err := env.Kube.CoreV1().Secrets(namespace).Get(env.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return "", err
 		}
 		state += fmt.Sprintln(name, secret.ResourceVersion)
 	}
-	global, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.Namespace).List(w.ctx, metav1.ListOptions{})
+	global, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.Namespace).List(env.ctx, metav1.ListOptions{})
 	if err != nil || len(global.Items) > 0 {
 		return "", errors.Join(err, errMissing)
 	}
-	for _, event := range w.events() {
+	for _, event := range env.events() {
 		if !event.Settled() {
 			return "", fmt.Errorf("%s is not settled", event.Name)
 		}

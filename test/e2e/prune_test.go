@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -18,73 +17,65 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// keeps is the annotation of an author who wants to keep so many runs.
-func keeps(written string) string { return fmt.Sprintf("%s: %q", pipelinesascode.MaxKeepRuns, written) }
+// keepRuns returns the annotation with which an author keeps so many runs.
+func keepRuns(written string) string {
+	return fmt.Sprintf("%s: %q", pipelinesascode.MaxKeepRuns, written)
+}
 
-// G5: no run is deleted before the Git service has accepted how it ended, nor because of one whose
-// end it has not accepted. After the outage the one is left that was completed last, which was not
-// created last, and the events settle.
-func TestG5RunsAreKeptUntilTheyAreReported(t *testing.T) {
+// G5: no run is deleted before the Git service has accepted its result, nor because of a run whose
+// result is not accepted yet. After the outage the run that completed last stays, which is not the
+// one created last, and the events settle.
+func TestRunsAreKeptUntilReported(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, w *world) {
-		first := w.pushed(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"))})
-		w.settles(first, soon)
-		files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"), held)}
-		older, newer := w.pushed(files), w.pushed(files)
-		last, before := w.created(older), w.created(newer)
-		w.checkReaches(older, checkName("kept"), "in_progress", soon)
-		w.checkReaches(newer, checkName("kept"), "in_progress", soon)
-		down := w.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
-		w.release(before)
-		ended := w.ended(before.Status.Runs[0])
-		w.nextSecond()
-		w.release(last)
-		if after := w.ended(last.Status.Runs[0]); ended.Status != "True" || after.Status != "True" {
+	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
+		first := env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))})
+		env.awaitSettled(first, soon)
+		files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"), held)}
+		older, newer := env.pushAccepted(files), env.pushAccepted(files)
+		last, before := env.awaitRunsCreated(older), env.awaitRunsCreated(newer)
+		env.awaitCheck(older, checkName("kept"), "in_progress", soon)
+		env.awaitCheck(newer, checkName("kept"), "in_progress", soon)
+		down := env.git.inject(anything, forge.Fault{Do: forge.ServerError502HTML()})
+		env.releaseRuns(before)
+		ended := env.awaitRunEnd(before.Status.Runs[0])
+		env.waitForNextSecond()
+		env.releaseRuns(last)
+		if after := env.awaitRunEnd(last.Status.Runs[0]); ended.Status != "True" || after.Status != "True" {
 			t.Fatalf("they ended %+v and %+v", ended, after)
 		}
-		w.eventually(soon, "the reports are refused", func() error {
+		env.eventually(soon, "the reports are refused", func() error {
 			for _, sha := range []string{older, newer} {
-				if event := w.record(sha); event.Status.Runs[0].Result == nil || len(event.Status.Waits) == 0 {
+				if event := env.record(sha); event.Status.Runs[0].Result == nil || len(event.Status.Waits) == 0 {
 					return fmt.Errorf("%s: %+v", event.Name, event.Status)
 				}
 			}
 			return nil
 		})
-		if runs := w.runs(); len(runs) != 3 {
-			t.Errorf("%d PipelineRuns while their ends are not reported, want all three", len(runs))
-		}
+		env.requireRunCount(3)
 		down.Remove()
-		w.settled(afterFault)
-		left := namesOf(w.runs())
+		env.awaitAllSettled(afterFault)
+		left := namesOf(env.runs())
 		if !slices.Contains(left, last.Status.Runs[0].Name) {
 			t.Errorf("left are %v, want the one that was completed last, %s", left, last.Status.Runs[0].Name)
 		}
-		if len(left) != 1 { // the two have settled in one moment, and neither saw the other: the next event of the pipeline deletes it
-			w.settles(w.pushed(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"))}), soon)
-			if left = namesOf(w.runs()); len(left) != 1 {
+		if len(left) != 1 { // both settled at the same time and neither saw the other: the next event of the pipeline deletes one
+			env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}), soon)
+			if left = namesOf(env.runs()); len(left) != 1 {
 				t.Errorf("after the next event %v are left, want one", left)
 			}
 		}
 		for _, sha := range []string{first, older, newer} {
-			w.checkReaches(sha, checkName("kept"), "success", soon)
-			w.oneCheck(sha, checkName("kept"))
-			w.neverFailed(sha)
+			env.awaitCheck(sha, checkName("kept"), "success", soon)
+			env.requireOneCheck(sha, checkName("kept"))
+			env.requireNoFailure(sha)
 		}
 	})
 }
 
-// pushed pushes files, and returns the commit once its delivery is accepted.
-func (w *world) pushed(files map[string]string) string {
-	w.t.Helper()
-	sha, delivery := w.push(files)
-	w.deliver(delivery, http.StatusAccepted)
-	return sha
-}
-
 // record is the GitEvent of a commit.
-func (w *world) record(sha string) *v1alpha1.GitEvent {
-	w.t.Helper()
-	return w.eventOf(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
+func (env *environment) record(sha string) *v1alpha1.GitEvent {
+	env.t.Helper()
+	return env.awaitEvent(sha, "the event is there", func(*v1alpha1.GitEvent) error { return nil })
 }
 
 func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
@@ -94,54 +85,53 @@ func namesOf(runs []pipelinev1.PipelineRun) (names []string) {
 	return names
 }
 
-// G3: a delete that is refused is tried again, says nothing to the author and ends nothing but
-// itself; after the outage what is not kept is gone. The deletes name the object.
-func TestARefusedDeleteIsTriedAgain(t *testing.T) {
+// G3: a refused delete is retried and has no effect on checks or other deletes. After the outage
+// the runs beyond the limit are gone. The deletes name the object's UID.
+func TestRefusedDeleteIsRetried(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{receivers: 1, controllers: 1, proxied: true})
-	w.claimed()
-	files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("1"))}
-	w.settles(w.pushed(files), soon)
-	w.settles(w.pushed(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keeps("9"))}), soon)
-	refused := w.controller().Proxy.Add(cluster.Rule{
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
+	files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}
+	env.awaitSettled(env.pushAccepted(files), soon)
+	env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("9"))}), soon)
+	refused := env.controller().Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return c.Is("delete", "pipelineruns") }, Count: 5, Do: cluster.Fault(cluster.WebhookRefused()),
 	})
-	sha := w.pushed(files)
-	w.checkReaches(sha, checkName("kept"), "success", soon)
-	w.settles(sha, afterFault)
-	if runs := w.runs(); len(runs) != 1 || refused.Hits() < 5 {
+	sha := env.pushAccepted(files)
+	env.awaitCheck(sha, checkName("kept"), "success", soon)
+	env.awaitSettled(sha, afterFault)
+	if runs := env.runs(); len(runs) != 1 || refused.Hits() < 5 {
 		t.Errorf("%d PipelineRuns are left after %d refusals", len(runs), refused.Hits())
 	}
-	w.tells(w.record(sha).Name, "NotPruned", 1)
-	w.neverFailed(sha)
-	w.invariants()
+	env.awaitReported(env.record(sha).Name, "NotPruned", 1)
+	env.requireNoFailure(sha)
+	env.requireInvariants()
 }
 
-// G4: the git-auth secret lives as long as its run, so that a console can start an ended one again:
-// GitLab's token is in there still; one that was minted for the run is revoked and not in there any
-// more. It goes with the run.
-func TestASecretGoesWithItsRun(t *testing.T) {
+// G4: the git-auth secret lives as long as its run, so that a console can start a finished run
+// again. GitLab's token stays in it; a token that was minted for the run is revoked and removed.
+// The secret is deleted with its run.
+func TestSecretIsDeletedWithRun(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, w *world) {
-		sha := w.pushed(map[string]string{".tekton/push.yaml": pipeline("hello", "push", held)})
-		event := w.created(sha)
-		before := w.secret(event)
-		w.release(event)
-		w.settles(sha, soon)
-		run := w.run(event.Status.Runs[0].Name)
-		secret := w.secret(event)
+	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, env *environment) {
+		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("hello", "push", held)})
+		event := env.awaitRunsCreated(sha)
+		before := env.gitAuthSecret(event)
+		env.releaseRuns(event)
+		env.awaitSettled(sha, soon)
+		run := env.getRun(event.Status.Runs[0].Name)
+		secret := env.gitAuthSecret(event)
 		if owners := secret.OwnerReferences; len(owners) != 1 || owners[0].UID != run.UID {
 			t.Errorf("the owners are %+v, want the run", owners)
 		}
-		revoked := w.git.kind() == githubApp
+		revoked := env.git.kind() == githubApp
 		for key, data := range before.Data {
 			if now, there := secret.Data[key]; !there || key != ".gitconfig" && (string(now) == string(data)) == revoked {
 				t.Errorf("%s is there %v and the same %v", key, there, string(now) == string(data))
 			}
 		}
-		w.must(w.Tekton.TektonV1().PipelineRuns(w.ci).Delete(w.ctx, run.Name, metav1.DeleteOptions{}))
-		w.eventually(soon, "the secret goes", func() error {
-			if _, err := w.gitAuth(event); !apierrors.IsNotFound(err) {
+		env.must(env.Tekton.TektonV1().PipelineRuns(env.ci).Delete(env.ctx, run.Name, metav1.DeleteOptions{}))
+		env.eventually(soon, "the secret goes", func() error {
+			if _, err := env.getGitAuth(event); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("it is there: %w", err)
 			}
 			return nil

@@ -35,16 +35,16 @@ func persistFaults() []persistFault {
 }
 
 // A2: while the record or its payload cannot be created, a delivery is answered 503 with
-// Retry-After, and nothing is called, created or recorded for it; once it can, the redelivery of
-// each is processed once.
-func TestA2CannotPersist(t *testing.T) {
+// Retry-After, and it causes no call and no object. Afterwards the redelivery of each is processed
+// once.
+func TestUnpersistedDeliveryIsRefused(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesWhatItCannotPersist)
+	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesUnpersisted)
 }
 
-func refusesWhatItCannotPersist(t *testing.T, w *world) {
-	receiver, impatient := w.receivers[0], w.startReceiver(true, "-api-wait=3s")
-	sha, first := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+func refusesUnpersisted(t *testing.T, env *environment) {
+	receiver, impatient := env.receivers[0], env.startReceiver(true, "-api-wait=3s")
+	sha, first := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 	refused := []delivery{first}
 	for i, resource := range []string{"gitevents", "eventpayloads"} {
 		for j, fault := range persistFaults() {
@@ -56,41 +56,39 @@ func refusesWhatItCannotPersist(t *testing.T, w *world) {
 				receiver = impatient
 			}
 			rule := receiver.Proxy.Add(cluster.Rule{Match: creates(resource), Do: fault.do})
-			delivery := w.again()
+			delivery := env.newDelivery()
 			if resource == "eventpayloads" {
-				delivery = w.apart(delivery)
+				delivery = env.largeDelivery(delivery)
 			}
-			w.sendAgain(what, w.sent(receiver, delivery))
+			env.requireRetryLater(what, env.mustSend(receiver, delivery))
 			rule.Remove()
 			if rule.Hits() == 0 {
 				t.Errorf("%s: the fault was never met", what)
 			}
-			if events := w.events(); len(events) != 0 {
+			if events := env.events(); len(events) != 0 {
 				t.Fatalf("%s: GitEvent %s is stored, want none", what, events[0].Name)
 			}
 			refused = append(refused, delivery)
 		}
 	}
 	receiver.Proxy.Cut()
-	w.sendAgain("no connection to the API server", w.sent(receiver, first))
+	env.requireRetryLater("no connection to the API server", env.mustSend(receiver, first))
 	receiver.Proxy.Restore()
-	w.untouched("after every fault")
+	env.requireNoSideEffects("after every fault")
 
-	w.eventually(afterFault, "it records again", func() error { // it believes for a second that the API server does not answer
-		if a := w.sent(receiver, first); a.status != http.StatusAccepted {
+	env.eventually(afterFault, "it records again", func() error { // for a second it assumes that the API server does not answer
+		if a := env.mustSend(receiver, first); a.status != http.StatusAccepted {
 			return fmt.Errorf("answered %v", a)
 		}
 		return nil
 	})
 	for _, delivery := range refused {
-		w.deliver(delivery, 202)
+		env.deliver(delivery, 202)
 	}
-	w.settled(afterFault)
+	env.awaitAllSettled(afterFault)
 	for _, delivery := range refused {
-		w.oneOf(delivery)
+		env.requireOneRun(delivery)
 	}
-	if runs := w.runs(); len(runs) != len(refused) {
-		t.Errorf("%d PipelineRuns of %d deliveries", len(runs), len(refused))
-	}
-	w.neverFailed(sha)
+	env.requireRunCount(len(refused))
+	env.requireNoFailure(sha)
 }

@@ -10,56 +10,56 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// ignorable is a delivery that starts nothing, with the reason that is counted and words of the
-// answer.
+// ignorable is a delivery that starts nothing, with the counted reason and words of the answer.
 type ignorable struct {
 	what, reason, says string
 	delivery           delivery
 }
 
-// A12: what is never acted on is answered 2xx with the reason, counted with the reason, and not
-// stored. A GitLab disables a hook that gets anything else.
-func TestA12Ignorable(t *testing.T) {
+// A12: a delivery that can have no effect is answered 2xx with the reason, counted with the
+// reason, and not stored. A GitLab disables a hook after any other answer.
+func TestIrrelevantDeliveriesAreIgnored(t *testing.T) {
 	t.Parallel()
-	forBothServices(t, setup{receivers: 1, controllers: 1}, ignoresWhatStartsNothing)
+	forBothServices(t, setup{receivers: 1, controllers: 1}, ignoresIrrelevant)
 }
 
-func ignoresWhatStartsNothing(t *testing.T, w *world) {
-	receiver := w.receivers[0]
-	number, _ := w.forkPull("stranger")
-	w.git.commit("gone", forge.Change{Files: map[string]string{"x": "y"}})
-	w.git.remove("gone")
-	cases := []ignorable{{"a branch that is deleted", "Deleted", "refs/heads/gone", w.git.pushed("refs/heads/gone")}}
-	switch g := w.git.(type) {
+func ignoresIrrelevant(t *testing.T, env *environment) {
+	receiver := env.receivers[0]
+	number, _ := env.openForkPull("stranger")
+	env.git.commit("gone", forge.Change{Files: map[string]string{"x": "y"}})
+	env.git.remove("gone")
+	cases := []ignorable{{"a branch that is deleted", "Deleted", "refs/heads/gone", env.git.pushed("refs/heads/gone")}}
+	switch g := env.git.(type) {
 	case *onGitHub:
 		cases = append(cases, g.ignorable(number)...)
 	case *onGitLab:
 		cases = append(cases, g.ignorable(number)...)
 	}
 	for _, c := range cases {
-		before := w.counted(receiver, "ignored", c.reason)
-		status, answer := w.post(receiver, c.delivery)
+		before := env.countDeliveries(receiver, "ignored", c.reason)
+		status, answer := env.post(receiver, c.delivery)
 		if status/100 != 2 || !strings.Contains(answer, c.says) {
 			t.Errorf("%s: answered %d %s, want 2xx and a reason with %q", c.what, status, answer, c.says)
 		}
-		if after := w.counted(receiver, "ignored", c.reason); after != before+1 {
+		if after := env.countDeliveries(receiver, "ignored", c.reason); after != before+1 {
 			t.Errorf("%s: the metric of %s went from %d to %d, want one more", c.what, c.reason, before, after)
 		}
 	}
-	w.nothingStored("after ignorable events")
-	w.untouched("after ignorable events")
+	env.requireNothingStored("after ignorable events")
+	env.requireNoSideEffects("after ignorable events")
 }
 
 func (g *onGitHub) ignorable(number int) []ignorable {
 	return []ignorable{
 		{"a ping", "UnsupportedEvent", "ping", g.PingDelivery(g.app.ID)},
 		{"a pull request that is edited", "UnsupportedAction", "edited", g.pulled(number, "edited")},
-		{"a repository that nobody claims", "NoRepository", "acme/other", g.elsewhere()},
+		{"a repository that nobody claims", "NoRepository", "acme/other", g.unclaimedRepository()},
 	}
 }
 
-// elsewhere is a delivery of a new repository that the App is installed on and no Repository names.
-func (g *onGitHub) elsewhere() forge.Delivery {
+// unclaimedRepository returns a delivery of a new repository that the App is installed on and that
+// no Repository claims.
+func (g *onGitHub) unclaimedRepository() forge.Delivery {
 	const name = "acme/other"
 	if g.installed == 0 {
 		g.CreateRepo("acme", "other", forge.RepoOptions{})

@@ -15,14 +15,14 @@ func TestLargePushFitsMemoryLimits(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	const size = 20_000_000
-	forEachService(t, setup{receivers: 1, controllers: 1, limited: true}, func(t *testing.T, w *world) {
-		receiver, controller := w.receivers[0], w.controller()
+	forEachService(t, setup{receivers: 1, controllers: 1, limited: true}, func(t *testing.T, env *environment) {
+		receiver, controller := env.receivers[0], env.controller()
 		processes := []int{receiver.PID(), controller.PID()}
-		sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("large", "push")})
-		w.deliver(w.padded(delivery, size), http.StatusAccepted)
-		w.checkReaches(sha, checkName("large"), "success", afterFault)
-		w.settled(afterFault)
-		if events, payloads := w.stored(); events != 1 || payloads != 0 {
+		sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("large", "push")})
+		env.deliver(env.padBody(delivery, size), http.StatusAccepted)
+		env.awaitCheck(sha, checkName("large"), "success", afterFault)
+		env.awaitAllSettled(afterFault)
+		if events, payloads := env.countStored(); events != 1 || payloads != 0 {
 			t.Errorf("%d GitEvents and %d EventPayloads are stored, want one settled GitEvent", events, payloads)
 		}
 		for i, p := range []*installation.Process{receiver, controller} {
@@ -30,7 +30,7 @@ func TestLargePushFitsMemoryLimits(t *testing.T) {
 				t.Errorf("%s has ended", p.Name())
 			}
 			peak, err := p.Memory(installation.Peak)
-			w.must(err)
+			env.must(err)
 			t.Logf("%s used at most %d MiB of %d", p.Name(), peak>>20, p.Limit.Bytes>>20)
 		}
 	})

@@ -15,25 +15,24 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// A1: when a delivery is answered 2xx, its record and its payload can be read from the API server
-// by somebody else, and the answer comes within 8 s, with no controller alive and writes that each
-// take a second.
-func TestA1AnswerAfterDurableRecord(t *testing.T) {
+// A1: when a delivery is answered 2xx, another client can read its record and its payload from the
+// API server. The answer comes within 8 s, without a controller and while each write takes a
+// second.
+func TestAnswerFollowsDurableRecord(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true}, answersAfterTheRecord)
+	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true}, answersAfterRecord)
 }
 
-func answersAfterTheRecord(t *testing.T, w *world) {
-	w.kill(w.controllers[0]) // a settled event keeps no payload
-	slow := w.receivers[0].Proxy.Add(cluster.Rule{
+func answersAfterRecord(t *testing.T, env *environment) {
+	env.kill(env.controllers[0]) // a settled event keeps no payload
+	slow := env.receivers[0].Proxy.Add(cluster.Rule{
 		Match: func(c cluster.Call) bool { return c.Verb == "create" }, Do: cluster.Delay(time.Second),
 	})
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
 
-	answer := w.sent(w.receivers[0], delivery)
-	// Nothing waits between the answer and these reads: an answer ahead of its record fails here by
-	// a second.
-	events := w.events()
+	answer := env.mustSend(env.receivers[0], delivery)
+	// These reads follow the answer at once: an answer ahead of its record would fail by a second.
+	events := env.events()
 	if answer.status != 202 || slow.Hits() < 1 {
 		t.Errorf("answered %v after %d slow writes, want 202 after one or more", answer, slow.Hits())
 	}
@@ -45,93 +44,93 @@ func answersAfterTheRecord(t *testing.T, w *world) {
 	if err != nil || string(payload) != string(body) {
 		t.Errorf("right after the answer the payload is %d bytes (%v), want the %d that were delivered", len(payload), err, len(body))
 	}
-	if other := w.sent(w.receivers[1], delivery); other.status != 202 || !strings.Contains(other.body, "already recorded as "+events[0].Name) {
+	if other := env.mustSend(env.receivers[1], delivery); other.status != 202 || !strings.Contains(other.body, "already recorded as "+events[0].Name) {
 		t.Errorf("the other replica answers a copy with %v, want 202 and that it is recorded", other)
 	}
-	w.must(w.controllers[0].Start(w.ctx))
-	w.checkReaches(sha, checkName("hello"), "success", afterFault)
-	w.onlyOne(sha)
+	env.must(env.controllers[0].Start(env.ctx))
+	env.awaitCheck(sha, checkName("hello"), "success", afterFault)
+	env.requireOneOfEach(sha)
 }
 
-// oneOf requires that a delivery has one record, which made one PipelineRun.
-func (w *world) oneOf(d delivery) {
-	w.t.Helper()
+// requireOneRun requires that a delivery has one record, which has one PipelineRun.
+func (env *environment) requireOneRun(d delivery) {
+	env.t.Helper()
 	records, runs := 0, 0
-	for _, event := range w.events() {
+	for _, event := range env.events() {
 		if event.Spec.DeliveryKey == d.ID() {
 			records++
 			runs += len(event.Status.Runs)
 		}
 	}
 	if records != 1 || runs != 1 {
-		w.t.Errorf("delivery %s has %d records and %d runs, want one of each", d.ID(), records, runs)
+		env.t.Errorf("delivery %s has %d records and %d runs, want one of each", d.ID(), records, runs)
 	}
 }
 
-// A4, A5: fifty copies of one delivery at once over three replicas, and one when its run is over
-// and its event is settled, are all acknowledged and have one record, one payload, one run and one
+// A4, A5: fifty copies of one delivery at the same time over three replicas, and one after its
+// event is settled, are all acknowledged. They have one record, one payload, one run and one
 // check.
-func TestA5FiftyCopiesOverThreeReplicas(t *testing.T) {
+func TestFiftyCopiesMakeOneRecord(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 3, controllers: 1}, takesFiftyCopiesOnce)
+	forEachService(t, setup{receivers: 3, controllers: 1}, recordsFiftyCopiesOnce)
 }
 
-func takesFiftyCopiesOnce(t *testing.T, w *world) {
+func recordsFiftyCopiesOnce(t *testing.T, env *environment) {
 	const copies = 50
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
-	answers := w.copies(delivery, copies)
+	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("hello", "push")})
+	answers := env.sendCopies(delivery, copies)
 	for n, a := range answers {
 		if a.err != nil || a.status != 202 {
-			t.Errorf("copy %d is answered %v (%v), want 202", n, a.answered, a.err)
+			t.Errorf("copy %d is answered %v (%v), want 202", n, a.response, a.err)
 		}
 	}
-	w.deliver(delivery, 202) // whose redelivery follows
-	w.checkReaches(sha, checkName("hello"), "success", soon)
-	w.onlyOne(sha)
-	if events, payloads := w.stored(); events != 1 || payloads != 0 {
+	env.deliver(delivery, 202) // its redelivery follows
+	env.awaitCheck(sha, checkName("hello"), "success", soon)
+	env.requireOneOfEach(sha)
+	if events, payloads := env.countStored(); events != 1 || payloads != 0 {
 		t.Errorf("%d records and %d payloads are left, want 1 settled record and none", events, payloads)
 	}
-	w.postedOnce(sha)
-	before := w.count(anything)
-	status, body, err := w.git.redeliver(w.ctx, delivery.ID())
-	w.must(err)
+	env.requirePostedOnce(sha)
+	before := env.countOperations(anything)
+	status, body, err := env.git.redeliver(env.ctx, delivery.ID())
+	env.must(err)
 	if status != 202 || !strings.Contains(string(body), "already recorded") {
 		t.Errorf("the late copy is answered %d %s, want 202 and that it is recorded", status, body)
 	}
-	// A later event tells that the controller has had its turn with the late copy.
-	again := w.again()
-	w.deliver(again, 202)
-	w.eventually(soon, "the later event has its run and is settled", func() error {
-		if len(w.settled(soon)) != 2 || len(w.runs()) != 2 {
+	// After a later event the controller has processed the late copy.
+	again := env.newDelivery()
+	env.deliver(again, 202)
+	env.eventually(soon, "the later event has its run and is settled", func() error {
+		if len(env.awaitAllSettled(soon)) != 2 || len(env.runs()) != 2 {
 			return errMissing
 		}
 		return nil
 	})
-	if after := w.count(anything); after == before {
+	if after := env.countOperations(anything); after == before {
 		t.Error("the later event made no call to the forge")
 	}
-	w.oneOf(delivery)
-	w.oneOf(again)
-	if checks := w.git.checks(sha); len(checks) != 2 {
-		t.Errorf("%d checks of 2 events, want 2", len(checks)) // of GitLab's the second one takes the place of the first
+	env.requireOneRun(delivery)
+	env.requireOneRun(again)
+	if checks := env.git.checks(sha); len(checks) != 2 {
+		t.Errorf("%d checks of 2 events, want 2", len(checks)) // on GitLab the second replaces the first
 	}
-	w.neverFailed(sha)
+	env.requireNoFailure(sha)
 }
 
-type copied struct {
-	answered
+type copyAnswer struct {
+	response
 	err error
 }
 
-// copies sends n copies at once, in turn to each receiver.
-func (w *world) copies(d delivery, n int) []copied {
-	answers := make([]copied, n)
-	ctx, release := context.WithCancel(w.ctx)
+// sendCopies sends n copies at the same time, to the receivers in turn.
+func (env *environment) sendCopies(d delivery, n int) []copyAnswer {
+	answers := make([]copyAnswer, n)
+	ctx, release := context.WithCancel(env.ctx)
 	var done sync.WaitGroup
 	for i := range answers {
 		done.Go(func() {
-			<-ctx.Done() // all begin together
-			answers[i].answered, answers[i].err = w.send(w.receivers[i%len(w.receivers)], d)
+			<-ctx.Done() // all start at the same time
+			answers[i].response, answers[i].err = env.send(env.receivers[i%len(env.receivers)], d)
 		})
 	}
 	release()
@@ -139,35 +138,33 @@ func (w *world) copies(d delivery, n int) []copied {
 	return answers
 }
 
-// A4 and A5 meet: copies of a delivery to three replicas while a name is taken by another record of
-// the same delivery that settled without runs make one new record, not several.
-func TestA6PendingEventIsProcessedAgainOnce(t *testing.T) {
+// A6 with A4 and A5: copies of a delivery reach three replicas while a record of the same delivery
+// exists that was settled without runs. They make one new record, not several.
+func TestPendingEventIsReprocessedOnce(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 3, controllers: 1}, processesAPendingEventAgain)
+	forEachService(t, setup{receivers: 3, controllers: 1}, reprocessesPendingEvent)
 }
 
-func processesAPendingEventAgain(t *testing.T, w *world) {
-	number, sha := w.forkPull("stranger")
-	delivery := w.opened(number)
-	w.deliver(delivery, 202)
-	w.checkReaches(sha, application, "queued", soon)
-	w.settled(soon)
-	w.git.grant("stranger", "write")
-	for n, a := range w.copies(delivery, 12) {
+func reprocessesPendingEvent(t *testing.T, env *environment) {
+	number, sha := env.openForkPull("stranger")
+	delivery := env.opened(number)
+	env.deliver(delivery, 202)
+	env.awaitCheck(sha, application, "queued", soon)
+	env.awaitAllSettled(soon)
+	env.git.grant("stranger", "write")
+	for n, a := range env.sendCopies(delivery, 12) {
 		if a.err != nil || a.status != 202 {
-			t.Errorf("copy %d is answered %v (%v), want 202", n, a.answered, a.err)
+			t.Errorf("copy %d is answered %v (%v), want 202", n, a.response, a.err)
 		}
 	}
-	w.checkReaches(sha, checkName("pr"), "success", soon)
-	w.settled(soon)
-	if events := w.events(); len(events) != 2 {
+	env.awaitCheck(sha, checkName("pr"), "success", soon)
+	env.awaitAllSettled(soon)
+	if events := env.events(); len(events) != 2 {
 		t.Errorf("%d GitEvents, want the one that was pending and one with a run", len(events))
 	}
-	if runs := w.runs(); len(runs) != 1 {
-		t.Errorf("%d PipelineRuns, want 1", len(runs))
-	}
-	list, err := w.Plumbline.PlumblineV1alpha1().EventPayloads(w.Namespace).List(w.ctx, metav1.ListOptions{})
-	w.must(err)
+	env.requireRunCount(1)
+	list, err := env.Plumbline.PlumblineV1alpha1().EventPayloads(env.Namespace).List(env.ctx, metav1.ListOptions{})
+	env.must(err)
 	if len(list.Items) != 0 {
 		t.Errorf("%d payloads are left of settled events, want none", len(list.Items))
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// site is a web server that is an Artifact Hub below /api/v1 and shows the same Tasks as files
-// elsewhere. What it answers can be changed; requests are counted.
+// site is a web server that is an Artifact Hub below /api/v1 and serves the same Tasks as files
+// elsewhere. Its answers can be changed; requests are counted.
 type site struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -41,10 +41,10 @@ func (s *site) set(answers http.HandlerFunc) {
 	s.answers, s.asked = answers, 0
 }
 
-// met waits until a site that was set was asked n times.
-func (s *site) met(w *world, n int) {
-	w.t.Helper()
-	w.eventually(soon, "the reference was tried again", func() error {
+// awaitRequests waits until a site got n requests since its answers were set.
+func (s *site) awaitRequests(env *environment, n int) {
+	env.t.Helper()
+	env.eventually(soon, "the reference was tried again", func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.asked < n {
@@ -54,8 +54,8 @@ func (s *site) met(w *world, n int) {
 	})
 }
 
-// shows answers with texts by the last part of the path, as a hub's packages and as files.
-func shows(texts map[string]string) http.HandlerFunc {
+// servesTasks answers with texts by the last part of the path, as a hub's packages and as files.
+func servesTasks(texts map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, found := texts[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
 		switch {
@@ -82,107 +82,105 @@ func task(name, says string) string {
 	return fmt.Sprintf("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: %s}\nspec: {steps: [{name: s, image: busybox, script: \"echo %s\"}]}\n", name, says)
 }
 
-// referring is a pipeline whose one task is that of a reference.
+// referring returns a pipeline whose one task is a reference.
 func referring(name, event, task, reference string) string {
 	text := pipeline(name, event, fmt.Sprintf("pipelinesascode.tekton.dev/task: %q", reference))
 	start := strings.Index(text, "        taskSpec:")
 	return text[:start] + "        taskRef: {name: " + task + "}\n"
 }
 
-// B4, B5: an outage of the hub (5xx, 429, a broken connection) is waited for by the pipelines that
-// need it, with a check that says so and without failure or run; the others start. What is not
-// there fails its own check only.
-func TestReferences(t *testing.T) {
+// B4, B5: during an outage of the hub (5xx, 429, a broken connection) the pipelines that need it
+// wait, with a check that says so and without failure or run; the others start. A missing task
+// fails only the check of its pipeline.
+func TestReferenceOutagesWait(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		hub := newSite(t, answersStatus(http.StatusInternalServerError))
-		w := newWorld(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
-		w.claimed()
-		followsReferences(t, w, hub)
+		env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
+		followsReferences(t, env, hub)
 	})
 }
 
-// goesThrough lets the hub fail in other ways, which are all waited for.
-func (h *site) goesThrough(w *world, sha string) {
-	w.t.Helper()
-	h.met(w, 3)
+// tryOutages makes the hub fail in other ways; the pipelines wait in all of them.
+func (h *site) tryOutages(env *environment, sha string) {
+	env.t.Helper()
+	h.awaitRequests(env, 3)
 	for _, outage := range []http.HandlerFunc{
 		answersStatus(http.StatusBadGateway), answersStatus(http.StatusServiceUnavailable, "Retry-After", "1"),
 		answersStatus(http.StatusTooManyRequests, "Retry-After", "1"),
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		h.set(outage)
-		h.met(w, 1)
-		if wait := w.waits(sha, "plan"); wait.Class == "Operator" {
-			w.t.Errorf("it waits for %+v, want the hub", wait)
+		h.awaitRequests(env, 1)
+		if wait := env.awaitWait(sha, "plan"); wait.Class == "Operator" {
+			env.t.Errorf("it waits for %+v, want the hub", wait)
 		}
-		w.notStarted(sha, "on-the-hub")
+		env.requireNotStarted(sha, "on-the-hub")
 	}
 }
 
-func followsReferences(t *testing.T, w *world, h *site) {
-	notOurs := w.git.create("shared", map[string]string{"secret.yaml": task("secret", "hidden")}, "secret.yaml")
-	sha, delivery := w.push(map[string]string{
+func followsReferences(t *testing.T, env *environment, h *site) {
+	notOurs := env.git.create("shared", map[string]string{"secret.yaml": task("secret", "hidden")}, "secret.yaml")
+	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml":    referring("on-the-hub", "push", "lint", "lint"),
 		".tekton/b.yaml":    referring("in-the-repository", "push", "own", "tasks/own.yaml"),
 		".tekton/c.yaml":    referring("not-there", "push", "missing", "missing"),
 		".tekton/d.yaml":    referring("not-public", "push", "x", "http://169.254.169.254/latest/meta-data"),
-		".tekton/e.yaml":    referring("by-address", "push", "own", w.git.page("tasks/own.yaml")),
+		".tekton/e.yaml":    referring("by-address", "push", "own", env.git.page("tasks/own.yaml")),
 		".tekton/f.yaml":    referring("not-ours", "push", "secret", notOurs),
 		".tekton/g.yaml":    referring("no-such-file", "push", "own", "tasks/none.yaml"),
 		".tekton/local.yml": task("unused", "nothing"),
 		"tasks/own.yaml":    task("own", "from the repository"),
 	})
-	w.deliver(delivery, http.StatusAccepted)
 	for _, name := range []string{"on-the-hub", "not-there"} {
-		check := w.checkReaches(sha, checkName(name), "queued", soon)
+		check := env.awaitCheck(sha, checkName(name), "queued", soon)
 		if !strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") || !check.Tells("("+h.URL) {
 			t.Errorf("%s: %q %q, want what it waits for", name, check.Title, check.Text)
 		}
 	}
 	for _, name := range []string{"in-the-repository", "by-address"} {
-		w.checkReaches(sha, checkName(name), "success", soon)
+		env.awaitCheck(sha, checkName(name), "success", soon)
 	}
-	h.goesThrough(w, sha)
-	w.started("by-address", "in-the-repository")
-	h.set(shows(map[string]string{"lint": task("lint", "from the hub")}))
+	h.tryOutages(env, sha)
+	env.requireOnlyStarted("by-address", "in-the-repository")
+	h.set(servesTasks(map[string]string{"lint": task("lint", "from the hub")}))
 	for name, says := range map[string]string{
 		"not-there":    "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",
 		"not-public":   "169.254.169.254 is not fetched from",
-		"not-ours":     strings.TrimPrefix(notOurs, w.git.url()),
-		"no-such-file": "tasks/none.yaml does not exist in " + strings.TrimPrefix(w.git.page(), w.git.url()+"/") + " at commit " + sha,
+		"not-ours":     strings.TrimPrefix(notOurs, env.git.url()),
+		"no-such-file": "tasks/none.yaml does not exist in " + strings.TrimPrefix(env.git.page(), env.git.url()+"/") + " at commit " + sha,
 	} {
-		if check := w.checkReaches(sha, checkName(name), "failure", afterFault); !check.Tells(says) {
+		if check := env.awaitCheck(sha, checkName(name), "failure", afterFault); !check.Tells(says) {
 			t.Errorf("check %s says %q %q %q, want %q", name, check.Title, check.Summary, check.Text, says)
 		}
 	}
 	for _, name := range []string{"on-the-hub", "in-the-repository", "by-address"} {
-		w.checkReaches(sha, checkName(name), "success", afterFault)
+		env.awaitCheck(sha, checkName(name), "success", afterFault)
 	}
-	w.settled(soon)
-	w.ranOnce("on-the-hub")
+	env.awaitAllSettled(soon)
+	env.requireRanOnce("on-the-hub")
 	scripts := map[string]string{}
-	for _, run := range w.runs() {
+	for _, run := range env.runs() {
 		scripts[run.Annotations["pipelinesascode.tekton.dev/original-prname"]] = run.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script
 	}
 	if len(scripts) != 3 || scripts["on-the-hub"] != "echo from the hub" || scripts["in-the-repository"] != "echo from the repository" {
 		t.Errorf("scripts %v", scripts)
 	}
-	w.invariants()
+	env.requireInvariants()
 }
 
-// notStarted requires that a pipeline has no PipelineRun and that its check, if there is one, is
-// open.
-func (w *world) notStarted(sha, pipeline string) {
-	w.t.Helper()
-	for _, run := range w.runs() {
+// requireNotStarted requires that a pipeline has no PipelineRun and that its check, if there is
+// one, is pending.
+func (env *environment) requireNotStarted(sha, pipeline string) {
+	env.t.Helper()
+	for _, run := range env.runs() {
 		if strings.HasPrefix(run.Name, pipeline) {
-			w.t.Errorf("PipelineRun %s exists, want none of %s", run.Name, pipeline)
+			env.t.Errorf("PipelineRun %s exists, want none of %s", run.Name, pipeline)
 		}
 	}
-	for _, write := range w.writes(sha, checkName(pipeline)) {
+	for _, write := range env.checkWrites(sha, checkName(pipeline)) {
 		if write.Conclusion != "" {
-			w.t.Errorf("write %d concludes %q with %s", write.N, write.Name, write.Conclusion)
+			env.t.Errorf("write %d concludes %q with %s", write.N, write.Name, write.Conclusion)
 		}
 	}
 }

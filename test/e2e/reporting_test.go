@@ -10,14 +10,14 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// D6: while no check can be created at the forge the run goes on to its end; the check appears once
-// that works again, with the state of that moment.
-func TestNoCheckCanBeCreated(t *testing.T) {
+// D6: while no check can be created at the forge the run goes on to its end. The check appears
+// once that works again, with the state of that moment.
+func TestRunGoesOnWithoutCheck(t *testing.T) {
 	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, noCheckCanBeCreated)
 }
 
-func noCheckCanBeCreated(t *testing.T, w *world) {
+func noCheckCanBeCreated(t *testing.T, env *environment) {
 	tooMany := forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, `{"message":"slow down"}`)
 	for _, test := range []struct {
 		name, conclusion, ends string
@@ -26,35 +26,33 @@ func noCheckCanBeCreated(t *testing.T, w *world) {
 		{"bad-gateway", "success", "", forge.ServerError502HTML()},
 		{"dropped", "failure", fails, forge.Drop()},
 		{"too-many", "success", "", tooMany},
-		{"slow-down", "failure", fails, w.git.says(slowDown)},
+		{"slow-down", "failure", fails, env.git.says(slowDown)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := w.in(t)
-			fault := w.git.inject(createCheck, forge.Fault{Do: test.do})
+			env := env.forSubtest(t)
+			fault := env.git.inject(createCheck, forge.Fault{Do: test.do})
 			notes := []string{}
 			if test.ends != "" {
 				notes = append(notes, test.ends)
 			}
-			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(test.name, "push", notes...)})
-			w.deliver(delivery, http.StatusAccepted)
-			run := w.created(sha).Status.Runs[0]
-			ended := w.ended(run)
+			sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline(test.name, "push", notes...)})
+			run := env.awaitRunsCreated(sha).Status.Runs[0]
+			ended := env.awaitRunEnd(run)
 			if want := map[string]string{"success": "True", "failure": "False"}[test.conclusion]; ended.Status != want {
 				t.Errorf("the run ended as %v, want Succeeded=%s: the forge's trouble must not touch it", ended, want)
 			}
-			w.hit(fault, 2) // it was tried again
-			if checks := w.git.checks(sha); len(checks) != 0 {
+			env.awaitHits(fault, 2) // it was retried
+			if checks := env.git.checks(sha); len(checks) != 0 {
 				t.Fatalf("there are checks %v although none can be created: the rest shows nothing", checks)
 			}
 			fault.Remove()
-			w.checkReaches(sha, checkName(test.name), test.conclusion, afterFault)
-			w.settles(sha, afterFault)
-			w.oneCheck(sha, checkName(test.name))
-			// A reconcile that began before the run ended may say in_progress first; and what had
-			// no answer may have been stored, so the check may be looked up and confirmed once more
-			// before the end.
+			env.awaitCheck(sha, checkName(test.name), test.conclusion, afterFault)
+			env.awaitSettled(sha, afterFault)
+			env.requireOneCheck(sha, checkName(test.name))
+			// A reconcile that started before the run ended may say in_progress first. What had no
+			// answer may have been stored, so the check may be confirmed once more before the end.
 			concluded := false
-			for i, write := range w.accepted(sha, checkName(test.name)) {
+			for i, write := range env.acceptedWrites(sha, checkName(test.name)) {
 				if (i == 0) != write.Creates {
 					t.Errorf("write %d makes another check or changes one that is not there", write.N)
 				}
@@ -67,36 +65,35 @@ func noCheckCanBeCreated(t *testing.T, w *world) {
 	}
 }
 
-// E6: a write that says in_progress and is still under way when the run ends never overwrites
-// completed: the next write waits for it, and after completed nothing reopens the check. The
-// delayed write is once the POST, once a PATCH.
-func TestADelayedWriteDoesNotReopenACheck(t *testing.T) {
+// E6: a write of in_progress that is still in flight when the run ends never overwrites completed.
+// The next write waits for it, and after completed nothing reopens the check. The delayed write is
+// once the POST, once a PATCH.
+func TestDelayedWriteDoesNotReopenCheck(t *testing.T) {
 	t.Parallel()
-	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, aDelayedWriteReopensNothing)
+	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, delayedWriteReopensNothing)
 }
 
-func aDelayedWriteReopensNothing(t *testing.T, w *world) {
+func delayedWriteReopensNothing(t *testing.T, env *environment) {
 	for name, at := range map[string]operation{"post": createCheck, "patch": updateCheck} {
 		t.Run(name, func(t *testing.T) {
-			w := w.in(t)
+			env := env.forSubtest(t)
 			if at == updateCheck {
-				defer w.delayCreation()()
+				defer env.delayCreation()()
 			}
 			release := make(chan struct{})
-			late := w.git.inject(at, forge.Fault{Count: 1, Do: forge.Hold(release)})
-			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
-			w.deliver(delivery, http.StatusAccepted)
-			w.hit(late, 1)
-			run := w.begun(sha).Status.Runs[0]
-			w.ended(run)
-			if n := len(w.accepted(sha, "")); at == createCheck && n != 0 {
+			late := env.git.inject(at, forge.Fault{Count: 1, Do: forge.Hold(release)})
+			sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("late-"+name, "push")})
+			env.awaitHits(late, 1)
+			run := env.awaitPlanned(sha).Status.Runs[0]
+			env.awaitRunEnd(run)
+			if n := len(env.acceptedWrites(sha, "")); at == createCheck && n != 0 {
 				t.Errorf("%d writes were taken while the first one is under way", n)
 			}
 			close(release)
-			w.checkReaches(sha, checkName("late-"+name), "success", afterFault)
-			w.settles(sha, afterFault)
-			w.oneCheck(sha, checkName("late-"+name))
-			writes := w.accepted(sha, checkName("late-"+name))
+			env.awaitCheck(sha, checkName("late-"+name), "success", afterFault)
+			env.awaitSettled(sha, afterFault)
+			env.requireOneCheck(sha, checkName("late-"+name))
+			writes := env.acceptedWrites(sha, checkName("late-"+name))
 			if n := len(writes); n < 2 || writes[n-2].Status != "in_progress" || writes[n-1].Status != "completed" {
 				t.Errorf("writes %+v, want the delayed in_progress, then completed, then nothing", writes)
 			}
@@ -104,42 +101,41 @@ func aDelayedWriteReopensNothing(t *testing.T, w *world) {
 	}
 }
 
-// E8: the POST of a check run is stored although the answer is a 502 or none: the check run is
+// E8: the POST of a check run is stored although the answer is a 502 or lost. The check run is
 // found by its external_id and adopted, so there is one.
-func TestAStoredCheckIsAdopted(t *testing.T) {
+func TestStoredCheckIsAdopted(t *testing.T) {
 	t.Parallel()
-	forBothServices(t, setup{receivers: 1, controllers: 1}, aStoredCheckIsAdopted)
+	forBothServices(t, setup{receivers: 1, controllers: 1}, storedCheckIsAdopted)
 }
 
-func aStoredCheckIsAdopted(t *testing.T, w *world) {
+func storedCheckIsAdopted(t *testing.T, env *environment) {
 	for name, do := range map[string]forge.Action{"answered-502": forge.ApplyThenAnswer(http.StatusBadGateway), "dropped": forge.ApplyThenDrop()} {
 		t.Run(name, func(t *testing.T) {
-			w := w.in(t)
-			lost := w.git.inject(createCheck, forge.Fault{Count: 1, Do: do})
-			sha, delivery := w.push(map[string]string{".tekton/run.yaml": pipeline(name, "push", held)})
-			w.deliver(delivery, http.StatusAccepted)
-			event := w.created(sha)
-			w.hit(lost, 1)
-			w.checkReaches(sha, checkName(name), "in_progress", soon)
-			w.release(event)
-			check := w.checkReaches(sha, checkName(name), "success", afterFault)
-			w.settles(sha, afterFault)
-			w.oneCheck(sha, checkName(name))
-			w.neverFailed(sha)
+			env := env.forSubtest(t)
+			lost := env.git.inject(createCheck, forge.Fault{Count: 1, Do: do})
+			sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline(name, "push", held)})
+			event := env.awaitRunsCreated(sha)
+			env.awaitHits(lost, 1)
+			env.awaitCheck(sha, checkName(name), "in_progress", soon)
+			env.releaseRuns(event)
+			check := env.awaitCheck(sha, checkName(name), "success", afterFault)
+			env.awaitSettled(sha, afterFault)
+			env.requireOneCheck(sha, checkName(name))
+			env.requireNoFailure(sha)
 			if check.ExternalID != event.Status.Runs[0].Name {
 				t.Errorf("external_id %q, want the run's name %q", check.ExternalID, event.Status.Runs[0].Name)
 			}
-			w.postedOnce(sha)
-			w.patched(event.Status.Runs[0].Name, check)
+			env.requirePostedOnce(sha)
+			env.requirePatched(event.Status.Runs[0].Name, check)
 		})
 	}
 }
 
 // delayCreation makes the API server unable to create PipelineRuns for a moment, so that the check
 // is first queued and its in_progress is a PATCH.
-func (w *world) delayCreation() (end func()) {
+func (env *environment) delayCreation() (end func()) {
 	var armed []*cluster.Armed
-	for _, p := range w.controllers {
+	for _, p := range env.controllers {
 		armed = append(armed, p.Proxy.Add(cluster.Rule{Match: isCreate, Count: 1, Do: cluster.Fault(cluster.Unavailable())}))
 	}
 	return func() {

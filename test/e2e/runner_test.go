@@ -18,13 +18,13 @@ import (
 )
 
 // runnerName is the spec.managedBy of PipelineRuns that only have to end. Tekton's controller
-// leaves them alone, and they have neither TaskRuns nor pods. In make test-all Tekton executes
-// these runs too.
+// ignores them, and they have neither TaskRuns nor pods. In make test-all Tekton executes these
+// runs too.
 const runnerName = "test.plumbline.dev/runner"
 
 const managedLine = "  managedBy: " + runnerName + "\n"
 
-// onTekton is a file of pipeline that Tekton executes.
+// onTekton returns a file of pipeline that Tekton executes.
 func onTekton(file string) string { return strings.Replace(file, managedLine, "", 1) }
 
 // startRunner ends the PipelineRuns of runnerName as their annotations ask for, until ctx ends.
@@ -48,24 +48,25 @@ func startRunner(ctx context.Context, config *rest.Config) error {
 	}
 	factory.Start(ctx.Done())
 	context.AfterFunc(ctx, queue.ShutDown)
-	play := func(_ string, run *pipelinev1.PipelineRun) error { return play(ctx, client, run.DeepCopy()) }
+	play := func(_ string, run *pipelinev1.PipelineRun) error { return playRun(ctx, client, run.DeepCopy()) }
 	for range 4 {
 		go cluster.Work(queue, informer.GetStore(), play)
 	}
 	return nil
 }
 
-// play writes the next status of a run, if it has one.
-func play(ctx context.Context, client tektonclient.Interface, run *pipelinev1.PipelineRun) error {
-	if by := run.Spec.ManagedBy; by == nil || *by != runnerName || run.IsDone() || run.IsPending() || !goesOn(run) {
+// playRun writes the next status of a run, if it has one.
+func playRun(ctx context.Context, client tektonclient.Interface, run *pipelinev1.PipelineRun) error {
+	if by := run.Spec.ManagedBy; by == nil || *by != runnerName || run.IsDone() || run.IsPending() || !advance(run) {
 		return nil
 	}
 	_, err := client.TektonV1().PipelineRuns(run.Namespace).UpdateStatus(ctx, run, metav1.UpdateOptions{})
 	return err
 }
 
-// goesOn takes a run one step further, in Tekton's words, and reports whether there was a step.
-func goesOn(run *pipelinev1.PipelineRun) bool {
+// advance takes a run one step further, with Tekton's conditions, and reports whether there was a
+// step.
+func advance(run *pipelinev1.PipelineRun) bool {
 	const words = "Tasks Completed: %d (Failed: %d, Cancelled 0), %sSkipped: 0"
 	switch code := run.Annotations[cluster.ExitCodeAnnotation]; {
 	case !run.HasStarted():

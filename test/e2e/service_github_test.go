@@ -15,11 +15,11 @@ import (
 
 const repoName = "acme/app"
 
-// somebody does what a scenario does not say who does.
+// somebody is the actor where a scenario does not name one.
 const somebody = "octocat"
 
 // onGitHub is the service that a GitHub App serves. Scenarios that are about GitHub alone use
-// world.forge.
+// environment.forge.
 type onGitHub struct {
 	*forge.GitHub
 	app  forge.App
@@ -45,12 +45,12 @@ func prefixed(prefix string, file []string) []string {
 	return append([]string{prefix}, file...)
 }
 
-func (g *onGitHub) connect(*world) pacv1alpha1.RepositorySpec {
+func (g *onGitHub) connect(*environment) pacv1alpha1.RepositorySpec {
 	return pacv1alpha1.RepositorySpec{URL: g.repo.HTMLURL}
 }
 
-func (g *onGitHub) secret(w *world) (namespace, name, key string) {
-	return w.Namespace, "plumbline-github-app", "webhook.secret"
+func (g *onGitHub) secret(env *environment) (namespace, name, key string) {
+	return env.Namespace, "plumbline-github-app", "webhook.secret"
 }
 
 func (g *onGitHub) commit(branch string, change forge.Change) string {
@@ -107,12 +107,13 @@ func (g *onGitHub) open(fork, branch, author string) int {
 	if fork != "" {
 		pull.Head = fork + "/app"
 	} else {
-		g.grant(author, "write") // who has pushed the branch
+		g.grant(author, "write") // who pushed the branch
 	}
 	return g.OpenPullRequest(pull)
 }
 
-// closeFork changes nothing: check runs are in the repository itself, wherever the commit is from.
+// closeFork has no effect: check runs belong to the repository itself, wherever the commit is
+// from.
 func (*onGitHub) closeFork(string, bool) {}
 
 func (g *onGitHub) pushed(ref string) delivery {
@@ -146,7 +147,7 @@ func (g *onGitHub) await(ctx context.Context, sha string, ok func([]check) bool)
 
 func (g *onGitHub) log() (all traffic) {
 	for _, request := range g.Requests() {
-		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver { // which are for no event that there is
+		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver { // these calls are for no event
 			all.requests = append(all.requests, request)
 		}
 	}

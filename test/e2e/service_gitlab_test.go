@@ -25,7 +25,7 @@ const (
 	// gitlabSecret is the Secret that the Repository names, of the same name as the Repository.
 	gitlabSecret = "app"
 	hookSecret   = "secret-of-the-gitlab-hook"
-	// noURL is where hooks point: each delivery is told where to go.
+	// noURL is where hooks point: each delivery names its own target.
 	noURL = "http://127.0.0.1:1"
 )
 
@@ -39,8 +39,8 @@ type onGitLab struct {
 	heads map[int64]string          // of merge requests, as they were opened
 }
 
-// begin starts the GitLab and creates what scenarios find on it.
-func (g *onGitLab) begin() error {
+// setUp starts the GitLab and creates what scenarios find on it.
+func (g *onGitLab) setUp() error {
 	if err := g.Start(); err != nil {
 		return err
 	}
@@ -58,31 +58,30 @@ func (g *onGitLab) page(file ...string) string {
 	return strings.Join(append([]string{g.repo.WebURL}, prefixed("-/blob/main", file)...), "/")
 }
 
-func (g *onGitLab) connect(w *world) pacv1alpha1.RepositorySpec {
-	w.t.Helper()
-	_, err := w.Kube.CoreV1().Secrets(w.ci).Create(w.ctx, &corev1.Secret{
+func (g *onGitLab) connect(env *environment) pacv1alpha1.RepositorySpec {
+	env.t.Helper()
+	_, err := env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret},
 		StringData: map[string]string{"provider.token": g.token.Value, "webhook.secret": hookSecret},
 	}, metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) { // of a Repository that is created again
-		w.must(err)
+	if !apierrors.IsAlreadyExists(err) { // the Repository was created again
+		env.must(err)
 	}
 	return pacv1alpha1.RepositorySpec{URL: g.repo.WebURL, GitProvider: &pacv1alpha1.GitProvider{
 		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: gitlabSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: gitlabSecret},
 	}}
 }
 
-func (g *onGitLab) secret(w *world) (namespace, name, key string) {
-	return w.ci, gitlabSecret, "webhook.secret"
+func (g *onGitLab) secret(env *environment) (namespace, name, key string) {
+	return env.ci, gitlabSecret, "webhook.secret"
 }
 
-// stores puts the data into the Secret that the Repository on a GitLab names.
-func (w *world) stores(data map[string]string) {
-	w.t.Helper()
-	secrets := w.Kube.CoreV1().Secrets(w.ci)
-	_ = secrets.Delete(w.ctx, gitlabSecret, metav1.DeleteOptions{})
-	_, err := secrets.Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})
-	w.must(err)
+// updateGitLabSecret writes the data into the Secret that the Repository on a GitLab names.
+func (env *environment) updateGitLabSecret(data map[string]string) {
+	env.t.Helper()
+	secrets := env.Kube.CoreV1().Secrets(env.ci)
+	_ = secrets.Delete(env.ctx, gitlabSecret, metav1.DeleteOptions{})
+	env.must(errOf(secrets.Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})))
 }
 
 func (g *onGitLab) commit(branch string, change forge.Change) string {
@@ -122,13 +121,13 @@ func (g *onGitLab) grant(user, role string) {
 func (g *onGitLab) join(team, user string) string {
 	space := projectName[:strings.LastIndex(projectName, "/")]
 	g.CreateGroup(space + "/" + team)
-	g.SetMember(space, g.token.User.Username, gitlab.Guest) // who sees its groups
+	g.SetMember(space, g.token.User.Username, gitlab.Guest) // so that it sees its groups
 	g.AddUser(user)
 	g.SetMember(space+"/"+team, user, gitlab.Guest)
 	return space + "/" + team
 }
 
-// fork makes one that takes the bot's statuses; closeFork ends that.
+// fork creates a fork that accepts the bot's statuses; closeFork ends that.
 func (g *onGitLab) fork(user string) string {
 	g.AddUser(user)
 	fork := g.CreateProject(user+"/app", gitlab.ProjectOptions{ForkOf: projectName})
@@ -146,7 +145,7 @@ func (g *onGitLab) open(fork, branch, author string) int {
 	if fork != "" {
 		request.Source = fork + "/app"
 	} else {
-		g.grant(author, "write") // who has pushed the branch
+		g.grant(author, "write") // who pushed the branch
 	}
 	iid := g.OpenMergeRequest(request)
 	g.heads[iid] = g.Branches(cmp.Or(request.Source, projectName))[branch]
@@ -192,7 +191,7 @@ func (g *onGitLab) route(at operation) string {
 	return map[operation]string{
 		createCheck: gitlab.RouteStatusCreate, updateCheck: gitlab.RouteStatusCreate, findChecks: gitlab.RouteStatusList,
 		readCheck: gitlab.RouteStatusList, readDirectory: gitlab.RouteTree, readFile: gitlab.RouteFile,
-		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch, // a branch comes with its commit
+		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch, // a branch includes its commit
 		readRepository: gitlab.RouteProject, listChanges: gitlab.RouteCompare, askPermission: gitlab.RouteMembers,
 		askTeam: gitlab.RouteGroupMembers, askMember: gitlab.RouteMembers, writeComment: gitlab.RouteNoteCreate, listPullFiles: gitlab.RouteMRDiffs,
 	}[at]
@@ -201,9 +200,9 @@ func (g *onGitLab) route(at operation) string {
 func (g *onGitLab) inject(at operation, f forge.Fault) *forge.FaultHandle {
 	f.Route = g.route(at)
 	if at == readCheck && f.From == 0 {
-		f.From = 2 // the first look-up is that of a check which is not there yet
+		f.From = 2 // the first look-up is for a check that does not exist yet
 	}
-	if at == updateCheck { // GitLab has one call for both, and nothing but queued is only ever the first
+	if at == updateCheck { // GitLab has one call for both, and only the first sets queued
 		f.Match = func(r *http.Request) bool {
 			body, err := io.ReadAll(r.Body)
 			return err == nil && !bytes.Contains(body, []byte(`pending`))
@@ -219,7 +218,7 @@ func (g *onGitLab) says(how refusal) forge.Action {
 	}[how]
 }
 
-// seen is what there is to see on the GitLab, in GitHub's words.
+// seen returns the state of the GitLab in GitHub's words.
 func (g *onGitLab) seen() invariants.GitLab {
 	return invariants.GitLab{GitLab: g.GitLab, Project: projectName, Bot: g.token.User.Username, Heads: g.heads}
 }
@@ -232,7 +231,7 @@ func (g *onGitLab) await(ctx context.Context, sha string, ok func([]check) bool)
 
 func (g *onGitLab) log() (all traffic) {
 	for _, request := range g.Requests() {
-		if !strings.HasPrefix(request.Route, "hooks.") { // which are for no event that there is
+		if !strings.HasPrefix(request.Route, "hooks.") { // these calls are for no event
 			all.requests = append(all.requests, request)
 		}
 	}

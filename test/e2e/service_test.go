@@ -23,8 +23,8 @@ const (
 	gitLab    kind = "gitlab"
 )
 
-// service is a Git service with the world's repository, in no service's own terms: onGitHub and
-// onGitLab are two.
+// service is a Git service with the environment's repository, in terms that no service owns:
+// onGitHub and onGitLab implement it.
 type service interface {
 	hosting
 	branches
@@ -40,11 +40,11 @@ type hosting interface {
 	url() string
 	// page is the web address of the repository, and of a file of it.
 	page(file ...string) string
-	// connect creates what the Repository in the world's namespace names, and returns the
+	// connect creates what the Repository in the environment's namespace names, and returns the
 	// Repository's spec.
-	connect(w *world) pacv1alpha1.RepositorySpec
+	connect(env *environment) pacv1alpha1.RepositorySpec
 	// secret is the Secret with what deliveries are signed with, and its key.
-	secret(w *world) (namespace, name, key string)
+	secret(env *environment) (namespace, name, key string)
 }
 
 // branches is the repository's Git. A ref is a branch, or refs/tags/ and a tag.
@@ -55,17 +55,17 @@ type branches interface {
 	point(ref, sha string)
 	remove(ref string)
 	tip(branch string) string
-	// create makes another, private repository beside the world's, and returns the page of a file
+	// create makes another, private repository, and returns the page of a file
 	// of it.
 	create(name string, files map[string]string, file string) string
 }
 
-// people are who may do what, and what they ask for.
+// people sets what users may do, and opens pull requests.
 type people interface {
 	// grant gives a user a role: read, write or admin.
 	grant(user, role string)
-	// join makes a team beside the repository and a user a member of it; it returns what
-	// settings.policy calls the team.
+	// join makes a user a member of a team next to the repository, which it creates; it returns
+	// what settings.policy calls the team.
 	join(team, user string) string
 	// fork makes a user's own fork with a commit on the branch feature, and returns that.
 	fork(user string) string
@@ -76,42 +76,42 @@ type people interface {
 	open(fork, branch, author string) int
 }
 
-// webhooks are the service's deliveries.
+// webhooks makes and sends the service's deliveries.
 type webhooks interface {
-	// pushed tells of the last change of refs/heads/... or refs/tags/...
+	// pushed is the event of the last change of refs/heads/... or refs/tags/...
 	pushed(ref string) delivery
-	// pulled tells of a pull request: opened, synchronize, reopened, closed or edited.
+	// pulled is an event of a pull request: opened, synchronize, reopened, closed or edited.
 	pulled(number int, action string) delivery
-	// signed is a delivery with another body, for which the secret vouches.
+	// signed is the delivery with another body, signed with the secret.
 	signed(d delivery, body []byte, secret string) delivery
 	// deliver sends a delivery, and again the same one by its key.
 	deliver(ctx context.Context, url string, d delivery) (int, []byte, error)
 	redeliver(ctx context.Context, key string) (int, []byte, error)
 }
 
-// memory is what the service remembers, and the faults.
+// memory is what the service has recorded, and its state.
 type memory interface {
-	// checks are those of a commit, oldest first; await waits until they are as wanted.
+	// checks are those of a commit, oldest first; await waits until ok accepts them.
 	checks(sha string) []check
 	await(ctx context.Context, sha string, ok func([]check) bool) error
 	log() traffic
-	// closeFork makes a user's fork take nothing from Plumbline, or hides that it is there.
+	// closeFork makes a user's fork accept nothing from Plumbline, or hides the fork.
 	closeFork(user string, hidden bool)
 	faults
 }
 
-// faults are what the service is made to answer.
+// faults scripts the service's answers.
 type faults interface {
 	// route is the forge's name for an operation.
 	route(at operation) string
 	// inject arms a fault at an operation: Fault's own Route is not looked at, which Inject does.
 	inject(at operation, f forge.Fault) *forge.FaultHandle
 	Inject(f forge.Fault) *forge.FaultHandle
-	// says is the service's own answer.
+	// says returns the service's own answer.
 	says(how refusal) forge.Action
 }
 
-// traffic is all that passed so far.
+// traffic is everything that passed so far.
 type traffic struct {
 	requests   []forge.Request
 	writes     []write // in the order the service decided them
@@ -120,13 +120,13 @@ type traffic struct {
 
 // delivery is what a service sends to its webhook: forge.Delivery or gitlab.Delivery.
 type delivery interface {
-	// Request makes it a request to the URL.
+	// Request makes an HTTP request of it.
 	Request(ctx context.Context, url string) (*http.Request, error)
-	// ID is the key that copies of it have in common.
+	// ID is the key that all copies of it have.
 	ID() string
 }
 
-// partsOf are a delivery's header and body.
+// partsOf returns a delivery's header and body.
 func partsOf(d delivery) (http.Header, []byte) {
 	request, err := d.Request(context.Background(), "http://localhost")
 	if err != nil {
@@ -139,7 +139,7 @@ func partsOf(d delivery) (http.Header, []byte) {
 	return request.Header, body
 }
 
-// recordName is the name of the GitEvent that a delivery becomes.
+// recordName returns the name of the GitEvent of a delivery.
 func recordName(g service, d delivery) string {
 	hooks := map[kind]provider.Webhook{githubApp: ghprovider.New(ghprovider.Options{}).Webhook, gitLab: glprovider.New(glprovider.Options{}).Webhook}
 	header, body := partsOf(d)
@@ -157,7 +157,7 @@ type (
 	write     = invariants.Write
 )
 
-// operation is what Plumbline asks of a service.
+// operation is a request of Plumbline to a service.
 type operation string
 
 const (
@@ -180,8 +180,8 @@ const (
 	writeComment   operation = "comment on a pull request"
 )
 
-// refusal is an answer that each service words in its own way. What has no words, forge has an
-// Action for.
+// refusal is an answer that each service words in its own way. Package forge has an Action for the
+// others.
 type refusal string
 
 const (

@@ -9,9 +9,9 @@ import (
 
 // The tests have two tiers. `make test` (go test -short) runs the first one: each test on one Git
 // service, unless its code depends on the service. `make test-all` runs both, each test on both
-// services, and Tekton executes every run (runner_test.go). TestTheTableHolds and test/language
-// read the marks in the sources: a test whose body has the line onlyInTestAll(t) belongs to the
-// second tier. forBothServices and forBothKinds run on both services in both tiers.
+// services, and Tekton executes every run (runner_test.go). TestScenarioTableIsComplete and
+// test/language read the marks in the sources: a test whose body has the line onlyInTestAll(t)
+// belongs to the second tier. forBothServices and forBothKinds run on both services in both tiers.
 
 // onlyInTestAll skips a test, or a case of one, that belongs to the second tier.
 func onlyInTestAll(t *testing.T) {
@@ -21,7 +21,7 @@ func onlyInTestAll(t *testing.T) {
 	}
 }
 
-// onlyInTestAllUnless is onlyInTestAll for the cases that make test does without.
+// onlyInTestAllUnless is onlyInTestAll for cases that make test leaves out.
 func onlyInTestAllUnless(t *testing.T, first bool) {
 	t.Helper()
 	if !first {
@@ -29,7 +29,7 @@ func onlyInTestAllUnless(t *testing.T, first bool) {
 	}
 }
 
-// amount is how many of something a test has: few in make test, many in make test-all.
+// amount chooses how many of something a test has: few in make test, many in make test-all.
 func amount(few, many int) int {
 	if !testing.Short() {
 		return many
@@ -37,10 +37,10 @@ func amount(few, many int) int {
 	return few
 }
 
-// bothKinds are the Git services.
+// bothKinds returns the Git services.
 func bothKinds() []kind { return []kind{githubApp, gitLab} }
 
-// kindsFor returns the services that a test runs on: in make test the one that the test's name
+// kindsFor returns the services that a test runs on: in make test one, which the test's name
 // chooses.
 func kindsFor(t *testing.T) []kind {
 	t.Helper()
@@ -52,7 +52,7 @@ func kindsFor(t *testing.T) []kind {
 	return []kind{bothKinds()[name.Sum32()%2]}
 }
 
-// forEachKind runs a scenario that makes worlds of its own for each Git service of the tier, as
+// forEachKind runs a scenario that makes its own environments for each Git service of the tier, as
 // subtests in parallel.
 func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
 	t.Helper()
@@ -75,27 +75,26 @@ func forKinds(t *testing.T, kinds []kind, scenario func(t *testing.T, on kind)) 
 	}
 }
 
-// forEachService runs a scenario for each Git service of the tier in a world whose Repository owns
-// its URL, and then looks for broken invariants there.
-func forEachService(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+// forEachService runs a scenario for each Git service of the tier in an environment whose
+// Repository owns its URL, and then looks for broken invariants there.
+func forEachService(t *testing.T, s setup, scenario func(t *testing.T, env *environment)) {
 	t.Helper()
-	forEachKind(t, inWorld(s, scenario))
+	forEachKind(t, inEnvironment(s, scenario))
 }
 
 // forBothServices is forEachService on both services in both tiers.
-func forBothServices(t *testing.T, s setup, scenario func(t *testing.T, w *world)) {
+func forBothServices(t *testing.T, s setup, scenario func(t *testing.T, env *environment)) {
 	t.Helper()
-	forBothKinds(t, inWorld(s, scenario))
+	forBothKinds(t, inEnvironment(s, scenario))
 }
 
-func inWorld(s setup, scenario func(t *testing.T, w *world)) func(t *testing.T, on kind) {
+func inEnvironment(s setup, scenario func(t *testing.T, env *environment)) func(t *testing.T, on kind) {
 	return func(t *testing.T, on kind) {
 		t.Helper()
 		s := s
 		s.service = on
-		w := newWorld(t, s)
-		w.claimed()
-		scenario(t, w)
-		w.invariants()
+		env := newClaimedEnvironment(t, s)
+		scenario(t, env)
+		env.requireInvariants()
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // One trace leads from the acceptance of a delivery in the receiver to the final check that the
-// controller reports, and Tekton is told to continue it: the collector gets the spans of both
-// processes under one id.
+// controller reports. The PipelineRun carries its context for Tekton. The collector gets the spans
+// of both processes under one id.
 func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(t)
@@ -31,14 +31,14 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 		s.config = append(s.config, [3]string{"plumbline-config-observability", key, value})
 		flags = append(flags, "-"+key+"="+value)
 	}
-	w := newWorld(t, s)
-	w.startReceiver(false, flags...)
-	w.claimed()
-	sha, delivery := w.push(map[string]string{".tekton/push.yaml": pipeline("traced", "push")})
-	w.deliver(delivery, http.StatusAccepted)
-	w.checkReaches(sha, checkName("traced"), "success", soon)
+	env := newEnvironment(t, s)
+	env.startReceiver(false, flags...)
+	env.awaitClaimed()
+	sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("traced", "push")})
+	env.deliver(delivery, http.StatusAccepted)
+	env.awaitCheck(sha, checkName("traced"), "success", soon)
 	var trace string
-	w.eventually(soon, "the spans of the delivery are at the collector", func() error {
+	env.eventually(soon, "the spans of the delivery are at the collector", func() error {
 		all := collector.spans()
 		at := slices.IndexFunc(all, func(s span) bool { return s.name == "accept" })
 		if at < 0 {
@@ -56,17 +56,17 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 		return nil
 	})
 	for _, body := range collector.bodies() {
-		w.readable.add("a trace", string(body))
+		env.readable.add("a trace", string(body))
 	}
-	if told := w.runs()[0].Annotations["tekton.dev/pipelinerunSpanContext"]; !strings.Contains(told, trace) {
+	if told := env.runs()[0].Annotations["tekton.dev/pipelinerunSpanContext"]; !strings.Contains(told, trace) {
 		t.Errorf("Tekton is told %q, want trace %s", told, trace)
 	}
 }
 
-// span is what the test wants to know of one.
+// span is the part of a span that the test reads.
 type span struct{ trace, service, name, conclusion string }
 
-// collector is an OTLP endpoint that keeps what it is sent.
+// collector is an OTLP endpoint that stores what it receives.
 type collector struct {
 	url string
 
@@ -78,7 +78,7 @@ type collector struct {
 func newCollector(t *testing.T) *collector {
 	c := &collector{t: t}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // half a body does not decode
+		body, _ := io.ReadAll(r.Body) // an incomplete body does not decode
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.sent = append(c.sent, body)

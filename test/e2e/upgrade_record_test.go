@@ -28,24 +28,23 @@ const upgradeData = "testdata/upgrade"
 // upgradeWrite is a call by which a version changed a check at GitHub.
 type upgradeWrite struct {
 	Method, SHA string
-	Check       string // the id that GitHub gave it
+	Check       string // the id from GitHub
 	Body        map[string]any
 }
 
-// TestRecordForUpgrades brings events of another version into every open state, kills it, and
-// writes what it left behind to testdata/upgrade. It is no test of this version: see the README
-// there.
+// TestRecordForUpgrades brings events of another version into every unsettled state, kills it, and
+// writes its objects to testdata/upgrade. It is no test of this version: see the README there.
 func TestRecordForUpgrades(t *testing.T) {
 	if os.Getenv(installation.OfEnv) == "" {
 		t.Skipf("%s names no other version", installation.OfEnv)
 	}
-	w, commits := upgradeWorld(t)
-	w.startReceiver(false)
-	controller := w.startController(true)
-	w.claimed()
-	w.must(os.MkdirAll(upgradeData, 0o755))
+	env, commits := newUpgradeEnvironment(t)
+	env.startReceiver(false)
+	controller := env.startController(true)
+	env.awaitClaimed()
+	env.must(os.MkdirAll(upgradeData, 0o755))
 	push := func(state string) string {
-		d := w.git.pushed("refs/heads/" + state)
+		d := env.git.pushed("refs/heads/" + state)
 		event := v1alpha1.EventName("push", "github", recordedForge, d.ID())
 		switch state {
 		case upReported:
@@ -53,54 +52,55 @@ func TestRecordForUpgrades(t *testing.T) {
 				return strings.HasPrefix(c.Verb, "delete") && (strings.HasPrefix(c.Name, event) || c.Resource == "secrets")
 			}})
 		case upMade:
-			losesTheAnswer(controller.Proxy, event)
+			loseCreateAnswer(controller.Proxy, event)
 		case upPlanned:
 			controller.Proxy.Add(cluster.Rule{Do: cluster.Hold(nil), Match: createsRun(upPlanned)})
 		}
-		w.deliver(d, http.StatusAccepted)
+		env.deliver(d, http.StatusAccepted)
 		return commits[state]
 	}
-	w.checkReaches(push(upSettled), checkName(upSettled), "success", soon)
-	w.settled(soon)
-	w.checkReaches(push(upRunning), checkName(upRunning), "in_progress", soon)
-	w.checkReaches(push(upFinished), checkName(upFinished), "in_progress", soon)
-	finished := w.created(commits[upFinished])
-	w.checkReaches(push(upReported), checkName(upReported), "success", soon)
+	env.awaitCheck(push(upSettled), checkName(upSettled), "success", soon)
+	env.awaitAllSettled(soon)
+	env.awaitCheck(push(upRunning), checkName(upRunning), "in_progress", soon)
+	env.awaitCheck(push(upFinished), checkName(upFinished), "in_progress", soon)
+	finished := env.awaitRunsCreated(commits[upFinished])
+	env.awaitCheck(push(upReported), checkName(upReported), "success", soon)
 
 	push(upMade)
 	push(upPlanned)
-	w.eventually(soon, "the run is made and the other one planned", func() error {
-		if len(w.runsOfState(upMade)) != 1 {
+	env.eventually(soon, "the run is made and the other one planned", func() error {
+		if len(env.runsOfState(upMade)) != 1 {
 			return errors.New("no run is made")
 		}
-		return w.isPlanned(commits[upPlanned])
+		return env.hasPlan(commits[upPlanned])
 	})
-	w.stoodStill(commits)
-	// The call gives up after some seconds, and then the check is looked up: this is last.
-	posts := w.git.inject(createCheck, forge.Fault{Do: forge.ApplyThenHold(nil), Match: func(r *http.Request) bool {
+	env.awaitRecordedStates(commits)
+	// The call times out after some seconds and the check is looked up, so this state comes last.
+	posts := env.git.inject(createCheck, forge.Fault{Do: forge.ApplyThenHold(nil), Match: func(r *http.Request) bool {
 		body, err := io.ReadAll(r.Body)
 		return err == nil && bytes.Contains(body, []byte(upPosted))
 	}})
 	push(upPosted)
-	w.hit(posts, 1)
-	w.stoodStill(commits)
-	w.must(controller.Kill())
+	env.awaitHits(posts, 1)
+	env.awaitRecordedStates(commits)
+	env.must(controller.Kill())
 
 	push(upReceived)
-	number := w.git.open("", upPulled, somebody)
-	w.deliver(w.git.pulled(number, "opened"), http.StatusAccepted)
-	w.must(w.receivers[0].Kill())
-	w.release(finished)
-	w.ended(finished.Status.Runs[0])
-	w.writeRecord()
+	number := env.git.open("", upPulled, somebody)
+	env.deliver(env.git.pulled(number, "opened"), http.StatusAccepted)
+	env.must(env.receivers[0].Kill())
+	env.releaseRuns(finished)
+	env.awaitRunEnd(finished.Status.Runs[0])
+	env.writeRecord()
 }
 
 func createsRun(state string) func(cluster.Call) bool {
 	return func(c cluster.Call) bool { return c.Is("create", "pipelineruns") && strings.HasPrefix(c.Name, state) }
 }
 
-// losesTheAnswer makes a run, and nothing more is known or written of it.
-func losesTheAnswer(proxy *cluster.Proxy, event string) {
+// loseCreateAnswer lets the creation of a run succeed and loses the answer, so that the controller
+// cannot record it.
+func loseCreateAnswer(proxy *cluster.Proxy, event string) {
 	var made atomic.Bool
 	proxy.Add(cluster.Rule{Do: cluster.Hold(nil), Match: func(c cluster.Call) bool {
 		return made.Load() && (c.Resource == "pipelineruns" && strings.HasPrefix(c.Name, upMade) || c.Resource == "gitevents" && c.Name == event)
@@ -112,8 +112,8 @@ func losesTheAnswer(proxy *cluster.Proxy, event string) {
 	}})
 }
 
-func (w *world) isPlanned(sha string) error {
-	for _, event := range w.events() {
+func (env *environment) hasPlan(sha string) error {
+	for _, event := range env.events() {
 		if event.Spec.SHA == sha && event.Status.Plan != nil && len(event.Status.Runs) == 1 {
 			return nil
 		}
@@ -121,15 +121,15 @@ func (w *world) isPlanned(sha string) error {
 	return errors.New("no run is planned")
 }
 
-// stoodStill waits until each event's status says what its state means.
-func (w *world) stoodStill(commits map[string]string) {
-	w.t.Helper()
+// awaitRecordedStates waits until each event's status has its state.
+func (env *environment) awaitRecordedStates(commits map[string]string) {
+	env.t.Helper()
 	state := map[string]string{}
 	for name, sha := range commits {
 		state[sha] = name
 	}
-	w.eventually(soon, "each event is in its state", func() (wrong error) {
-		for _, event := range w.events() {
+	env.eventually(soon, "each event is in its state", func() (wrong error) {
+		for _, event := range env.events() {
 			name := state[event.Spec.SHA]
 			if name == upSettled && event.Settled() {
 				continue
@@ -145,32 +145,32 @@ func (w *world) stoodStill(commits map[string]string) {
 	})
 }
 
-// writeRecord writes the objects as the API server keeps them, without what it adds to each, and
-// the writes of checks.
-func (w *world) writeRecord() {
-	w.t.Helper()
+// writeRecord writes the objects as the API server stores them, without its own additions, and the
+// writes of checks.
+func (env *environment) writeRecord() {
+	env.t.Helper()
 	var objects bytes.Buffer
 	for _, kind := range upgradeKinds() {
-		for _, object := range w.objects(kind) {
+		for _, object := range env.ownObjects(kind) {
 			object.SetManagedFields(nil)
 			object.SetResourceVersion("")
 			object.SetGeneration(0)
 			if kind.Resource == "pipelineruns" {
-				delete(object.Object, "status") // it is Tekton's
+				delete(object.Object, "status") // Tekton writes it
 			}
 			text, err := yaml.Marshal(object.Object)
-			w.must(err)
+			env.must(err)
 			fmt.Fprintf(&objects, "---\n%s", text)
 		}
 	}
-	w.must(os.WriteFile(filepath.Join(upgradeData, "objects.yaml"), objects.Bytes(), 0o644))
+	env.must(os.WriteFile(filepath.Join(upgradeData, "objects.yaml"), objects.Bytes(), 0o644))
 	var writes []upgradeWrite
-	for _, call := range w.forge.Writes() {
+	for _, call := range env.forge.Writes() {
 		if call.Applied && call.CheckRunID != 0 {
 			writes = append(writes, upgradeWrite{call.Method, call.HeadSHA, fmt.Sprint(call.CheckRunID), call.Body})
 		}
 	}
 	text, err := json.MarshalIndent(writes, "", " ")
-	w.must(err)
-	w.must(os.WriteFile(filepath.Join(upgradeData, "checks.json"), append(text, '\n'), 0o644))
+	env.must(err)
+	env.must(os.WriteFile(filepath.Join(upgradeData, "checks.json"), append(text, '\n'), 0o644))
 }

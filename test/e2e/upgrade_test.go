@@ -24,37 +24,37 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// H5: what the version before has left in every open state goes on with this one: each event ends
-// with one run and one check that tells the truth, and nothing runs twice.
-func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
+// H5: events that the previous version left in every unsettled state are finished by this one.
+// Each has one run and one correct check, and nothing runs twice.
+func TestEventsOfPreviousVersionFinish(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(installation.OfEnv) != "" {
 		t.Skip("another version is recorded")
 	}
-	w, commits := upgradeWorld(t)
-	w.git.open("", upPulled, somebody)
-	before := w.restore()
-	w.startReceiver(false)
-	w.startController(false)
+	env, commits := newUpgradeEnvironment(t)
+	env.git.open("", upPulled, somebody)
+	before := env.restoreRecord()
+	env.startReceiver(false)
+	env.startController(false)
 
-	w.checkReaches(commits[upRunning], checkName(upRunning), "in_progress", soon)
+	env.awaitCheck(commits[upRunning], checkName(upRunning), "in_progress", soon)
 	for _, state := range upgradeStates() {
 		if strings.Contains(upgradePipeline(state), held) && state != upFinished {
-			event := w.created(commits[state])
-			w.release(event)
+			event := env.awaitRunsCreated(commits[state])
+			env.releaseRuns(event)
 		}
 	}
 	for _, state := range upgradeStates() {
 		sha := commits[state]
-		w.checkReaches(sha, checkName(state), "success", afterFault)
-		w.settles(sha, afterFault)
-		w.oneCheck(sha, checkName(state))
-		w.neverFailed(sha)
-		if runs := w.runsOfState(state); len(runs) != 1 || before[state] != "" && runs[0] != before[state] {
+		env.awaitCheck(sha, checkName(state), "success", afterFault)
+		env.awaitSettled(sha, afterFault)
+		env.requireOneCheck(sha, checkName(state))
+		env.requireNoFailure(sha)
+		if runs := env.runsOfState(state); len(runs) != 1 || before[state] != "" && runs[0] != before[state] {
 			t.Errorf("%s: runs %v, want one, and %q if it is not empty", state, runs, before[state])
 		}
 	}
-	events := w.settled(afterFault)
+	events := env.awaitAllSettled(afterFault)
 	if len(events) != len(commits) {
 		t.Errorf("%d events, want %d", len(events), len(commits))
 	}
@@ -63,20 +63,20 @@ func TestEventsOfTheVersionBeforeGoOn(t *testing.T) {
 			t.Errorf("%s is %s, want its run", event.Name, event.Status.Disposition)
 		}
 	}
-	for _, kept := range w.objects(upgradeKinds()[3]) {
+	for _, kept := range env.ownObjects(upgradeKinds()[3]) {
 		t.Errorf("EventPayload %s is left", kept.GetName())
 	}
 }
 
-// restore puts the recorded objects and checks back and returns the recorded runs by state. What
-// servers give an object anew is replaced in all of them: UIDs, and the ids of checks. Times of
-// events are moved as a whole, so that the last one is now.
-func (w *world) restore() map[string]string {
-	w.t.Helper()
-	client, err := dynamic.NewForConfig(w.Cluster.RESTConfig())
-	w.must(err)
-	checks, uids := w.restoreChecks(), map[string]string{}
-	objects := w.readRecord(uids)
+// restoreRecord restores the recorded objects and checks and returns the recorded runs by state.
+// Values that servers assign, UIDs and ids of checks, are replaced in all objects. Times of events
+// are moved together, so that the last one is now.
+func (env *environment) restoreRecord() map[string]string {
+	env.t.Helper()
+	client, err := dynamic.NewForConfig(env.Cluster.RESTConfig())
+	env.must(err)
+	checks, uids := env.restoreChecks(), map[string]string{}
+	objects := env.readRecord(uids)
 	for _, kind := range upgradeKinds() {
 		for _, object := range objects[kind.Resource] {
 			text := replaceAll(string(object), uids)
@@ -84,40 +84,39 @@ func (w *world) restore() map[string]string {
 				text = replaceAll(text, checks)
 			}
 			var o unstructured.Unstructured
-			w.must(yaml.Unmarshal([]byte(text), &o.Object))
+			env.must(yaml.Unmarshal([]byte(text), &o.Object))
 			old := string(o.GetUID())
 			o.SetUID("")
-			made, err := client.Resource(kind).Namespace(o.GetNamespace()).Create(w.ctx, &o, metav1.CreateOptions{})
-			w.must(err)
+			made, err := client.Resource(kind).Namespace(o.GetNamespace()).Create(env.ctx, &o, metav1.CreateOptions{})
+			env.must(err)
 			uids[old] = string(made.GetUID())
 		}
 	}
-	// The runs have their UIDs now, which the events' status names.
+	// The runs have their new UIDs now, which the events' status names.
 	gitevents := upgradeKinds()[1]
 	for _, object := range objects[gitevents.Resource] {
 		var o unstructured.Unstructured
-		w.must(yaml.Unmarshal([]byte(replaceAll(replaceAll(string(object), uids), checks)), &o.Object))
+		env.must(yaml.Unmarshal([]byte(replaceAll(replaceAll(string(object), uids), checks)), &o.Object))
 		if o.Object["status"] == nil {
 			continue
 		}
-		now, err := client.Resource(gitevents).Namespace(o.GetNamespace()).Get(w.ctx, o.GetName(), metav1.GetOptions{})
-		w.must(err)
+		now, err := client.Resource(gitevents).Namespace(o.GetNamespace()).Get(env.ctx, o.GetName(), metav1.GetOptions{})
+		env.must(err)
 		now.Object["status"] = o.Object["status"]
-		_, err = client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(w.ctx, now, metav1.UpdateOptions{})
-		w.must(err)
+		env.must(errOf(client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(env.ctx, now, metav1.UpdateOptions{})))
 	}
 	runs := map[string]string{}
 	for _, state := range upgradeStates() {
-		if found := w.runsOfState(state); len(found) == 1 {
+		if found := env.runsOfState(state); len(found) == 1 {
 			runs[state] = found[0]
 		}
 	}
 	if len(runs) != 6 {
-		w.t.Fatalf("the record has the runs %v: record anew", runs)
+		env.t.Fatalf("the record has the runs %v: record anew", runs)
 	}
 	for _, state := range []string{upFinished, upReported, upSettled} {
 		name, _, _ := strings.Cut(runs[state], " ")
-		w.ended(v1alpha1.Run{Namespace: w.ci, Name: name})
+		env.awaitRunEnd(v1alpha1.Run{Namespace: env.ci, Name: name})
 	}
 	return runs
 }
@@ -125,23 +124,23 @@ func (w *world) restore() map[string]string {
 var recordedTime = regexp.MustCompile(`"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"?`)
 
 // readRecord reads the recorded objects by resource, and adds to uids the Repository's.
-func (w *world) readRecord(uids map[string]string) map[string][][]byte {
-	w.t.Helper()
+func (env *environment) readRecord(uids map[string]string) map[string][][]byte {
+	env.t.Helper()
 	data, err := os.ReadFile(filepath.Join(upgradeData, "objects.yaml"))
-	w.must(err)
-	repository, err := w.Plumbline.PipelinesascodeV1alpha1().Repositories(w.ci).Get(w.ctx, "app", metav1.GetOptions{})
-	w.must(err)
+	env.must(err)
+	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
+	env.must(err)
 	found := map[string][][]byte{}
 	for _, text := range bytes.Split(data, []byte("---\n")) {
 		var object unstructured.Unstructured
-		w.must(yaml.Unmarshal(text, &object.Object))
+		env.must(yaml.Unmarshal(text, &object.Object))
 		if object.Object == nil {
 			continue
 		}
 		resource := strings.ToLower(object.GetKind()) + "s"
 		if resource == "repositoryclaims" {
 			uid, _, err := unstructured.NestedString(object.Object, "spec", "repository", "uid")
-			w.must(err)
+			env.must(err)
 			uids[uid] = string(repository.UID)
 		}
 		if resource == "gitevents" {
@@ -152,7 +151,7 @@ func (w *world) readRecord(uids map[string]string) map[string][][]byte {
 	return found
 }
 
-// movedTimes moves all times of an object that was created then.
+// movedTimes moves all times of an object by the age of its creation.
 func movedTimes(text string, created time.Time) string {
 	by := time.Since(created)
 	return recordedTime.ReplaceAllStringFunc(text, func(found string) string {
@@ -164,30 +163,29 @@ func movedTimes(text string, created time.Time) string {
 	})
 }
 
-// restoreChecks makes the recorded calls to GitHub again and returns the ids that the checks have
-// now.
-func (w *world) restoreChecks() map[string]string {
-	w.t.Helper()
+// restoreChecks repeats the recorded calls to GitHub and returns the ids that the checks have now.
+func (env *environment) restoreChecks() map[string]string {
+	env.t.Helper()
 	data, err := os.ReadFile(filepath.Join(upgradeData, "checks.json"))
-	w.must(err)
+	env.must(err)
 	var writes []upgradeWrite
-	w.must(json.Unmarshal(data, &writes))
-	fresh, token := map[string]string{}, w.forge.Mint(w.git.(*onGitHub).installation)
+	env.must(json.Unmarshal(data, &writes))
+	fresh, token := map[string]string{}, env.forge.Mint(env.git.(*onGitHub).installation)
 	for _, write := range writes {
 		body, err := json.Marshal(write.Body)
-		w.must(err)
+		env.must(err)
 		path := "repos/" + repoName + "/check-runs"
 		if write.Method != http.MethodPost {
 			path += "/" + fresh[write.Check]
 		}
-		if code := w.asRun(write.Method, path, token, string(body)); code/100 != 2 {
-			w.t.Fatalf("%s %s is answered %d: record anew", write.Method, path, code)
+		if code := env.callWithRunToken(write.Method, path, token, string(body)); code/100 != 2 {
+			env.t.Fatalf("%s %s is answered %d: record anew", write.Method, path, code)
 		}
-		calls := w.forge.Writes()
+		calls := env.forge.Writes()
 		last := calls[len(calls)-1]
 		fresh[write.Check] = fmt.Sprint(last.CheckRunID)
 		if last.HeadSHA != write.SHA {
-			w.t.Fatalf("the check of %s is of %s: commits have other ids than when they were recorded: record anew", write.SHA, last.HeadSHA)
+			env.t.Fatalf("the check of %s is of %s: commits have other ids than when they were recorded: record anew", write.SHA, last.HeadSHA)
 		}
 	}
 	return fresh

@@ -31,7 +31,7 @@ type call struct {
 	headers   map[string]string
 }
 
-// create is a PipelineRun that is created; its label chooses who judges it.
+// create is a PipelineRun that is created; its label chooses its webhook.
 func create(label string) call {
 	return call{method: http.MethodPost, resource: cluster.PipelineRuns(), namespace: ci, body: run(label)}
 }
@@ -57,7 +57,7 @@ func (c call) in(namespace string) call { c.namespace = namespace; return c }
 
 func (c call) dry() call { return c.with("dryRun", metav1.DryRunAll) }
 
-// do makes the call with a client of its own.
+// do makes the call with its own client.
 func (c call) do(ctx context.Context, config *rest.Config) error {
 	_, err := c.answer(ctx, config)
 	return err
@@ -106,14 +106,14 @@ func (c call) answer(ctx context.Context, config *rest.Config) ([]byte, error) {
 }
 
 // refused makes the call once it is refused: the API server sees a new webhook, policy or quota a
-// moment after it is stored. Until then it is asked without effect.
-func (w *world) refused(t *testing.T, c call) error {
+// moment after it is stored. Until then it makes dry runs.
+func (w *environment) refused(t *testing.T, c call) error {
 	t.Helper()
 	_ = until(t, func() error { return c.dry().do(t.Context(), w.config) })
 	return c.do(t.Context(), w.config)
 }
 
-// until returns the first error of what is tried again and again.
+// until repeats a call until it fails, and returns the error.
 func until(t *testing.T, try func() error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -131,7 +131,7 @@ func until(t *testing.T, try func() error) error {
 	return last
 }
 
-// works waits until what is tried works.
+// works waits until a call succeeds.
 func works(t *testing.T, try func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -158,7 +158,7 @@ func named(object map[string]any, name string) map[string]any {
 	return object
 }
 
-// configMap is an object that Tekton has nothing to do with.
+// configMap is an object that Tekton does not check.
 func configMap(label string) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",

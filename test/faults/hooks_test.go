@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// policyWebhook is the name of each webhook here, as sentences have it.
+// policyWebhook is the name of each webhook here, which messages contain.
 const policyWebhook = "policy.example.com"
 
-// hook is an admission webhook that is asked about the objects with one value of the label row.
+// hook is an admission webhook for the objects with one value of the label row.
 type hook struct {
 	label   string
 	client  registration.WebhookClientConfig
@@ -31,15 +31,15 @@ func at(label, url string, authority []byte) hook {
 	return hook{label: label, client: registration.WebhookClientConfig{URL: &url, CABundle: authority}}
 }
 
-// answering is a webhook that is waited for as long as a busy machine may need.
-func (w *world) answering(label, path string) hook {
+// answering returns a webhook with the timeout that a busy machine may need.
+func (w *environment) answering(label, path string) hook {
 	h := at(label, w.judge.valid.URL+path, w.judge.authority())
 	h.seconds = 30
 	return h
 }
 
-// install puts the webhook in the way until the test ends. The API server sees it a moment later.
-func (w *world) install(t *testing.T, h hook) {
+// install registers the webhook until the test ends. The API server sees it a moment later.
+func (w *environment) install(t *testing.T, h hook) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	kind, path := "ValidatingWebhookConfiguration", registration.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")

@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// world is what the rows share.
-type world struct {
+// environment is what the rows share.
+type environment struct {
 	*cluster.Cluster
 	config *rest.Config
 	typed  kubernetes.Interface
@@ -29,14 +29,14 @@ type world struct {
 	odd *rest.Config
 }
 
-var shared *world // set once before any test runs
+var shared *environment // set once before any test runs
 
 func TestMain(m *testing.M) {
 	os.Exit(cluster.Suite{Name: "faults", Limit: 5 * time.Minute, Prepare: prepare}.Run(m))
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
-	w := &world{Cluster: c, config: c.RESTConfig()}
+	w := &environment{Cluster: c, config: c.RESTConfig()}
 	var err error
 	if w.typed, err = kubernetes.NewForConfig(w.config); err != nil {
 		return err
@@ -62,8 +62,9 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return w.settle(ctx)
 }
 
-// settle waits for what controllers make of the objects: service accounts, and the sums of quotas.
-func (w *world) settle(ctx context.Context) error {
+// settle waits until controllers have handled the objects: service accounts, and the usage of
+// quotas.
+func (w *environment) settle(ctx context.Context) error {
 	return cluster.Poll(ctx, 50*time.Millisecond, func() error {
 		for _, namespace := range []string{ci, "limited", "restricted"} {
 			if _, err := w.typed.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
@@ -83,8 +84,8 @@ func (w *world) settle(ctx context.Context) error {
 	})
 }
 
-// oddFlags: a certificate that has expired; Services are called at their endpoints, so that one
-// without any shows; and lists and watches are etcd's, so that one that is too late shows.
+// oddFlags: an expired certificate; Services are called at their endpoints, so that one without
+// any fails; and lists and watches read from etcd, so that an old revision fails.
 func (j *judge) oddFlags(dir string) ([]string, error) {
 	cert, key := filepath.Join(dir, "expired.crt"), filepath.Join(dir, "expired.key")
 	return []string{
@@ -93,10 +94,10 @@ func (j *judge) oddFlags(dir string) ([]string, error) {
 	}, errors.Join(os.WriteFile(cert, j.certificate, 0o600), os.WriteFile(key, j.key, 0o600))
 }
 
-// ci is the namespace of most rows. Sentences name it, so it has always the same name.
+// ci is the namespace of most rows. Messages name it, so it is always the same.
 const ci = "ci"
 
-// objects are there before the first row. A priority level without any seat takes one request at a
+// objects exist before the first row. A priority level without any seat takes one request at a
 // time.
 const objects = `
 apiVersion: v1

@@ -48,7 +48,7 @@ func webhookRows() []row {
 	}
 }
 
-func withoutEndpoints(t *testing.T, w *world) error {
+func withoutEndpoints(t *testing.T, w *environment) error {
 	service := registration.WebhookClientConfig{
 		Service: &registration.ServiceReference{Namespace: ci, Name: "policy"}, CABundle: w.judge.authority(),
 	}
@@ -58,43 +58,43 @@ func withoutEndpoints(t *testing.T, w *world) error {
 	return c.do(t.Context(), w.odd)
 }
 
-// hooked is a new PipelineRun that a webhook is in the way of.
-func hooked(with func(w *world) hook) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+// hooked is a new PipelineRun that a webhook must admit.
+func hooked(with func(w *environment) hook) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error {
 		h := with(w)
 		w.install(t, h)
 		return w.refused(t, create(h.label))
 	}
 }
 
-// unanswered: the judge is asked at a path where it does not answer.
-func unanswered(label, path string) func(*testing.T, *world) error {
-	return hooked(func(w *world) hook { return at(label, w.judge.valid.URL+path, w.judge.authority()) })
+// unanswered: the webhook is called at a path where it does not answer.
+func unanswered(label, path string) func(*testing.T, *environment) error {
+	return hooked(func(w *environment) hook { return at(label, w.judge.valid.URL+path, w.judge.authority()) })
 }
 
-// judged: the judge is asked at a path.
-func judged(label, path string) func(*testing.T, *world) error {
-	return hooked(func(w *world) hook { return w.answering(label, path) })
+// judged: the webhook is called at a path.
+func judged(label, path string) func(*testing.T, *environment) error {
+	return hooked(func(w *environment) hook { return w.answering(label, path) })
 }
 
-func mutated(label, path string) func(*testing.T, *world) error {
-	return hooked(func(w *world) hook {
+func mutated(label, path string) func(*testing.T, *environment) error {
+	return hooked(func(w *environment) hook {
 		h := w.answering(label, path)
 		h.mutates = true
 		return h
 	})
 }
 
-func judgedDry(label, path string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+func judgedDry(label, path string) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error {
 		w.install(t, w.answering(label, path))
 		return until(t, func() error { return create(label).dry().do(t.Context(), w.config) })
 	}
 }
 
-// withoutDryRun: no API of today takes a webhook that says so, but a cluster may have had it for
-// long. It is copied into etcd.
-func withoutDryRun(t *testing.T, w *world) error {
+// withoutDryRun: no current API accepts a webhook that does not declare dry-run support, but a
+// cluster may have an old one. It is copied into etcd.
+func withoutDryRun(t *testing.T, w *environment) error {
 	const old = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"row-k38","uid":"1"},
 		"webhooks":[{"name":"policy.example.com","clientConfig":{"url":"https://127.0.0.1:1"},"sideEffects":"Some","failurePolicy":"Fail",
 		"matchPolicy":"Equivalent","namespaceSelector":{},"objectSelector":{"matchLabels":{"row":"k38"}},"timeoutSeconds":1,"admissionReviewVersions":["v1"],
@@ -107,8 +107,8 @@ func withoutDryRun(t *testing.T, w *world) error {
 	return until(t, func() error { return create("k38").dry().do(t.Context(), w.config) })
 }
 
-func judgedPatch(label, path string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+func judgedPatch(label, path string) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error {
 		w.store(t, pending(label))
 		w.install(t, w.answering(label, path))
 		return w.refused(t, patch(cluster.PipelineRuns(), ci, label, `{"metadata":{"annotations":{"a":"b"}}}`))
@@ -116,14 +116,14 @@ func judgedPatch(label, path string) func(*testing.T, *world) error {
 }
 
 // certified is a webhook whose certificate has expired, or is not signed by the caBundle.
-func certified(label string, over bool) func(*testing.T, *world) error {
-	return hooked(func(w *world) hook {
+func certified(label string, over bool) func(*testing.T, *environment) error {
+	return hooked(func(w *environment) hook {
 		server := map[bool]*httptest.Server{false: w.judge.valid, true: w.judge.over}[over]
 		return at(label, server.URL+"/denies", w.judge.certificate)
 	})
 }
 
-func tektonDenies(t *testing.T, w *world) error {
+func tektonDenies(t *testing.T, w *environment) error {
 	empty := run("k7")
 	empty["spec"] = map[string]any{"timeouts": map[string]any{"pipeline": "1h"}}
 	c := create("")
@@ -131,9 +131,9 @@ func tektonDenies(t *testing.T, w *world) error {
 	return c.do(t.Context(), w.config)
 }
 
-func policyDenies(t *testing.T, w *world) error { return w.refused(t, create("k10")) }
+func policyDenies(t *testing.T, w *environment) error { return w.refused(t, create("k10")) }
 
-func policyDeniesPatch(t *testing.T, w *world) error {
+func policyDeniesPatch(t *testing.T, w *environment) error {
 	owned := pending("k10")
 	owned.SetName("k10-owned")
 	owned.SetAnnotations(map[string]string{"owner": "team"})
@@ -142,8 +142,8 @@ func policyDeniesPatch(t *testing.T, w *world) error {
 }
 
 // changed is a change of the spec of a PipelineRun whose condition Succeeded has a reason.
-func changed(name, reason string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+func changed(name, reason string) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error {
 		object := &unstructured.Unstructured{Object: named(run(name), name)}
 		if reason == "Running" {
 			object.SetAnnotations(map[string]string{cluster.HoldAnnotation: "true"})
@@ -167,7 +167,7 @@ func changed(name, reason string) func(*testing.T, *world) error {
 	}
 }
 
-// pending is a PipelineRun with the name of its label that Tekton leaves alone.
+// pending is a PipelineRun with the name of its label that Tekton ignores.
 func pending(label string) *unstructured.Unstructured {
 	object := named(run(label), label)
 	object["spec"].(map[string]any)["status"] = "PipelineRunPending"
@@ -175,7 +175,7 @@ func pending(label string) *unstructured.Unstructured {
 }
 
 // store creates an object of namespace ci.
-func (w *world) store(t *testing.T, object *unstructured.Unstructured) {
+func (w *environment) store(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	c := create("")
 	c.body = object
@@ -184,8 +184,8 @@ func (w *world) store(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// webhookAway: nothing listens where Tekton's webhook should be.
-func webhookAway(t *testing.T, w *world) {
+// webhookAway: nothing listens at the address of Tekton's webhook.
+func webhookAway(t *testing.T, w *environment) {
 	w.store(t, pending("stored"))
 	webhook := w.Part(cluster.TektonWebhook)
 	if err := webhook.Kill(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// compactedRows: K33, asked of the API server that keeps nothing in its memory.
+// compactedRows: K33, of the API server without a watch cache.
 func compactedRows() []row {
 	const read, old = fault.VerbRead, fault.ReasonExpired
 	return []row{
@@ -22,8 +22,8 @@ func compactedRows() []row {
 	}
 }
 
-// compact makes etcd throw away all but the latest revision.
-func (w *world) compact(t *testing.T) {
+// compact makes etcd discard all but the latest revision.
+func (w *environment) compact(t *testing.T) {
 	t.Helper()
 	latest, err := w.write(t.Context())
 	if err != nil {
@@ -34,8 +34,8 @@ func (w *world) compact(t *testing.T) {
 	}
 }
 
-// continued reads the second page of a list whose revision etcd has thrown away.
-func continued(t *testing.T, w *world) error {
+// continued reads the second page of a list whose revision etcd has discarded.
+func continued(t *testing.T, w *environment) error {
 	page := get(corev1.SchemeGroupVersion.WithResource("configmaps"), "", "").with("limit", "1")
 	data, err := page.answer(t.Context(), w.odd)
 	if err != nil {
@@ -49,8 +49,8 @@ func continued(t *testing.T, w *world) error {
 	return page.with("continue", list.Continue).do(t.Context(), w.odd)
 }
 
-// longAgo is the error in a watch that the API server begins and ends at once.
-func longAgo(t *testing.T, w *world) error {
+// longAgo is the error in a watch that the API server starts and ends at once.
+func longAgo(t *testing.T, w *environment) error {
 	w.compact(t)
 	list := get(corev1.SchemeGroupVersion.WithResource("configmaps"), ci, "").with("watch", "true").with("resourceVersion", "1").with("timeoutSeconds", "5")
 	data, err := list.answer(t.Context(), w.odd)

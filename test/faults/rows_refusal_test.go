@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// refusalRows: K11 to K23 but for quotas that nobody computes.
+// refusalRows: K11 to K23 except for quotas without a computed usage.
 func refusalRows() []row {
 	const created, patched, update, read = fault.VerbCreate, fault.VerbPatch, fault.VerbUpdate, fault.VerbRead
 	const invalid, denied, forbidden = fault.ReasonInvalid, fault.ReasonDenied, fault.ReasonForbidden
@@ -30,7 +30,7 @@ func refusalRows() []row {
 		{id: "K11", when: "the API server finds a new PipelineRun invalid", verb: created, cause: asked(misnamed()), class: fault.Invalid, reason: invalid},
 		{id: "K11", when: "it cannot read it strictly", verb: created, cause: asked(doubled()), class: fault.Invalid, reason: invalid},
 		{id: "K11", when: "it finds a change invalid", verb: patched, cause: invalidPatch, class: fault.Operator, reason: invalid},
-		{id: "K12", when: "a right is missing", verb: created, cause: asNobody, class: fault.Operator, reason: forbidden},
+		{id: "K12", when: "a right is missing", verb: created, cause: asUnboundAccount, class: fault.Operator, reason: forbidden},
 		{id: "K13", when: "a ResourceQuota is used up", verb: created, cause: asked(create("k13").in("full")), class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry},
 		{id: "K14", when: "others change a ResourceQuota all the time", verb: created, cause: contended, class: fault.Conflict, reason: fault.ReasonConflict},
 		{id: "K15", when: "a LimitRange refuses a new Pod", verb: created, cause: refusedPod("limited"), class: fault.Invalid, reason: denied},
@@ -47,9 +47,9 @@ func refusalRows() []row {
 	}
 }
 
-// asked is a call of which nothing has to be made first.
-func asked(c call) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error { return c.do(t.Context(), w.config) }
+// asked is a call that needs no preparation.
+func asked(c call) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error { return c.do(t.Context(), w.config) }
 }
 
 func misnamed() call {
@@ -65,13 +65,13 @@ func doubled() call {
 	return c
 }
 
-func invalidPatch(t *testing.T, w *world) error {
+func invalidPatch(t *testing.T, w *environment) error {
 	w.store(t, pending("k11"))
 	return patch(cluster.PipelineRuns(), ci, "k11", `{"metadata":{"annotations":{"not a name":"x"}}}`).do(t.Context(), w.config)
 }
 
-// as is the configuration of a service account of namespace ci.
-func (w *world) as(t *testing.T, account string) *rest.Config {
+// as returns the configuration of a service account of namespace ci.
+func (w *environment) as(t *testing.T, account string) *rest.Config {
 	t.Helper()
 	token, err := w.Token(t.Context(), ci, account)
 	if err != nil {
@@ -82,13 +82,13 @@ func (w *world) as(t *testing.T, account string) *rest.Config {
 	return config
 }
 
-func asNobody(t *testing.T, w *world) error {
+func asUnboundAccount(t *testing.T, w *environment) error {
 	return create("k12").do(t.Context(), w.as(t, "default"))
 }
 
 // contended: whenever the API server counts a PipelineRun in its ResourceQuota, a webhook has just
-// changed that.
-func contended(t *testing.T, w *world) error {
+// changed the quota.
+func contended(t *testing.T, w *environment) error {
 	h := w.answering("k14", "/touches")
 	h.resource = "resourcequotas/status"
 	w.install(t, h)
@@ -99,20 +99,20 @@ func contended(t *testing.T, w *world) error {
 	})
 }
 
-func refusedPod(namespace string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error { return w.refused(t, post("pods", namespace, pod())) }
+func refusedPod(namespace string) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error { return w.refused(t, post("pods", namespace, pod())) }
 }
 
-func leaving(t *testing.T, w *world) error {
+func leaving(t *testing.T, w *environment) error {
 	if err := w.DeleteNamespace(t.Context(), "leaving"); err != nil {
 		t.Fatal(err)
 	}
 	return w.refused(t, create("k16").in("leaving"))
 }
 
-// notReady asks an API server that waits for policies that it does not serve. Until it knows the
+// notReady calls an API server that waits for policies that it does not serve. Until it knows the
 // custom resources, its answer is another one.
-func notReady(t *testing.T, w *world) error {
+func notReady(t *testing.T, w *environment) error {
 	part, config, err := w.OtherAPIServer("unready-apiserver", "--feature-gates=MutatingAdmissionPolicy=true")
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func notReady(t *testing.T, w *world) error {
 	})
 }
 
-func outdated(t *testing.T, w *world) error {
+func outdated(t *testing.T, w *environment) error {
 	old := pending("k21")
 	w.store(t, old)
 	old.SetResourceVersion("1")
@@ -141,8 +141,8 @@ func outdated(t *testing.T, w *world) error {
 
 // twice creates an object with the same name again, the second time as if the API server had
 // generated the name.
-func twice(name, generateName string) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+func twice(name, generateName string) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error {
 		object := pending(name)
 		w.store(t, object)
 		object.SetGenerateName(generateName)
@@ -152,8 +152,8 @@ func twice(name, generateName string) func(*testing.T, *world) error {
 	}
 }
 
-// quotasStand: nobody computes what is used of a ResourceQuota.
-func quotasStand(t *testing.T, w *world) {
+// quotasUncounted: no controller computes the usage of a ResourceQuota.
+func quotasUncounted(t *testing.T, w *environment) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}}
 	if _, err := w.typed.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func quotasStand(t *testing.T, w *world) {
 }
 
 // pause stops a process of the cluster until the test ends.
-func (w *world) pause(t *testing.T, name string) {
+func (w *environment) pause(t *testing.T, name string) {
 	t.Helper()
 	part := w.Part(name)
 	if err := part.Pause(); err != nil {
@@ -176,7 +176,7 @@ func (w *world) pause(t *testing.T, name string) {
 }
 
 func freshQuotaRows() []row {
-	fresh := func(t *testing.T, w *world) error {
+	fresh := func(t *testing.T, w *environment) error {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "runs"}}
 		quota.Spec.Hard = corev1.ResourceList{"count/pipelineruns.tekton.dev": *resource.NewQuantity(5, resource.DecimalSI)}
 		if _, err := w.typed.CoreV1().ResourceQuotas("fresh").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
@@ -217,8 +217,8 @@ func annotated(kib int) call {
 	return c
 }
 
-// grown changes a Role: neither Tekton nor a limit of its own is in the way of its size.
-func grown(t *testing.T, w *world) error {
+// grown changes a Role, whose size neither Tekton nor another limit restricts.
+func grown(t *testing.T, w *environment) error {
 	large := `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["` + strings.Repeat("x", 1700<<10) + `"]}]}`
 	return patch(rbacv1.SchemeGroupVersion.WithResource("roles"), ci, "large", large).do(t.Context(), w.config)
 }

@@ -26,7 +26,7 @@ type row struct {
 	// verb is what was asked for.
 	verb fault.Verb
 	// cause brings it about and returns the client's error.
-	cause func(t *testing.T, w *world) error
+	cause func(t *testing.T, w *environment) error
 	class fault.Class
 	// reason is what conditions and metrics say.
 	reason string
@@ -47,27 +47,27 @@ func (r row) want() *fault.Error {
 type group struct {
 	name string
 	// enter brings the cluster into the state until the test ends; nil is a cluster that works.
-	enter func(t *testing.T, w *world)
+	enter func(t *testing.T, w *environment)
 	rows  []row
 }
 
 func groups() []group {
 	return []group{
-		{"", nil, slices.Concat(webhookRows(), refusalRows(), sizeRows(), troubleRows(), transportRows())},
+		{"", nil, slices.Concat(webhookRows(), refusalRows(), sizeRows(), serverErrorRows(), transportRows())},
 		{"Tekton's webhook is away", webhookAway, awayRows()},
-		{"nobody computes quotas", quotasStand, freshQuotaRows()},
+		{"nobody computes quotas", quotasUncounted, freshQuotaRows()},
 		{"etcd has compacted", nil, compactedRows()},
-		{"etcd stands still", etcdStands, standingRows()},
-		{"etcd has no quorum", etcdAlone, aloneRows()},
+		{"etcd stands still", etcdHangs, etcdHungRows()},
+		{"etcd has no quorum", etcdWithoutMajority, noMajorityRows()},
 		{"etcd is away", etcdAway, goneRows()},
 		{"etcd is full", etcdFull, fullRows()},
-		{"the API server stands still", serverStands, frozenRows()},
+		{"the API server stands still", serverHangs, serverHungRows()},
 	}
 }
 
-// Every row of docs/errors.md has its class, reason and wait, with an error that the API server
-// made, and people read what docs/errors.md says. Webhooks that cannot be called are C1 and C2, a
-// quota that is used up is C5.
+// Every row of docs/errors.md has its class, reason and wait, with an error from a real API
+// server, and the message of docs/errors.md. Webhooks that cannot be called are C1 and C2, an
+// exhausted quota is C5.
 func TestKubernetesRows(t *testing.T) {
 	var mu sync.Mutex
 	lines, all := map[string]page.Line{}, []string{}

@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// troubleRows: K29 to K34, what an API server that works well says.
-func troubleRows() []row {
+// serverErrorRows: K29 to K34, answers of a working API server.
+func serverErrorRows() []row {
 	const create, read, update, patched = fault.VerbCreate, fault.VerbRead, fault.VerbUpdate, fault.VerbPatch
 	const away, unsupported = fault.ReasonUnavailable, fault.ReasonNotSupported
 	maps := corev1.SchemeGroupVersion.WithResource("configmaps")
@@ -36,22 +36,22 @@ func troubleRows() []row {
 		{id: "K31", when: "a proxy in front of the API server answers 502", verb: create, cause: proxied(http.StatusBadGateway), reason: away, unknown: true},
 		{id: "K31", when: "it answers 503", verb: patched, cause: proxied(http.StatusServiceUnavailable), reason: away, unknown: true},
 		{id: "K31", when: "it answers 504", verb: create, cause: proxied(http.StatusGatewayTimeout), reason: fault.ReasonTimeout, unknown: true},
-		{id: "K32", when: "the API server does not accept our token", verb: create, cause: asStranger, reason: fault.ReasonUnauthorized},
+		{id: "K32", when: "the API server does not accept our token", verb: create, cause: asUnknownToken, reason: fault.ReasonUnauthorized},
 		{id: "K34", when: "a method is not allowed", verb: update, cause: asked(nameless), class: fault.Operator, reason: unsupported},
 		{id: "K34", when: "a media type is not spoken", verb: read, cause: asked(calendar), class: fault.Operator, reason: unsupported},
 		{id: "K34", when: "a kind of patch is not known", verb: patched, cause: asked(text), class: fault.Operator, reason: unsupported},
 	}
 }
 
-// written is an error that no API server can be brought to give here, as apimachinery words it.
-func written(err error) func(*testing.T, *world) error {
-	return func(*testing.T, *world) error { return err }
+// written is an error that no API server can be made to send here, in the words of apimachinery.
+func written(err error) func(*testing.T, *environment) error {
+	return func(*testing.T, *environment) error { return err }
 }
 
 // tooMany: one request of the account waits for a webhook. Its priority level has no seat for
-// another one. The wait that the API server names grows with what it has refused in the last
-// second, so that little may be refused here.
-func tooMany(t *testing.T, w *world) error {
+// another one. The API server's Retry-After grows with its refusals in the last second, so few may
+// be refused here.
+func tooMany(t *testing.T, w *environment) error {
 	config := w.as(t, "busy")
 	w.install(t, w.answering("k29", "/held"))
 	return until(t, func() error {
@@ -76,9 +76,9 @@ func tooMany(t *testing.T, w *world) error {
 	})
 }
 
-// behind is a new PipelineRun that a proxy in front of the API server does something to.
-func behind(label string, do cluster.Action) func(*testing.T, *world) error {
-	return func(t *testing.T, w *world) error {
+// behind is a new PipelineRun that a proxy in front of the API server changes.
+func behind(label string, do cluster.Action) func(*testing.T, *environment) error {
+	return func(t *testing.T, w *environment) error {
 		proxy, err := cluster.NewProxy(w.Cluster)
 		if err != nil {
 			t.Fatal(err)
@@ -92,11 +92,11 @@ func behind(label string, do cluster.Action) func(*testing.T, *world) error {
 }
 
 // proxied is the answer of the proxy itself.
-func proxied(code int) func(*testing.T, *world) error {
+func proxied(code int) func(*testing.T, *environment) error {
 	return behind("k31", cluster.Page(code, "<html><h1>"+http.StatusText(code)+"</h1></html>"))
 }
 
-func asStranger(t *testing.T, w *world) error {
+func asUnknownToken(t *testing.T, w *environment) error {
 	config := w.RESTConfig()
 	config.BearerToken = "wrong"
 	return create("k32").do(t.Context(), config)
@@ -105,23 +105,23 @@ func asStranger(t *testing.T, w *world) error {
 // transportRows: K35 and K36, no answer at all.
 func transportRows() []row {
 	const created, read, gone = fault.VerbCreate, fault.VerbRead, fault.ReasonUnreachable
-	unknown := func(w *world) *rest.Config {
+	unknown := func(w *environment) *rest.Config {
 		config := w.RESTConfig()
 		config.CAData = w.judge.certificate
 		return config
 	}
-	expired := func(w *world) *rest.Config {
+	expired := func(w *environment) *rest.Config {
 		config := rest.CopyConfig(w.odd)
 		config.TLSClientConfig = rest.TLSClientConfig{CAData: w.judge.certificate}
 		return config
 	}
-	refused := func(w *world) *rest.Config {
+	refused := func(w *environment) *rest.Config {
 		config := w.RESTConfig()
 		config.Host = "https://127.0.0.1:1"
 		return config
 	}
-	through := func(reach func(*world) *rest.Config) func(*testing.T, *world) error {
-		return func(t *testing.T, w *world) error { return create("k35").do(t.Context(), reach(w)) }
+	through := func(reach func(*environment) *rest.Config) func(*testing.T, *environment) error {
+		return func(t *testing.T, w *environment) error { return create("k35").do(t.Context(), reach(w)) }
 	}
 	return []row{
 		{id: "K35", when: "nothing listens where the API server should be", verb: created, cause: through(refused), reason: gone, unknown: true},
@@ -134,8 +134,8 @@ func transportRows() []row {
 	}
 }
 
-// limited: the first request takes the only place for the next minute.
-func limited(t *testing.T, w *world) error {
+// limited: the first request takes the only seat for the next minute.
+func limited(t *testing.T, w *environment) error {
 	config := w.RESTConfig()
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.01, 1)
 	config.RateLimiter.Accept()
@@ -144,7 +144,7 @@ func limited(t *testing.T, w *world) error {
 	return create("k35").do(ctx, config)
 }
 
-func canceled(t *testing.T, w *world) error {
+func canceled(t *testing.T, w *environment) error {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the process ends"))
 	return create("k36").do(ctx, w.config)

@@ -21,7 +21,7 @@ import (
 )
 
 // etcd asks etcd's JSON gateway and reads the answer into out, unless that is nil.
-func (w *world) etcd(ctx context.Context, path, body string, out any) error {
+func (w *environment) etcd(ctx context.Context, path, body string, out any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.EtcdURL()+path, strings.NewReader(body))
 	if err != nil {
 		return err
@@ -40,8 +40,8 @@ func (w *world) etcd(ctx context.Context, path, body string, out any) error {
 	return json.NewDecoder(response.Body).Decode(out)
 }
 
-// disarm ends the alarm that etcd has raised because it had no space left.
-func (w *world) disarm(ctx context.Context) error {
+// disarm ends etcd's alarm about missing space.
+func (w *environment) disarm(ctx context.Context) error {
 	var raised struct {
 		Alarms []struct{ MemberID string }
 	}
@@ -53,7 +53,7 @@ func (w *world) disarm(ctx context.Context) error {
 }
 
 // write stores something and returns its revision.
-func (w *world) write(ctx context.Context) (revision string, err error) {
+func (w *environment) write(ctx context.Context) (revision string, err error) {
 	c := post("configmaps", ci, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "any-"}})
 	data, err := c.answer(ctx, w.config)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *world) write(ctx context.Context) (revision string, err error) {
 }
 
 // recovered waits until the cluster stores something again.
-func (w *world) recovered(t *testing.T) {
+func (w *environment) recovered(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
@@ -81,21 +81,21 @@ func (w *world) recovered(t *testing.T) {
 }
 
 // restartEtcd restarts etcd with flags.
-func (w *world) restartEtcd(t *testing.T, flags ...string) {
+func (w *environment) restartEtcd(t *testing.T, flags ...string) {
 	t.Helper()
 	if err := w.Part(cluster.Etcd).RestartWith(context.WithoutCancel(t.Context()), flags...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// etcdStands: etcd is stopped as if its machine hung.
-func etcdStands(t *testing.T, w *world) {
+// etcdHangs: etcd is stopped as if its machine hung.
+func etcdHangs(t *testing.T, w *environment) {
 	t.Cleanup(func() { w.recovered(t) })
 	w.pause(t, cluster.Etcd)
 }
 
-// standingRows: K14 and K28.
-func standingRows() []row {
+// etcdHungRows: K14 and K28.
+func etcdHungRows() []row {
 	short := create("k28").with("timeout", "1s")
 	return []row{
 		{id: "K28", when: "etcd does not answer in time", verb: fault.VerbCreate, cause: asked(short), reason: fault.ReasonTimeout, unknown: true},
@@ -103,8 +103,8 @@ func standingRows() []row {
 	}
 }
 
-// etcdAlone: etcd has another member that nobody ever sees, and no majority.
-func etcdAlone(t *testing.T, w *world) {
+// etcdWithoutMajority: etcd has another member that never runs, and no majority.
+func etcdWithoutMajority(t *testing.T, w *environment) {
 	if err := w.etcd(t.Context(), "/v3/cluster/member/add", `{"peerURLs":["http://127.0.0.1:1"]}`, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -114,15 +114,15 @@ func etcdAlone(t *testing.T, w *world) {
 	})
 }
 
-// aloneRows: K24.
-func aloneRows() []row {
+// noMajorityRows: K24.
+func noMajorityRows() []row {
 	return []row{
 		{id: "K24", when: "etcd has no majority", verb: fault.VerbCreate, cause: asked(create("k24")), reason: fault.ReasonUnavailable, unknown: true, varies: true},
 	}
 }
 
-// etcdAway: nothing listens where etcd should be.
-func etcdAway(t *testing.T, w *world) {
+// etcdAway: nothing listens at etcd's address.
+func etcdAway(t *testing.T, w *environment) {
 	if err := w.Part(cluster.Etcd).Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func etcdAway(t *testing.T, w *world) {
 	})
 }
 
-// goneRows: K25. The API server of today gives the answer of K28.
+// goneRows: K25. Current API servers give the answer of K28.
 func goneRows() []row {
 	short := create("k25").with("timeout", "1s")
 	timeout := apierrors.NewServerTimeout(cluster.PipelineRuns().GroupResource(), "create", 2)
@@ -142,8 +142,8 @@ func goneRows() []row {
 	}
 }
 
-// etcdFull: etcd may not grow any more.
-func etcdFull(t *testing.T, w *world) {
+// etcdFull: etcd has reached its space quota.
+func etcdFull(t *testing.T, w *environment) {
 	w.restartEtcd(t, "--quota-backend-bytes=1")
 	works(t, func(ctx context.Context) error {
 		return get(corev1.SchemeGroupVersion.WithResource("namespaces"), "", ci).do(ctx, w.config)
@@ -164,12 +164,12 @@ func fullRows() []row {
 	}
 }
 
-// serverStands: the API server is stopped as if its machine hung.
-func serverStands(t *testing.T, w *world) { w.pause(t, cluster.APIServer) }
+// serverHangs: the API server is stopped as if its machine hung.
+func serverHangs(t *testing.T, w *environment) { w.pause(t, cluster.APIServer) }
 
-// frozenRows: K35 again.
-func frozenRows() []row {
-	frozen := func(t *testing.T, w *world) error {
+// serverHungRows: K35 again.
+func serverHungRows() []row {
+	frozen := func(t *testing.T, w *environment) error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		return create("k35").do(ctx, w.config)

@@ -26,7 +26,7 @@ func (g *GitHub) SetCollaborator(repo, user, role string) {
 		return
 	}
 	if roleRank(role) < 1 {
-		mistake("SetCollaborator: no role %q", role)
+		invalidUse("SetCollaborator: no role %q", role)
 	}
 	r.collaborators[key(user)] = role
 }

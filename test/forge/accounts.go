@@ -41,7 +41,7 @@ func (g *GitHub) accountOf(login, kind string) *account {
 func (g *GitHub) userOf(login string) *account {
 	a := g.accountOf(login, "User")
 	if a.kind == "Organization" {
-		mistake("%s is an organisation; call AddUser before CreateRepo if it shall be a user", login)
+		invalidUse("%s is an organisation; call AddUser before CreateRepo if it shall be a user", login)
 	}
 	return a
 }
@@ -54,8 +54,8 @@ func (g *GitHub) AddUser(login string) int64 {
 	return g.accountOf(login, "User").id
 }
 
-// SetOrgMember makes a user a member of an organisation; whether the
-// membership is shown to strangers, public says.
+// SetOrgMember makes a user a member of an organisation; public shows the membership to other
+// users.
 func (g *GitHub) SetOrgMember(org, user string, public bool) {
 	defer g.lock()()
 	o := g.accountOf(org, "Organization")

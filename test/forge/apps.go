@@ -45,7 +45,7 @@ func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) 
 	if priv == nil {
 		k, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
-			mistake("CreateApp: %v", err)
+			invalidUse("CreateApp: %v", err)
 		}
 		priv = k
 		privateKeyPEM = string(pem.EncodeToMemory(&pem.Block{
@@ -54,7 +54,7 @@ func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) 
 	}
 	defer g.lock()()
 	if g.apps[id] != nil {
-		mistake("CreateApp: %d exists", id)
+		invalidUse("CreateApp: %d exists", id)
 	}
 	a := &app{App: App{id, slug, privateKeyPEM, webhookSecret, g.core.NextID()}, key: &priv.PublicKey}
 	g.apps[id] = a
@@ -69,7 +69,7 @@ func (g *GitHub) ReplaceKey(appID int64, privateKeyPEM string) {
 	defer g.lock()()
 	a := g.apps[appID]
 	if a == nil || key == nil {
-		mistake("ReplaceKey: no app %d, or no key", appID)
+		invalidUse("ReplaceKey: no app %d, or no key", appID)
 	}
 	a.key, a.PrivateKeyPEM = &key.PublicKey, privateKeyPEM
 }
@@ -80,18 +80,18 @@ func parseKey(s string) *rsa.PrivateKey {
 	}
 	block, _ := pem.Decode([]byte(s))
 	if block == nil {
-		mistake("CreateApp: the private key is not PEM")
+		invalidUse("CreateApp: the private key is not PEM")
 	}
 	if k, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return k
 	}
 	k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		mistake("CreateApp: %v", err)
+		invalidUse("CreateApp: %v", err)
 	}
 	priv, isRSA := k.(*rsa.PrivateKey)
 	if !isRSA {
-		mistake("CreateApp: the private key is not RSA")
+		invalidUse("CreateApp: the private key is not RSA")
 	}
 	return priv
 }
@@ -104,7 +104,7 @@ func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 	defer g.lock()()
 	a := g.apps[appID]
 	if a == nil {
-		mistake("Install: no app %d", appID)
+		invalidUse("Install: no app %d", appID)
 	}
 	in := &installation{
 		id: g.core.NextID(), app: a, account: g.accountOf(owner, "Organization"),
@@ -145,8 +145,8 @@ func (g *GitHub) SetInstalledRepos(installationID int64, repos ...string) {
 	}
 }
 
-// Suspend suspends an installation or ends the suspension. GitHub does not say
-// whether tokens of before work again: here they do not.
+// Suspend suspends an installation or ends the suspension. GitHub does not document whether
+// earlier tokens work again: here they do not.
 func (g *GitHub) Suspend(installationID int64, suspended bool) {
 	defer g.lock()()
 	in := g.mustInstallation(installationID)
@@ -172,7 +172,7 @@ func (g *GitHub) RevokeTokens() {
 func (g *GitHub) mustInstallation(id int64) *installation {
 	in := g.installs[id]
 	if in == nil {
-		mistake("no installation %d", id)
+		invalidUse("no installation %d", id)
 	}
 	return in
 }

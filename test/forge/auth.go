@@ -25,8 +25,8 @@ type usage struct {
 	reset time.Time
 }
 
-// authenticate finds out who calls. It refuses credentials that are wrong; a
-// call without credentials goes on as nobody where the route allows it.
+// authenticate finds the caller. It refuses wrong credentials; a call without credentials goes on
+// without a user where the route allows it.
 func (c *call) authenticate() {
 	scheme, cred, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	cred = strings.TrimSpace(cred)

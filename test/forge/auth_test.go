@@ -11,7 +11,7 @@ import (
 )
 
 func TestAppJWT(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	now := time.Now()
 	claims := func(change map[string]any) map[string]any {
 		c := map[string]any{"iss": "7", "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix()}
@@ -55,7 +55,7 @@ func TestAppJWT(t *testing.T) {
 }
 
 func TestTokenScope(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	other := w.CreateRepo("org", "other", RepoOptions{Private: true})
 	w.CreateRepo("org", "open", RepoOptions{})
 	w.Commit("org/open", "main", Change{Files: map[string]string{"a": "b"}})
@@ -111,7 +111,7 @@ func TestTokenScope(t *testing.T) {
 
 func TestTokenExpiry(t *testing.T) {
 	var ahead atomic.Int64
-	w := newWorld(t, Options{
+	w := newFixture(t, Options{
 		TokenLife: time.Minute,
 		Now:       func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	})
@@ -137,7 +137,7 @@ func TestTokenExpiry(t *testing.T) {
 }
 
 func TestRateLimitIsCountedAndEnforced(t *testing.T) {
-	w := newWorld(t, Options{RateLimit: 2})
+	w := newFixture(t, Options{RateLimit: 2})
 	tok := w.token(w.inst, nil)
 	var got []string
 	for range 3 {

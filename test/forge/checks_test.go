@@ -25,7 +25,7 @@ func annotations(n int, change map[string]any) []any {
 }
 
 func TestCheckRunRules(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	output := func(change map[string]any) map[string]any {
 		o := map[string]any{"title": "t", "summary": "s"}
@@ -82,7 +82,7 @@ func TestCheckRunRules(t *testing.T) {
 }
 
 func TestCheckRunLife(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	create := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha, "external_id": "run-1"})
 	id := itoa(int64(create.Object(t)["id"].(float64)))
@@ -115,7 +115,7 @@ func TestCheckRunLife(t *testing.T) {
 }
 
 func TestCheckRunOfAnotherApp(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	first := w.app
 	tok := w.token(w.inst, nil)
 	id := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha}).Object(t)["id"].(float64)
@@ -141,7 +141,7 @@ func TestCheckRunOfAnotherApp(t *testing.T) {
 }
 
 func TestCheckRunList(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	for range 35 {
 		w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha})
@@ -171,7 +171,7 @@ func TestCheckRunList(t *testing.T) {
 
 func TestEarlyConclusion(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		w := newWorld(t, Options{RefuseEarlyConclusion: strict})
+		w := newFixture(t, Options{RefuseEarlyConclusion: strict})
 		r := w.do("POST", "/repos/org/app/check-runs", w.token(w.inst, nil),
 			map[string]any{"name": "ci", "head_sha": w.sha, "status": "in_progress", "conclusion": "success"})
 		if strict && r.Status != 422 {

@@ -16,8 +16,8 @@ import (
 
 const testApp = 7
 
-// world is a started forge with one App, one private repository and a commit.
-type world struct {
+// fixture is a started forge with one App, one private repository and a commit.
+type fixture struct {
 	*GitHub
 	t    *testing.T
 	app  App
@@ -26,14 +26,14 @@ type world struct {
 	sha  string
 }
 
-func newWorld(t *testing.T, o Options) *world {
+func newFixture(t *testing.T, o Options) *fixture {
 	t.Helper()
 	g := New(o)
 	if err := g.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	w := &world{GitHub: g, t: t}
+	w := &fixture{GitHub: g, t: t}
 	w.app = g.CreateApp(testApp, "plumbline", testKey(t), "hush")
 	w.repo = g.CreateRepo("org", "app", RepoOptions{Private: true})
 	w.sha = g.Commit("org/app", "main", Change{Message: "first", Author: "alice", Files: map[string]string{
@@ -53,7 +53,7 @@ func (r reply) message() string {
 }
 
 // do makes a call; auth is a whole Authorization header, body anything JSON.
-func (w *world) do(method, path, auth string, body any) reply {
+func (w *fixture) do(method, path, auth string, body any) reply {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
 	return doCtx(ctx, method, w.URL()+path, auth, body)
@@ -68,7 +68,7 @@ func doCtx(ctx context.Context, method, url, auth string, body any) reply {
 }
 
 // token mints an installation token and returns it as an Authorization header.
-func (w *world) token(inst int64, body any) string {
+func (w *fixture) token(inst int64, body any) string {
 	w.t.Helper()
 	r := w.do("POST", "/api/v3/app/installations/"+itoa(inst)+"/access_tokens", w.jwt(), body)
 	if r.Status != 201 {
@@ -77,7 +77,7 @@ func (w *world) token(inst int64, body any) string {
 	return "token " + text(r.Object(w.t), "token")
 }
 
-func (w *world) jwt() string {
+func (w *fixture) jwt() string {
 	now := time.Now()
 	return "Bearer " + signJWT(w.t, w.app.PrivateKeyPEM, map[string]any{
 		"iss": itoa(w.app.ID), "iat": now.Add(-30 * time.Second).Unix(), "exp": now.Add(2 * time.Minute).Unix(),

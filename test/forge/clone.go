@@ -15,8 +15,8 @@ import (
 // uploadPack is the service a client asks for that only reads.
 const uploadPack = "git-upload-pack"
 
-// infoRefs is the first request of every fetch and clone: who may make it may
-// clone. It is all that git ls-remote needs; no packs are served.
+// infoRefs is the first request of every fetch and clone: a caller who may make it may clone. It
+// is all that git ls-remote needs; no packs are served.
 func infoRefs(c *call) answer {
 	if service := c.r.URL.Query().Get("service"); service != uploadPack {
 		return gitText(http.StatusForbidden, "this forge serves "+uploadPack+" only")
@@ -62,8 +62,8 @@ func askForPassword() answer {
 	return gitText(http.StatusUnauthorized, "Authentication failed").With("WWW-Authenticate", `Basic realm="GitHub"`)
 }
 
-// authenticateGit takes the token where git sends it: as the password of
-// whatever user. A call without one goes on as nobody.
+// authenticateGit takes the token where git sends it: as the password of any user. A call without
+// one goes on without a user.
 func (c *call) authenticateGit() {
 	_, password, given := c.r.BasicAuth()
 	if !given {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-func TestWhoMayClone(t *testing.T) {
+func TestCloneNeedsAccess(t *testing.T) {
 	var ahead atomic.Int64
-	w := newWorld(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, RateLimit: 3})
+	w := newFixture(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, RateLimit: 3})
 	w.CreateRepo("org", "other", RepoOptions{Private: true})
 	w.CreateRepo("org", "open", RepoOptions{})
 	w.SetInstalledRepos(w.inst, "org/app", "org/other")
@@ -51,7 +51,7 @@ func TestGitListsRefs(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	empty := w.CreateRepo("org", "empty", RepoOptions{})
 	home := t.TempDir()
 	line := strings.Replace(w.repo.CloneURL, "://", "://git:"+strings.TrimPrefix(w.token(w.inst, nil), "token ")+"@", 1)

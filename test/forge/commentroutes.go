@@ -55,7 +55,7 @@ func (g *GitHub) LockPull(repo string, number int, locked bool) {
 	g.changePull(repo, number, func(p *pull) { p.locked = locked })
 }
 
-// DeleteComment has somebody who may delete a comment.
+// DeleteComment deletes a comment as a user with the right.
 func (g *GitHub) DeleteComment(repo string, id int64) {
 	defer g.lock()()
 	r := g.mustRepo(repo)
@@ -66,7 +66,7 @@ func (g *GitHub) DeleteComment(repo string, id int64) {
 			return
 		}
 	}
-	mistake("DeleteComment: no comment %d in %s", id, repo)
+	invalidUse("DeleteComment: no comment %d in %s", id, repo)
 }
 
 // bot is the account in whose name the calling App writes.

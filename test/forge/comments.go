@@ -28,7 +28,7 @@ func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 	defer g.lock()()
 	r := g.mustRepo(repo)
 	if r.pull(int64(number)) == nil {
-		mistake("Comment: no pull request %s#%d", repo, number)
+		invalidUse("Comment: no pull request %s#%d", repo, number)
 	}
 	mustBeTaken("Comment", body)
 	now := g.happened(r)
@@ -41,7 +41,7 @@ func (g *GitHub) Comment(repo string, number int, user, body string) int64 {
 // mustBeTaken is for what GitHub would refuse to store as a comment.
 func mustBeTaken(by, body string) {
 	if strings.TrimSpace(body) == "" || utf8.RuneCountInString(body) > maxComment {
-		mistake("%s: GitHub takes 1 to %d characters", by, maxComment)
+		invalidUse("%s: GitHub takes 1 to %d characters", by, maxComment)
 	}
 }
 
@@ -56,7 +56,7 @@ func (g *GitHub) CommentDelivery(e CommentEvent) Delivery {
 		}
 	}
 	if m == nil {
-		mistake("CommentDelivery: no comment %d in %s", e.ID, e.Repo)
+		invalidUse("CommentDelivery: no comment %d in %s", e.ID, e.Repo)
 	}
 	sender := m.by
 	if e.Sender != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCommentDelivery(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
 	w.LabelPull("org/app", n, "bug")
@@ -48,8 +48,8 @@ func TestCommentDelivery(t *testing.T) {
 
 // Each event and comment of a repository has a later second than the one before, however fast they
 // come.
-func TestEachEventHasItsOwnSecond(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestEventsHaveDistinctSeconds(t *testing.T) {
+	w := newFixture(t, Options{})
 	sha := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
 	last := ""
@@ -78,7 +78,7 @@ func TestEachEventHasItsOwnSecond(t *testing.T) {
 
 // An App writes and edits its own comments, and is refused what GitHub refuses.
 func TestCommentsOfApps(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
 	theirs, token := w.Comment("org/app", n, "bob", "hi"), w.token(w.inst, nil)

@@ -48,7 +48,7 @@ type DeliveryRecord struct {
 func (g *GitHub) deliver(a *app, event string, payload object) Delivery {
 	body, err := json.Marshal(payload)
 	if err != nil {
-		mistake("building a %s event: %v", event, err)
+		invalidUse("building a %s event: %v", event, err)
 	}
 	d := Delivery{GUID: traffic.NewUUID(), Event: event, Action: text(payload, "action"), Body: body, appID: a.ID, Header: http.Header{}}
 	if r, isObject := payload["repository"].(object); isObject {

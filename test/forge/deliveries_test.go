@@ -24,7 +24,7 @@ func body(t *testing.T, d Delivery) map[string]any {
 }
 
 func TestPushDelivery(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	push := func(ref string) map[string]any { return body(t, w.PushDelivery(PushEvent{Repo: "org/app", Ref: ref})) }
 	shape := func(b map[string]any) string {
 		head, _ := b["head_commit"].(map[string]any)
@@ -64,7 +64,7 @@ func TestPushDelivery(t *testing.T) {
 }
 
 func TestPullRequestDelivery(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	one := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "carol", Draft: true})
 	opened := body(t, w.PullRequestDelivery(PullEvent{Repo: "org/app", Number: n, Action: "opened"}))
@@ -86,7 +86,7 @@ func TestPullRequestDelivery(t *testing.T) {
 }
 
 func TestDeliver(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	rc := asking.NewReceiver(t)
 	d := w.PushDelivery(PushEvent{Repo: "org/app", Ref: "refs/heads/main"})
 	rc.Code.Store(503)
@@ -132,7 +132,7 @@ func TestDeliver(t *testing.T) {
 }
 
 func TestDeliveryThatFails(t *testing.T) {
-	w := newWorld(t, Options{DeliveryTimeout: 50 * time.Millisecond})
+	w := newFixture(t, Options{DeliveryTimeout: 50 * time.Millisecond})
 	stuck := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stuck }))
 	defer srv.Close()

@@ -32,7 +32,7 @@ func TestFaultActions(t *testing.T) {
 		"applied, then dropped":       {ApplyThenDrop(), 0, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
+			w := newFixture(t, Options{})
 			tok := w.token(w.inst, nil)
 			f := w.Inject(Fault{Route: RouteCheckCreate, Count: 1, Do: tc.do})
 			r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha})
@@ -70,7 +70,7 @@ func (r reply) check(t *testing.T, status int, header map[string]string) {
 
 func TestFaultWindow(t *testing.T) {
 	var ahead atomic.Int64
-	w := newWorld(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	w := newFixture(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	tok := w.token(w.inst, nil)
 	get := func() int { return w.do("GET", "/repos/org/app", tok, nil).Status }
 	run := func(f Fault, n int) []int {
@@ -100,7 +100,7 @@ func TestFaultWindow(t *testing.T) {
 }
 
 func TestHoldAndHang(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -139,7 +139,7 @@ func TestHoldAndHang(t *testing.T) {
 }
 
 func TestWaitForEndsWithItsContext(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := w.WaitFor(ctx, func(*State) bool { return false }); err == nil {

@@ -38,8 +38,8 @@ type Options struct {
 	// DeliveryTimeout is how long a delivery waits for its answer; zero is
 	// GitHub's 10 seconds.
 	DeliveryTimeout time.Duration
-	// OnWrite gets every mutating call at the moment it is decided; nil is nobody. It runs under
-	// the forge's lock and must not call the forge.
+	// OnWrite gets every mutating call at the moment it is decided; nil without credentials. It
+	// runs under the forge's lock and must not call the forge.
 	OnWrite func(Write)
 }
 
@@ -62,7 +62,7 @@ type GitHub struct {
 	repos      map[string]*repo
 	checks     []*checkRun
 	comments   []*comment
-	remarks    []*remark
+	remarks    []*commitComment
 	suites     map[string]int64
 	usage      map[string]*usage
 	deliveries []*DeliveryRecord
@@ -154,7 +154,7 @@ func orDefault[T comparable](v, d T) T {
 	return v
 }
 
-// mistake stops a test whose author asked for something impossible.
-func mistake(format string, args ...any) {
+// invalidUse stops a test whose author asked for something impossible.
+func invalidUse(format string, args ...any) {
 	panic("forge: " + fmt.Sprintf(format, args...))
 }

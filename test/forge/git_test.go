@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSHAsAreGits builds the same commit with git itself.
-func TestSHAsAreGits(t *testing.T) {
+// TestSHAsMatchGit builds the same commit with git itself.
+func TestSHAsMatchGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.CreateRepo("org", "git", RepoOptions{})
 	// A directory sorts as if its name ended in a slash: after .tekton.md.
 	sha := w.Commit("org/git", "main", Change{Message: "first", Author: "alice", Files: map[string]string{
@@ -47,7 +47,7 @@ printf first | git commit-tree "$(git write-tree)"`
 }
 
 func TestContents(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	big := strings.Repeat("x", maxInlineContent+1)
 	old := w.sha
@@ -71,8 +71,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissing(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestMissingObjects(t *testing.T) {
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	for path, want := range map[string]string{
 		"/contents/none":                 "404 Not Found",
@@ -94,7 +94,7 @@ func TestWhatIsMissing(t *testing.T) {
 }
 
 func TestTrees(t *testing.T) {
-	w := newWorld(t, Options{TreeLimit: 3})
+	w := newFixture(t, Options{TreeLimit: 3})
 	tok := w.token(w.inst, nil)
 	w.Commit("org/app", "feature/x", Change{Files: map[string]string{"README.md": "changed"}})
 	get := func(path string) reply { return w.do("GET", "/api/v3/repos/org/app"+path, tok, nil) }
@@ -113,7 +113,7 @@ func TestTrees(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	base := w.sha
 	w.Commit("org/app", "topic", Change{Files: map[string]string{"new": "n", "moved.md": "hello\n", "README.md": Deleted}})

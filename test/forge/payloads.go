@@ -57,11 +57,11 @@ func (g *GitHub) PushDelivery(e PushEvent) Delivery {
 	r := g.mustRepo(e.Repo)
 	up, known := r.updates[e.Ref]
 	if !known && (e.Before == "" || e.After == "") {
-		mistake("PushDelivery: %s of %s never changed", e.Ref, e.Repo)
+		invalidUse("PushDelivery: %s of %s never changed", e.Ref, e.Repo)
 	}
 	up.before, up.after = orDefault(e.Before, up.before), orDefault(e.After, up.after)
 	if o := r.db[up.after]; up.after != zeroSHA && (o == nil || o.Commit == nil) {
-		mistake("PushDelivery: no commit %s in %s", up.after, e.Repo)
+		invalidUse("PushDelivery: no commit %s in %s", up.after, e.Repo)
 	}
 	if e.Sender != "" || up.by == nil {
 		up.by = g.userOf(orDefault(e.Sender, "octocat"))
@@ -133,7 +133,7 @@ func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
 	r := g.mustRepo(e.Repo)
 	p := r.pull(int64(e.Number))
 	if p == nil {
-		mistake("PullRequestDelivery: no pull request %s#%d", e.Repo, e.Number)
+		invalidUse("PullRequestDelivery: no pull request %s#%d", e.Repo, e.Number)
 	}
 	sender := p.user
 	if e.Sender != "" {
@@ -173,7 +173,7 @@ func (g *GitHub) EventDelivery(appID int64, event string, body map[string]any) D
 func (g *GitHub) mustApp(id int64) *app {
 	a := g.apps[id]
 	if a == nil {
-		mistake("no app %d", id)
+		invalidUse("no app %d", id)
 	}
 	return a
 }
@@ -181,7 +181,7 @@ func (g *GitHub) mustApp(id int64) *app {
 func (g *GitHub) coveringInstallation(appID int64, r *repo) *installation {
 	in := g.installationFor(appID, r)
 	if in == nil {
-		mistake("no installation covers %s", r.fullName())
+		invalidUse("no installation covers %s", r.fullName())
 	}
 	return in
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPermissions(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	for user, role := range map[string]string{"tri": "triage", "wri": "write", "mai": "maintain", "adm": "admin", "rea": "read"} {
 		w.SetCollaborator("org/app", user, role)
@@ -38,7 +38,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestMembers(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.SetOrgMember("org", "shown", true)
 	w.SetOrgMember("org", "hidden", false)
 	inside := w.token(w.inst, nil)
@@ -75,7 +75,7 @@ func TestMembers(t *testing.T) {
 }
 
 func TestTeams(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.SetTeamMember("org", "crew", "in", "active")
 	w.SetTeamMember("org", "crew", "invited", "pending")
 	w.SetTeamMember("elsewhere", "crew", "in", "active")
@@ -102,7 +102,7 @@ func TestTeams(t *testing.T) {
 }
 
 func TestPullRequests(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	w.CreateRepo("mallory", "app", RepoOptions{Private: true, ForkOf: "org/app"})
 	first := w.Commit("mallory/app", "patch", Change{Author: "mallory", Files: map[string]string{"evil": "1"}})
@@ -131,7 +131,7 @@ func TestPullRequests(t *testing.T) {
 }
 
 func TestPullRequestsOfCommits(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
 	first := w.Commit("org/app", "patch", Change{Files: map[string]string{"evil": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "patch", Author: "mallory"})

@@ -50,11 +50,11 @@ func (g *GitHub) OpenPullRequest(n NewPull) int {
 	head := g.mustRepo(orDefault(n.Head, n.Base))
 	sha, found := head.branches[n.HeadBranch]
 	if !found {
-		mistake("OpenPullRequest: no branch %q in %s", n.HeadBranch, head.fullName())
+		invalidUse("OpenPullRequest: no branch %q in %s", n.HeadBranch, head.fullName())
 	}
 	ref := orDefault(n.BaseBranch, base.defaultBranch)
 	if base.branches[ref] == "" {
-		mistake("OpenPullRequest: no branch %q in %s", ref, n.Base)
+		invalidUse("OpenPullRequest: no branch %q in %s", ref, n.Base)
 	}
 	base.db.Take(head.db, sha)
 	p := &pull{
@@ -71,7 +71,7 @@ func (g *GitHub) changePull(repo string, number int, change func(*pull)) {
 	defer g.lock()()
 	p := g.mustRepo(repo).pull(int64(number))
 	if p == nil {
-		mistake("no pull request %s#%d", repo, number)
+		invalidUse("no pull request %s#%d", repo, number)
 	}
 	change(p)
 	p.updated = g.now()

@@ -21,7 +21,7 @@ const deliveryLogAge = 3 * 24 * time.Hour
 func (g *GitHub) SetWebhookURL(appID int64, url string) {
 	defer g.lock()()
 	if g.apps[appID] == nil {
-		mistake("SetWebhookURL: no app %d", appID)
+		invalidUse("SetWebhookURL: no app %d", appID)
 	}
 	g.apps[appID].webhook = url
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // GitHub's log of an App's deliveries: newest first, paged by cursor, for three days. A redelivery
-// is asked for by the id of an attempt, answered at once, sent to where the App's webhook is now,
-// and logged under the same GUID.
+// is requested by the id of an attempt, answered at once, sent to the App's current webhook, and
+// logged under the same GUID.
 func TestDeliveryLog(t *testing.T) {
 	now := time.Now().Add(time.Minute - deliveryLogAge)
-	w := newWorld(t, Options{Now: func() time.Time { return now }})
+	w := newFixture(t, Options{Now: func() time.Time { return now }})
 	rc := asking.NewReceiver(t)
 	old := w.PingDelivery(testApp)
 	if _, _, err := w.Deliver(t.Context(), rc.URL, old); err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// remark is a comment on a commit.
-type remark struct {
+// commitComment is a comment on a commit.
+type commitComment struct {
 	id   int64
 	repo *repo
 	sha  string
@@ -22,10 +22,10 @@ func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
 	defer g.lock()()
 	r := g.mustRepo(repo)
 	if o := r.db[sha]; o == nil || o.Commit == nil {
-		mistake("CommitComment: no commit %s in %s", sha, repo)
+		invalidUse("CommitComment: no commit %s in %s", sha, repo)
 	}
 	mustBeTaken("CommitComment", body)
-	m := &remark{g.core.NextID(), r, sha, g.userOf(user), body, g.happened(r)}
+	m := &commitComment{g.core.NextID(), r, sha, g.userOf(user), body, g.happened(r)}
 	g.remarks = append(g.remarks, m)
 	g.core.Notify()
 	return m.id
@@ -37,14 +37,14 @@ func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
 func (g *GitHub) CommitCommentDelivery(e CommentEvent) Delivery {
 	defer g.lock()()
 	r := g.mustRepo(e.Repo)
-	var m *remark
+	var m *commitComment
 	for _, known := range g.remarks {
 		if known.repo == r && known.id == e.ID {
 			m = known
 		}
 	}
 	if m == nil {
-		mistake("CommitCommentDelivery: no comment %d in %s", e.ID, e.Repo)
+		invalidUse("CommitCommentDelivery: no comment %d in %s", e.ID, e.Repo)
 	}
 	sender := m.by
 	if e.Sender != "" {
@@ -58,7 +58,7 @@ func (g *GitHub) CommitCommentDelivery(e CommentEvent) Delivery {
 
 // json is a comment on a commit as a whole: position, line and path are of one
 // on a line.
-func (m *remark) json(g *GitHub) object {
+func (m *commitComment) json(g *GitHub) object {
 	self := m.repo.api(g) + "/comments/" + itoa(m.id)
 	at := m.at.Format(time.RFC3339)
 	return object{

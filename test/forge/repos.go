@@ -60,7 +60,7 @@ const zeroSHA = gitdb.ZeroSHA
 func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 	defer g.lock()()
 	if g.repos[key(owner+"/"+name)] != nil {
-		mistake("CreateRepo: %s/%s exists", owner, name)
+		invalidUse("CreateRepo: %s/%s exists", owner, name)
 	}
 	kind := "Organization"
 	if o.ForkOf != "" {
@@ -97,7 +97,7 @@ func (g *GitHub) DeleteRepo(repo string) {
 func (g *GitHub) mustRepo(name string) *repo {
 	r := g.repos[key(name)]
 	if r == nil {
-		mistake("no repository %q", name)
+		invalidUse("no repository %q", name)
 	}
 	return r
 }

@@ -21,8 +21,8 @@ type RerunEvent struct {
 	Action string
 }
 
-// PressRerun presses a re-run button and builds the event that tells of it, without sending it. Who
-// may press one is not checked. The suite is queued again; the check runs stay as they are.
+// PressRerun clicks a re-run button and builds its event, without sending it. It does not check
+// the user's rights. The suite is queued again; the check runs stay as they are.
 func (g *GitHub) PressRerun(e RerunEvent) Delivery {
 	defer g.lock()()
 	r := g.mustRepo(e.Repo)
@@ -32,7 +32,7 @@ func (g *GitHub) PressRerun(e RerunEvent) Delivery {
 	g.common(body, r, g.userOf(e.Sender), in)
 	if e.CheckID == 0 {
 		if o := r.db[e.SHA]; o == nil || o.Commit == nil {
-			mistake("PressRerun: no commit %s in %s", e.SHA, e.Repo)
+			invalidUse("PressRerun: no commit %s in %s", e.SHA, e.Repo)
 		}
 		suite := g.suiteJSON(in.app, r, e.SHA, g.happened(r))
 		suite["head_commit"], suite["app"] = r.eventCommit(g, r.db[e.SHA].Commit), in.app.json(g)
@@ -41,7 +41,7 @@ func (g *GitHub) PressRerun(e RerunEvent) Delivery {
 	}
 	k := g.findCheck(e.Repo, e.CheckID)
 	if k == nil {
-		mistake("PressRerun: no check run %d in %s", e.CheckID, e.Repo)
+		invalidUse("PressRerun: no check run %d in %s", e.CheckID, e.Repo)
 	}
 	check := k.json(g)
 	check["check_suite"] = g.suiteJSON(k.app, r, k.headSHA, g.happened(r))

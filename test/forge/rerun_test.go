@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A press names the commit, the App and, of a branch of the repository itself, branch and pull
-// requests. It changes no check run, and no two presses are told of with the same body.
+// A re-run event names the commit, the App and, for a branch of the repository itself, branch and
+// pull requests. It changes no check run, and no two events have the same body.
 func TestPressRerun(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	sha := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
 	one, two := w.PressRerun(RerunEvent{Repo: "org/app", SHA: sha, Sender: "dev"}), w.PressRerun(RerunEvent{Repo: "org/app", SHA: sha, Sender: "dev"})

@@ -70,10 +70,10 @@ type audience int
 
 const (
 	appJWT     audience = iota // the App itself
-	repoReader                 // a token, or nobody where the repository is public
+	repoReader                 // a token, or no credentials where the repository is public
 	repoMember                 // a token whose scope holds the repository
 	anyToken                   // any valid token
-	gitClient                  // git itself, with a token for a password, or nobody where the repository is public
+	gitClient                  // git itself, with a token for a password, or no credentials where the repository is public
 )
 
 // route is one line of the API.

@@ -23,7 +23,7 @@ type call struct {
 	at   time.Time
 
 	app   *app   // of the JWT or of the token's installation
-	token *token // nil for a JWT and for nobody
+	token *token // nil for a JWT and without credentials
 	repo  *repo  // when the path names one
 
 	// What the write log says beyond the request itself.

@@ -37,7 +37,7 @@ func (g *GitHub) SetTeamMember(org, slug, user, state string) {
 		g.userOf(user)
 		t.states[key(user)] = state
 	default:
-		mistake("SetTeamMember: no state %q", state)
+		invalidUse("SetTeamMember: no state %q", state)
 	}
 }
 

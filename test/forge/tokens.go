@@ -124,8 +124,8 @@ func (g *GitHub) Minted() []string {
 	return slices.Clone(g.minted)
 }
 
-// TokensWith returns the installation tokens that work now and have the permission, as somebody who
-// looks for them in a cluster would know them.
+// TokensWith returns the installation tokens that work now and have the permission, like those an
+// attacker might look for in a cluster.
 func (g *GitHub) TokensWith(permission, level string) []string {
 	defer g.lock()()
 	var found []string
@@ -142,7 +142,7 @@ func (g *GitHub) revoke(t *token) {
 	maps.DeleteFunc(g.tokens, func(_ string, known *token) bool { return known == t })
 }
 
-// narrow resolves the repositories a token is asked for; nil is all.
+// narrow resolves the repositories that a token is requested for; nil is all.
 func (c *call) narrow(in *installation, req tokenRequest) (map[int64]bool, string) {
 	if req.Repositories == nil && req.RepositoryIDs == nil {
 		return nil, ""

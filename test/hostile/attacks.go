@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// Attacks are all findings of docs/reliability.md, "What an attacker costs others", that somebody
-// can play against others: what a stranger, a writer or a tenant costs.
+// Attacks are the findings of docs/reliability.md, "What an attacker costs others", that an
+// untrusted user, a writer or a tenant can use against others.
 func Attacks() []Attack {
 	return []Attack{
 		{2, "YAML of empty mappings", yamlBombs, pushBombs},
@@ -30,7 +30,7 @@ func Attacks() []Attack {
 	}
 }
 
-// tally counts what was sent, by what became of it. The zero value is ready.
+// tally counts what was sent, by result. The zero value is ready.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -70,13 +70,13 @@ func every(ctx context.Context, pace time.Duration, f func(n int)) {
 	installation.OpenLoop(ctx, pace, math.MaxInt, func(n int, _ time.Time) { f(n) })
 }
 
-// from is a dialer with an address of its own on this machine: attackers are not where the Git
-// services are.
+// from is a dialer with its own address on this machine: attackers are not where the Git services
+// are.
 func from(host byte) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, host)}}
 }
 
-// slow connections are so many from one address, and as many from an address each.
+// slow is the number of connections from one address, and of addresses with one connection each.
 const slow = 128
 
 // slowConnections sends headers and then one byte a second.
@@ -115,11 +115,10 @@ func drip(ctx context.Context, host byte, address string, sent *tally) {
 	}
 }
 
-// unsignedEvery is the pace of requests that nobody signed.
+// unsignedEvery is the pace of unsigned requests.
 const unsignedEvery = 4 * time.Millisecond
 
-// unsigned sends requests with a wrong signature, a wrong token, and for repositories that nobody
-// knows.
+// unsigned sends requests with a wrong signature, a wrong token, and for unknown repositories.
 func unsigned(ctx context.Context, s *stage, sent *tally) {
 	client := &http.Client{Timeout: giveUp, Transport: &http.Transport{DialContext: from(1).DialContext, MaxIdleConnsPerHost: 64}}
 	header := map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + strings.Repeat("0", 64), "X-GitHub-Hook-Installation-Target-Type": "integration"}

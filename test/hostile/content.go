@@ -109,7 +109,7 @@ func (s *stage) bomb(ctx context.Context, branch string, sent *tally) {
 }
 
 const (
-	// requests are a stranger's open pull requests, pushed to all at once, and again after
+	// requests are an untrusted user's open pull requests, pushed to all at once, and again after
 	// pullsEvery.
 	requests   = 80
 	pullsEvery = 10 * time.Second
@@ -117,7 +117,7 @@ const (
 	fork       = stranger + "/open"
 )
 
-// pulls opens pull requests from a stranger's fork.
+// pulls opens pull requests from an untrusted user's fork.
 func pulls(_ context.Context, s *stage) error {
 	s.forge.Commit(shown, "main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "")}})
 	s.forge.AddUser(stranger)

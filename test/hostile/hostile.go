@@ -31,7 +31,7 @@ type Options struct {
 	Again bool
 }
 
-// Attack is one finding, played for as long as its context lives.
+// Attack is one finding, performed for as long as its context lives.
 type Attack struct {
 	// Finding is its number on docs/reliability.md.
 	Finding int
@@ -42,7 +42,7 @@ type Attack struct {
 	play func(ctx context.Context, s *stage, sent *tally)
 }
 
-// Report is what was seen.
+// Report is the result of a play.
 type Report struct {
 	// Quiet and Attacked are the tenant's pushes of the two times.
 	Quiet, Attacked Pushes
@@ -60,8 +60,8 @@ type Report struct {
 // Memory is what a process had, in bytes.
 type Memory struct{ Idle, Peak, Limit int64 }
 
-// Run makes a stage of its own, plays the attacks there and takes it down. An error means that the
-// play itself went wrong; what the product did wrong is in the report.
+// Run makes its own stage, performs the attacks there and removes it. An error means that the play
+// itself failed; what the product did wrong is in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	s, err := open(ctx, o)
 	if err != nil {
@@ -71,6 +71,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, errors.Join(err, s.close())
 }
 
+// play performs an attack on its own cluster, so that its remains do not disturb the quiet before
+// the next one.
 func (s *stage) play(ctx context.Context, o Options) (report Report, err error) {
 	for _, attack := range o.Attacks {
 		if attack.prepare == nil {

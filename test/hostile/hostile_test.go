@@ -38,11 +38,11 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	return err
 }
 
-// S1: the short form of `make hostile`, with all attacks at once. Every push of the tenant runs and
-// is reported, no process exceeds its memory limit, and etcd grows by less than the budgets. How
-// long the tenant waits depends on the machine: it is logged and not asserted. Other tests show the
-// other rules that the attacks are about.
-func TestTheTenantGoesOn(t *testing.T) {
+// S1: the short form of `make hostile`, with all attacks at the same time. Every push of the
+// tenant runs and is reported, no process exceeds its memory limit, and etcd grows by less than
+// the budgets. The tenant's waiting time depends on the machine: it is logged and not asserted.
+// Other tests cover the other rules about these attacks.
+func TestTenantIsServedDuringAttacks(t *testing.T) {
 	o := shared
 	o.Again = true
 	for _, attack := range hostile.Attacks() {
@@ -65,8 +65,8 @@ func TestTheTenantGoesOn(t *testing.T) {
 	}
 }
 
-// A process that takes more than its limit ends: otherwise none of this would show anything.
-func TestTheLimitEnds(t *testing.T) {
+// A process that exceeds its limit ends: otherwise the other test would show nothing.
+func TestMemoryLimitEndsProcess(t *testing.T) {
 	for _, c := range []struct {
 		kind  string
 		takes string

@@ -134,8 +134,8 @@ func pushLarge(ctx context.Context, s *stage, sent *tally) {
 	})
 }
 
-// again is a delivery of a GitLab with a body that no other one has. kind keeps those of one attack
-// from those of another.
+// again returns a delivery of a GitLab with a body that no other delivery has. kind separates the
+// attacks.
 func again(d gitlab.Delivery, body []byte, kind, n int) gitlab.Delivery {
 	d.Body, d.Header = fresh(body), d.Header.Clone()
 	d.Header.Set("Idempotency-Key", fmt.Sprintf("00000000-0000-4000-%x000-%012d", kind, n))
@@ -172,7 +172,7 @@ const (
 	hangEvery = 250 * time.Millisecond
 )
 
-// hangingHosts makes Repositories on hosts that take every connection and never answer.
+// hangingHosts makes Repositories on hosts that accept every connection and never answer.
 func hangingHosts(ctx context.Context, s *stage) error {
 	s.gitlab.Commit(project, "main", forge.Change{Message: "change"})
 	for n := range hosts {
@@ -198,7 +198,7 @@ func hangingHosts(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// pushToHanging tells of pushes on the hosts that hang.
+// pushToHanging delivers pushes of the hosts that hang.
 func pushToHanging(ctx context.Context, s *stage, sent *tally) {
 	every(ctx, hangEvery, func(n int) {
 		d := s.gitlab.PushDelivery(gitlab.PushEvent{Project: project, Ref: "refs/heads/main"})

@@ -18,8 +18,8 @@ import (
 
 const (
 	appID = 7
-	// good is the tenant's repository, shown another one of the same owner, where strangers open
-	// pull requests.
+	// good is the tenant's repository, shown another one of the same owner, where untrusted users
+	// open pull requests.
 	good  = "acme/app"
 	shown = "acme/open"
 	// evil is a repository of another owner, who installed the same App.
@@ -30,7 +30,7 @@ const (
 )
 
 // stage is an installation with one receiver and one controller, a GitHub with the tenant and the
-// attacker, and a GitLab of the attacker's.
+// attacker, and a GitLab of the attacker.
 type stage struct {
 	cluster              *cluster.Cluster
 	forge                *forge.GitHub

@@ -52,8 +52,7 @@ func (m Memory) String() string {
 	return fmt.Sprintf("%d MiB idle, %d at most of %d", m.Idle>>20, m.Peak>>20, m.Limit>>20)
 }
 
-// Failed says what the product did wrong, as far as the machine's speed has no part in it; nil if
-// nothing.
+// Failed returns what the product did wrong, independent of the machine's speed; nil if nothing.
 func (r Report) Failed() error {
 	var errs []error
 	if lost := r.Lost(); lost > 0 {
@@ -68,9 +67,9 @@ func (r Report) Failed() error {
 	return errors.Join(errs...)
 }
 
-// Slow says that the tenant waited too much longer until its pushes had run and were reported. The
-// first check is not judged: its p99 is that of the second slowest of 120 pushes, a tenth of a
-// second in quiet, and swings by half from one minute to the next.
+// Slow returns an error when the tenant waited too much longer until its pushes had run and were
+// reported. The first check is not judged: its p99 is that of the second slowest of 120 pushes, a
+// tenth of a second in quiet, and varies by half from one minute to the next.
 func (r Report) Slow() error {
 	if _, result := r.Ratio(); result > MaxRatio {
 		return fmt.Errorf("the tenant's p99 until the result is %.1f times that of quiet, want at most %d", result, MaxRatio)

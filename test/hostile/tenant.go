@@ -24,9 +24,9 @@ const (
 	giveUp = 10 * time.Second
 )
 
-// Pushes are what the tenant saw: how many were sent, answered 202 and shown as successful, and how
-// many deliveries had to be sent again because the API server was slow; how long after the push its
-// first check was accepted at the forge, and the result.
+// Pushes are the tenant's results: how many were sent, answered 202 and shown as successful; how
+// many deliveries were repeated because the API server was slow; how long after the push its first
+// check was accepted at the forge, and its result.
 type Pushes struct {
 	Sent, Accepted, Successful, Again int
 	First, Result                     Times
@@ -36,8 +36,8 @@ type Pushes struct {
 // Times are percentiles.
 type Times struct{ P50, P99 time.Duration }
 
-// series are the pushes of some time.
-type series struct {
+// pushSeries are the pushes of some time.
+type pushSeries struct {
 	mu     sync.Mutex
 	pushes []*push
 	flying sync.WaitGroup
@@ -66,8 +66,8 @@ func (s *stage) warm(ctx context.Context) error {
 }
 
 // pushes begins to send for some time, and does not wait for what becomes of it.
-func (s *stage) pushes(ctx context.Context, during time.Duration) *series {
-	all := &series{}
+func (s *stage) pushes(ctx context.Context, during time.Duration) *pushSeries {
+	all := &pushSeries{}
 	installation.OpenLoop(ctx, pushEvery, int((during+pushEvery-1)/pushEvery), func(int, time.Time) {
 		all.flying.Go(func() {
 			p := s.push(ctx)
@@ -79,7 +79,7 @@ func (s *stage) pushes(ctx context.Context, during time.Duration) *series {
 	return all
 }
 
-// push makes one and waits for its end.
+// push makes one push and waits for its end.
 func (s *stage) push(ctx context.Context) *push {
 	ctx, cancel := context.WithTimeout(ctx, reported)
 	defer cancel()
@@ -104,15 +104,14 @@ func (s *stage) push(ctx context.Context) *push {
 	return p
 }
 
-// insist delivers a push, again and again while the API server is slow, or until it is taken if
-// that was asked for.
+// insist delivers a push again while the API server is slow, or with Again until it is accepted.
 func (s *stage) insist(ctx context.Context, p *push) {
 	d := s.forge.PushDelivery(forge.PushEvent{Repo: good, Ref: "refs/heads/main", After: p.sha})
 	for {
 		begin := time.Now()
 		p.answer, p.err = post(ctx, s.receiver.URL, d)
 		refused := p.err != nil || p.answer == http.StatusServiceUnavailable
-		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < installation.Outwaited) {
+		if !refused || ctx.Err() != nil || !s.again && (p.err != nil || time.Since(begin) < installation.ReceiverAPIWait) {
 			return
 		}
 		p.again++
@@ -142,7 +141,7 @@ func post(ctx context.Context, url string, d request) (int, error) {
 }
 
 // result waits for the end of all pushes.
-func (a *series) result() Pushes {
+func (a *pushSeries) result() Pushes {
 	a.flying.Wait()
 	const told = 5
 	out := Pushes{Sent: len(a.pushes)}

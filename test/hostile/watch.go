@@ -11,11 +11,10 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// lookEvery is how often processes and etcd are looked at.
+// lookEvery is the interval of the polls of processes and etcd.
 const lookEvery = 200 * time.Millisecond
 
-// watcher looks at the processes and at etcd. A process that ended is started again, as the kubelet
-// does.
+// watcher polls the processes and etcd. It restarts a process that ended, as the kubelet does.
 type watcher struct {
 	stage *stage
 	stop  context.CancelFunc
@@ -27,7 +26,7 @@ type watcher struct {
 	last, grown int64
 }
 
-// watch begins to look.
+// watch starts to poll.
 func watch(s *stage) *watcher {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{stage: s, stop: cancel, peaks: map[*installation.Process]int64{}}

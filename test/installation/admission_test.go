@@ -14,7 +14,7 @@ import (
 // deployments are those of config/.
 func deployments() []string { return []string{"plumbline-receiver", "plumbline-controller"} }
 
-// podOf is a pod as a Deployment's ReplicaSet makes it.
+// podOf returns a pod as a Deployment's ReplicaSet makes it.
 func podOf(t *testing.T, deployment, name string) *corev1.Pod {
 	t.Helper()
 	d, err := Deployment(deployment)
@@ -25,9 +25,9 @@ func podOf(t *testing.T, deployment, name string) *corev1.Pod {
 	}
 }
 
-// The API server's own PodSecurity admission takes the pods of config/, and refuses them when they
-// may run as root (test/manifests has what it does not ask for). A Deployment would only be warned
-// of.
+// The API server's own PodSecurity admission accepts the pods of config/, and refuses them when
+// they may run as root (test/manifests has what it does not require). For a Deployment it would
+// only warn.
 func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 	ctx := within(t)
 	namespace, err := shared.Kube.CoreV1().Namespaces().Get(ctx, product, metav1.GetOptions{})

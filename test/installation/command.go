@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// Main reads the flags and runs a command until it ends or is interrupted. What went wrong ends the
+// Main reads the flags and runs a command until it ends or is interrupted. An error ends the
 // process with 1.
 func Main(name string, run func(ctx context.Context) error) {
 	flag.Parse()

@@ -106,9 +106,9 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 	return i, i.storeApp(ctx)
 }
 
-// shard creates the Secrets for copies of webhook secrets as a controller leaves them that had the
-// App's to copy: receivers become ready and know it, whether or not a controller is started beside
-// them. How a controller makes them is a test of its own.
+// shard creates the Secrets for copies of webhook secrets in the state in which a controller
+// leaves them after it copied the App's. So receivers become ready without a controller. Other
+// tests cover how a controller makes them.
 func (i *Installation) shard(ctx context.Context) error {
 	app := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: i.Namespace, Name: appSecret, Key: webhooksecret.AppKey})
 	for shard := range webhooksecret.Shards {

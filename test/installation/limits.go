@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Limit is the memory that a process may have. What takes more is killed: by the kernel in a
-// control group (KindCgroup), or, where none can be made, by Go's runtime, which ends when
+// Limit is the memory that a process may have. A process that takes more is killed: by the kernel
+// in a control group (KindCgroup), or, where none can be made, by Go's runtime, which ends when
 // RLIMIT_DATA gives it no more heap (KindData).
 type Limit struct {
 	Kind  string
@@ -57,7 +57,8 @@ func (l *Limit) Wrap(path string, args []string) (string, []string) {
 	return "/bin/sh", append([]string{"-c", script, value, path}, args...)
 }
 
-// Killed is how often the kernel killed a process that wanted more; RLIMIT_DATA counts nothing.
+// Killed returns how often the kernel killed a process above the limit; RLIMIT_DATA counts
+// nothing.
 func (l *Limit) Killed() int {
 	for _, file := range []string{"memory.oom_control", "memory.events"} {
 		data, err := os.ReadFile(filepath.Join(l.group, file))

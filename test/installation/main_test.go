@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// stage is a cluster of this package's own, with Plumbline in the product's namespace: what is
-// wrong with an installation is mostly wrong with the whole cluster. Its tests take turns.
+// stage is a cluster of this package's own, with Plumbline in the product's namespace: most
+// problems of an installation affect the whole cluster. Its tests run one after the other.
 type stage struct {
 	*Installation
 	before []*unstructured.Unstructured // config/ as it was applied
@@ -81,7 +81,7 @@ type client[T any] interface {
 	Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error)
 }
 
-// change changes an object, as whoever applies config/ again: what is there is taken over.
+// change changes an object as a second `kubectl apply` of config/ does: it takes fields over.
 func change[T any](ctx context.Context, t *testing.T, c client[T], name string, how func(T)) {
 	t.Helper()
 	object, err := c.Get(ctx, name, metav1.GetOptions{})

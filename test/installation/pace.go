@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// OpenLoop calls do n times, one each pace, whatever the calls take, until ctx ends, and returns
-// when all have returned. due is when a call had to begin: who measures from there leaves out
-// nothing that a busy system made late.
+// OpenLoop calls do n times, one each pace, however long the calls take, until ctx ends, and
+// returns when all have returned. due is when a call had to start: a measurement from there
+// includes the delays of a busy system.
 func OpenLoop(ctx context.Context, pace time.Duration, n int, do func(i int, due time.Time)) {
 	begin := time.Now()
 	var flying sync.WaitGroup
@@ -25,7 +25,7 @@ func OpenLoop(ctx context.Context, pace time.Duration, n int, do func(i int, due
 	}
 }
 
-// Until waits until a time; false is that ctx ended before.
+// Until waits until a time; it returns false if ctx ended before.
 func Until(ctx context.Context, at time.Time) bool {
 	select {
 	case <-time.After(time.Until(at)):

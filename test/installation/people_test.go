@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Whoever may edit a namespace may write Repositories, whoever may view it may read them: by the
-// roles that config/ adds to Kubernetes' own, which say nothing of them.
-func TestWhoMayWriteRepositories(t *testing.T) {
+// A user who may edit a namespace may write Repositories, and a user who may view it may read
+// them: config/ adds that to Kubernetes' own roles.
+func TestRepositoryRights(t *testing.T) {
 	ctx := within(t)
 	namespace := shared.Cluster.Namespace(t, "team")
 	for role, user := range map[string]string{"edit": "editor", "view": "viewer"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// Play is what a command does on a cluster of its own.
+// Play is what a command does on its own cluster.
 type Play struct {
 	// Name is part of the name of the temporary directory.
 	Name string

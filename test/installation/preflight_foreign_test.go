@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// without takes verbs on a resource away from a role of the installation.
+// without removes verbs on a resource from a role of the installation.
 func without(role, resource string, verbs ...string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
@@ -71,8 +71,8 @@ func rightConditions() []condition {
 	}
 }
 
-// tektonSays sets the version that Tekton tells everybody.
-func tektonSays(version string) func(context.Context, *testing.T) {
+// setTektonVersion sets the version that Tekton publishes.
+func setTektonVersion(version string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
 		_, err := shared.Kube.CoreV1().ConfigMaps("tekton-pipelines").Patch(ctx, "pipelines-info", types.MergePatchType,
@@ -141,8 +141,8 @@ func foreignConditions() []condition {
 		},
 		{
 			name:  "Tekton is too old",
-			wreck: tektonSays("v0.56.1"),
-			undo:  tektonSays("devel"),
+			wreck: setTektonVersion("v0.56.1"),
+			undo:  setTektonVersion("devel"),
 			says:  []string{"Tekton Pipelines is v0.56.1, older than the 1.0.0 that Plumbline needs", "install Tekton Pipelines 1.0.0 or later"},
 		},
 	}

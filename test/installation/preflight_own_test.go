@@ -114,7 +114,8 @@ func definitionClient(t *testing.T) dynamic.ResourceInterface {
 	return client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 }
 
-// deleteDefinition waits until the definition is gone: one that is going cannot be applied again.
+// deleteDefinition waits until the definition is gone: one that is being deleted cannot be applied
+// again.
 func deleteDefinition(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	client := definitionClient(t)

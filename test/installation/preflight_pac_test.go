@@ -18,7 +18,7 @@ import (
 // leftOver is the webhook configuration of a Pipelines-as-Code.
 const leftOver = "validation.pipelinesascode.tekton.dev"
 
-// runPaC makes a Deployment of Pipelines-as-Code; nothing runs it here. It ends with the test.
+// runPaC makes a Deployment of Pipelines-as-Code without a process. It is deleted with the test.
 func runPaC(namespace, name string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
@@ -50,10 +50,10 @@ func removePaC(ctx context.Context, t *testing.T, namespace string) {
 	must(t, shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, leftOver, metav1.DeleteOptions{}))
 }
 
-// Beside a running Pipelines-as-Code a controller does not start, and says why; told to coexist, or
-// beside one that is scaled to nothing, it does. One that starts warns of everything else that is
-// wrong.
-func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
+// Next to a running Pipelines-as-Code a controller does not start, and says why. With the setting
+// to coexist, or next to one that is scaled to zero, it starts. When it starts it warns of every
+// other problem.
+func TestDoesNotStartNextToPipelinesAsCode(t *testing.T) {
 	const namespace, name = "tekton-pipelines", "pipelines-as-code-controller" // where the Tekton operator puts it
 	ctx := within(t)
 	runPaC(namespace, name)(ctx, t)
@@ -65,10 +65,10 @@ func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 		t.Error("it starts beside Pipelines-as-Code")
 	}
 	must(t, printed(refused, "Not starting: Deployment "+namespace+"/"+name+" runs in this cluster"))
-	starts(ctx, t, "-coexist-with-pac")
+	requireStart(ctx, t, "-coexist-with-pac")
 	none := int32(0)
 	change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name, func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
-	started := starts(ctx, t)
+	started := requireStart(ctx, t)
 	for _, warning := range []string{
 		"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",
 		"the installation: Service plumbline/plumbline-receiver selects no pod",
@@ -77,8 +77,8 @@ func TestDoesNotStartBesidePipelinesAsCode(t *testing.T) {
 	}
 }
 
-// starts requires that a controller starts; it ends with the test.
-func starts(ctx context.Context, t *testing.T, flags ...string) *Process {
+// requireStart requires that a controller starts; it ends with the test.
+func requireStart(ctx context.Context, t *testing.T, flags ...string) *Process {
 	t.Helper()
 	p, err := shared.Controller(ctx, false, flags...)
 	must(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// nothing is what a preflight without a finding prints.
+// nothing is the output of a preflight without a finding.
 const nothing = "Nothing is wrong with the installation in namespace plumbline.\n"
 
 // preflight runs a component's binary with -preflight, as its ServiceAccount.
@@ -48,8 +48,8 @@ func (s stage) controllerFinds(ctx context.Context, flags ...string) (int, strin
 	return s.preflight(ctx, "controller", s.programs.Controller, flags...)
 }
 
-// runPods makes the pods of the Deployments, which nothing in this cluster does: a ReplicaSet of
-// each, and a pod of it.
+// runPods makes the pods of the Deployments, which no controller of this cluster does: a
+// ReplicaSet of each, and a pod of it.
 func (s stage) runPods(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, name := range deployments() {
@@ -86,11 +86,11 @@ func (s stage) removePod(ctx context.Context, t *testing.T, deployment string) {
 	must(t, s.Kube.CoreV1().Pods(product).Delete(ctx, name+"-x7k2p", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 }
 
-// condition is one thing that is wrong with an installation, for real.
+// condition is one real problem of an installation.
 type condition struct {
 	name  string
 	wreck func(context.Context, *testing.T)
-	// undo is what installing config/ again does not mend; it may be nil.
+	// undo reverts what installing config/ again does not; it may be nil.
 	undo func(context.Context, *testing.T)
 	// says are parts of the finding: the object, what is wrong, the remedy.
 	says []string
@@ -98,10 +98,10 @@ type condition struct {
 	receiver bool
 }
 
-// A healthy installation has no finding, with the rights of config/ and no more. For each thing
-// that is wrong the preflight ends with 1 and names the object and the remedy; mended, there is no
-// finding again.
-func TestPreflightNamesWhatIsWrong(t *testing.T) {
+// A correct installation has no finding, with the rights of config/ and no more. For each problem
+// the preflight ends with 1 and names the object and the remedy. After the repair there is no
+// finding.
+func TestPreflightReportsProblems(t *testing.T) {
 	ctx := within(t)
 	shared.runPods(ctx, t)
 	find := func(component string) (int, string, error) {
@@ -145,14 +145,14 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 			if test.undo != nil {
 				test.undo(ctx, t)
 			}
-			shared.mend(ctx, t)
+			shared.repair(ctx, t)
 			eventually(ctx, t, "nothing is wrong any more", healthy)
 		})
 	}
 }
 
-// mend installs config/ again and takes away what is not of it.
-func (s stage) mend(ctx context.Context, t *testing.T) {
+// repair installs config/ again and removes what is not of it.
+func (s stage) repair(ctx context.Context, t *testing.T) {
 	t.Helper()
 	must(t, apply(ctx, s.Cluster, s.before, all))
 	if err := s.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {
@@ -161,8 +161,8 @@ func (s stage) mend(ctx context.Context, t *testing.T) {
 	must(t, errors.Join(s.storeApp(ctx), s.shard(ctx)))
 }
 
-// An API server that is down is one line, and no reason for a controller to end: it waits and then
-// starts.
+// An API server that is down is reported in one line, and the controller does not exit: it waits
+// and then starts.
 func TestPreflightWithoutTheAPIServer(t *testing.T) {
 	ctx := within(t)
 	token, err := shared.Cluster.Token(ctx, product, "plumbline-controller") // while there is somebody to ask

@@ -125,13 +125,13 @@ func (i *Installation) name(component string) string {
 	return fmt.Sprintf("%s-%s-%d", i.Namespace, component, i.started[component])
 }
 
-// Answers reports whether a process answers 200 at a URL.
+// Answers returns nil when a process answers 200 at a URL.
 func Answers(ctx context.Context, url string) error {
 	_, err := Fetch(ctx, url)
 	return err
 }
 
-// Fetch is what a process serves at a URL, with a 200.
+// Fetch returns what a process serves at a URL, with a 200.
 func Fetch(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

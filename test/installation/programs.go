@@ -15,12 +15,12 @@ import (
 	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
-// OfEnv is the environment variable with the path of another working tree, whose config/ is
-// installed and whose binaries are built in place of this one's: that of a version before, to
-// record what it writes.
+// OfEnv is the environment variable with the path of another working tree. Its config/ is
+// installed and its binaries are built instead of this one's, to record what a previous version
+// writes.
 const OfEnv = "PLUMBLINE_OF"
 
-// root is the working tree that is tried.
+// root returns the working tree under test.
 func root() (string, error) {
 	if other := os.Getenv(OfEnv); other != "" {
 		return other, nil

@@ -20,12 +20,13 @@ const (
 	// claimLimit bounds what Claimed waits for, closing what Close does.
 	claimLimit = 2 * time.Minute
 	closing    = 30 * time.Second
-	// Outwaited is how long a receiver waits for one answer of the API server (kubeCallBudget of
-	// pkg/receiver): a 503 that took longer is the machine's.
-	Outwaited = 3 * time.Second
-	// Unheard is how long it waits for the headers of a request (headerTimeout there), counted from
-	// the connection's begin: a connection that it cuts off after that is the machine's.
-	Unheard = 2 * time.Second
+	// ReceiverAPIWait is how long a receiver waits for one answer of the API server (kubeCallBudget
+	// of pkg/receiver): a 503 that took longer is the machine's.
+	ReceiverAPIWait = 3 * time.Second
+	// ReceiverHeaderWait is how long it waits for the headers of a request (headerTimeout there),
+	// counted from the connection's begin: a connection that it cuts off after that is the
+	// machine's.
+	ReceiverHeaderWait = 2 * time.Second
 )
 
 // Pair starts one receiver and one controller, each with flags of its own.
@@ -74,7 +75,8 @@ func (p OnGitLab) Spec(
 	}}, err
 }
 
-// Claimed waits until a Repository owns a URL: before that, receivers answer that nobody does.
+// Claimed waits until a Repository owns a URL: before that, receivers answer that no Repository
+// does.
 func (i *Installation) Claimed(ctx context.Context, url string) error {
 	canonical, err := v1alpha1.CanonicalURL(url)
 	if err != nil {
@@ -92,9 +94,9 @@ func (i *Installation) Claimed(ctx context.Context, url string) error {
 	return nil
 }
 
-// Close kills all processes that the installation made, and begins the deletion of its namespace
-// and of those that are named. What cannot be removed ends with the cluster. Of no installation it
-// does nothing.
+// Close kills all processes that the installation made, and starts the deletion of its namespace
+// and of those that are named. What cannot be removed ends with the cluster. A nil installation
+// has nothing to close.
 func (i *Installation) Close(namespaces ...string) (err error) {
 	if i == nil {
 		return nil

@@ -16,19 +16,19 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// Cancelling is what a violation is called that is none of docs/codes.md: a run was told to end
-// that nobody has cancelled, or goes on although somebody has.
+// Cancelling is the name of a violation outside of docs/codes.md: a run was cancelled without a
+// cause, or goes on although an event cancelled it.
 const Cancelling = "cancelling"
 
-// noted is the last version of an event, and at which resource versions it was seen first, had
-// planned to end others, and was settled.
+// noted is the last version of an event, and the resource versions at which it was seen first, had
+// planned to cancel others, and was settled.
 type noted struct {
 	v1alpha1.GitEvent
 
 	seen, cancels, settled int64
 }
 
-// note remembers a version of an event. What is deleted stays.
+// note records a version of an event. A deleted event stays recorded.
 func (h *History) note(v cluster.Version, event *v1alpha1.GitEvent) {
 	if v.Object == nil {
 		return
@@ -42,7 +42,7 @@ func (h *History) note(v cluster.Version, event *v1alpha1.GitEvent) {
 		h.noted[v.Name] = n
 	}
 	if n.UID == event.UID {
-		h.takesBack(v, &n.GitEvent, event)
+		h.recordsStay(v, &n.GitEvent, event)
 	}
 	n.GitEvent = *event
 	n.ManagedFields, n.Payload = nil, nil
@@ -54,8 +54,8 @@ func (h *History) note(v cluster.Version, event *v1alpha1.GitEvent) {
 	}
 }
 
-// ends judges a PipelineRun that is told to end: its event has taken note of a cancellation of the
-// pipeline before, and whatever it has taken note of comes from events that may end it.
+// ends judges a PipelineRun that is asked to end: its event has recorded a cancellation of the
+// pipeline before, and each recorded cancellation comes from an event that may cancel it.
 func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 	event := h.noted[run.Labels[plumbline.EventLabel]]
 	if event == nil {
@@ -81,8 +81,8 @@ func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 	}
 }
 
-// mayEnd reports whether an event may end what another one has started: both are of one Repository
-// and of one pull request or commit. What a newer commit of a branch ends is of another one.
+// mayEnd reports whether an event may cancel the runs of another one: both are of one Repository
+// and of one pull request or commit. A newer commit of a branch may cancel runs of another commit.
 func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	newer := strings.HasPrefix(why.Why, "superseded by ") // docs/running.md
 	if by.Spec.Repository.Origin() != event.Spec.Repository.Origin() {
@@ -91,16 +91,16 @@ func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 	return newer || by.cancels > 0 && by.Spec.Subject() == event.Spec.Subject()
 }
 
-// toldToEnd reports whether somebody has told Tekton to end a PipelineRun.
-func toldToEnd(run *pipelinev1.PipelineRun) bool {
+// askedToEnd reports whether Tekton was asked to end a PipelineRun.
+func askedToEnd(run *pipelinev1.PipelineRun) bool {
 	return slices.Contains([]pipelinev1.PipelineRunSpecStatus{
 		pipelinev1.PipelineRunSpecStatusCancelled, pipelinev1.PipelineRunSpecStatusCancelledRunFinally, pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
 	}, run.Spec.Status)
 }
 
-// Cancelled is what has not become true yet of what a command or the end of a pull request ends:
-// each run that it covers, of an event that happened before, is over; and its event has been told,
-// unless it had settled when whoever cancels had told all.
+// Cancelled returns the effects of a command, or of a closed pull request, that are still missing.
+// Each run that it covers, of an event before it, is finished, and its event has recorded the
+// cancellation. An event that was settled before all cancellations were sent is left out.
 func (h *History) Cancelled() (broken []Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,7 +122,7 @@ func (h *History) Cancelled() (broken []Violation) {
 	return broken
 }
 
-// goOn are the runs of an event that another one has cancelled in vain.
+// goOn returns the runs of an event that another one has cancelled without effect.
 func goOn(by, event *noted) (broken []Violation) {
 	why, told := by.Status.Plan.Cancels, cmp.Or(by.settled, math.MaxInt64)
 	early := event.seen < by.cancels && (event.settled == 0 || event.settled > told)
@@ -138,7 +138,7 @@ func goOn(by, event *noted) (broken []Violation) {
 	return broken
 }
 
-// Ended is how many PipelineRuns were told to end.
+// Ended returns how many PipelineRuns were asked to end.
 func (h *History) Ended() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// about is an event of a pull request that was recorded in a second, and has one run "name-run" of
-// each pipeline.
+// about returns an event of a pull request that was recorded in a second, and has one run
+// "name-run" of each pipeline.
 func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
 	e.Spec.Repository.URL, e.Spec.PullRequest = "app", &v1alpha1.PullRequest{Number: pull}
@@ -28,8 +28,8 @@ func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEv
 	return e
 }
 
-// command is one that ends what was started before on a pull request, all pipelines if no one is
-// named.
+// command returns an event that cancels the earlier runs of a pull request, all pipelines if none
+// is named.
 func command(pull, second int64, names ...string) *v1alpha1.GitEvent {
 	e := about(pull, second, "command")
 	e.Status.Plan = &v1alpha1.Plan{Cancels: &v1alpha1.Cancellation{Names: names, Why: "octocat said so", At: e.Spec.ReceivedAt}}
@@ -38,9 +38,9 @@ func command(pull, second int64, names ...string) *v1alpha1.GitEvent {
 
 func (p *tape) says(e *v1alpha1.GitEvent) { p.tell(theEvents, e.Name, e) }
 
-// hears is a version of an event that has taken note of what another one cancels, or of what has
+// takesNote plays a version of an event that has recorded what another one cancels, or what has
 // superseded it.
-func (p *tape) hears(e, from *v1alpha1.GitEvent) {
+func (p *tape) takesNote(e, from *v1alpha1.GitEvent) {
 	why := &v1alpha1.Cancellation{Why: "superseded by 1234567", At: from.Spec.ReceivedAt}
 	if from.Status.Plan != nil {
 		why = from.Status.Plan.Cancels
@@ -53,14 +53,15 @@ func (p *tape) hears(e, from *v1alpha1.GitEvent) {
 	p.says(e)
 }
 
-// stops is a version of an event's run that somebody has told to end.
+// stops plays a version of an event's run that was asked to end.
 func (p *tape) stops(e *v1alpha1.GitEvent, pipeline string) {
 	run := p.made(e.Name+"-"+pipeline, corev1.ConditionUnknown)
 	run.Labels[plumbline.EventLabel], run.Spec.Status = e.Name, pipelinev1.PipelineRunSpecStatusCancelledRunFinally
 	p.tell(theRuns, run.Name, run)
 }
 
-// over is a version of an event whose runs of some pipelines are over, of all if none is named.
+// over plays a version of an event whose runs of some pipelines are finished, of all if none is
+// named.
 func (p *tape) over(words ...string) {
 	e := p.events[words[0]]
 	for i := range e.Status.Runs {
@@ -71,13 +72,13 @@ func (p *tape) over(words ...string) {
 	p.says(e)
 }
 
-// What ends that nobody has cancelled, or that somebody has who may not, and what goes on although
-// it was cancelled, is found, and nothing in what is sound.
-func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
+// The history finds a run that ends without a cancellation, one that an event without the right
+// cancelled, and one that goes on although it was cancelled. A correct history has no finding.
+func TestHistoryFindsWrongCancellation(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none
-		script     string // begin: a run of pull request 7, and a command that ends it, which nobody has seen yet
+		script     string // begin: a run of pull request 7, and a command that ends it, which no event has recorded yet
 	}{
 		{
 			"a command ends what was started before", "",
@@ -134,7 +135,7 @@ func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
 		p := newTape(t)
 		all := verbs{
 			"says":  func(words ...string) { p.says(p.events[words[0]]) },
-			"hears": func(words ...string) { p.hears(p.events[words[0]], p.events[words[1]]) },
+			"hears": func(words ...string) { p.takesNote(p.events[words[0]], p.events[words[1]]) },
 			"stops": func(words ...string) { p.stops(p.events[words[0]], words[1]) },
 			"over":  p.over,
 			"settles": func(words ...string) {
@@ -155,8 +156,8 @@ func TestTheHistoryOfWhatIsCancelled(t *testing.T) {
 	}
 }
 
-// What an event has recorded of its runs stays: a process that is behind does not overwrite it.
-func TestTheHistoryOfWhatIsRecorded(t *testing.T) {
+// What an event has recorded of its runs stays: a process with an old cache does not overwrite it.
+func TestHistoryFindsLostRecords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none

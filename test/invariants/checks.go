@@ -11,9 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Shown is I-5: every planned run has a check, which is completed with the run's outcome when the
-// run is over, completed as failure when it was refused, and else open with words that say what it
-// waits for.
+// Shown is I-5: every planned run has a check. It is completed with the run's result when the run
+// is finished, completed as failure when the run was refused, and otherwise pending with words
+// that say what it waits for.
 func (e *Evidence) Shown() (broken []Violation) {
 	for _, run := range e.Planned {
 		check, found := e.newest(run.Name)
@@ -43,7 +43,7 @@ func (e *Evidence) shown(run v1alpha1.Run, check Check) (broken []Violation) {
 	return broken
 }
 
-// conclusions are those that a run's check may have now.
+// conclusions returns those that a run's check may have now.
 func (e *Evidence) conclusions(run v1alpha1.Run) []string {
 	switch {
 	case run.Refused != nil && run.UID == "":
@@ -62,7 +62,7 @@ func (e *Evidence) conclusions(run v1alpha1.Run) []string {
 	return []string{"failure", "cancelled"} // Succeeded=False: its reason tells, and the event will
 }
 
-// newest is the check that tells of a run: the highest id with its name as external id.
+// newest returns the check of a run: the highest id with its name as external id.
 func (e *Evidence) newest(externalID string) (newest Check, found bool) {
 	for _, check := range e.Checks {
 		if check.ExternalID == externalID && check.Number > newest.Number {
@@ -72,9 +72,9 @@ func (e *Evidence) newest(externalID string) (newest Check, found bool) {
 	return newest, newest.Number != 0
 }
 
-// Current is I-8: of each run exactly one check counts, the newest; an older one of the same name
-// is closed as superseded. And no check tells of something that no event planned. A check that
-// waits for approval ends when an event has started its commit, and not before.
+// Current is I-8: each run has exactly one current check, the newest; an older one of the same
+// name is closed as superseded. Every check belongs to a planned run or event. A check that waits
+// for approval ends when an event has started its commit, and not before.
 func (e *Evidence) Current() (broken []Violation) {
 	owners, started := e.owners()
 	for _, check := range e.Checks {
@@ -98,8 +98,8 @@ func (e *Evidence) Current() (broken []Violation) {
 	return broken
 }
 
-// owners are the dispositions of events by the external ids of their own checks, and which of these
-// ids are of commits that an event has started.
+// owners returns the dispositions of events by the external ids of their own checks, and which of
+// these ids are of commits that an event has started.
 func (e *Evidence) owners() (owners map[string]v1alpha1.Disposition, started map[string]bool) {
 	owners, started = map[string]v1alpha1.Disposition{}, map[string]bool{}
 	for i := range e.Events {

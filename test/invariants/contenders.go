@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// contender is a planned run: newer ones of its pipeline may end it, and it may end older ones.
+// contender is a planned run: newer ones of its pipeline may cancel it, and it may cancel older
+// ones.
 type contender struct {
 	run, event, sha string
 	// course is what all runs that may end it have in common: the pull request or branch, and the
@@ -37,18 +38,17 @@ type contender struct {
 // course is a pipeline of a pull request or branch.
 type course struct{ line, pipeline string }
 
-// superseding is one reason why a run ends: an event, and the commit that is newer.
+// superseding is one reason for the end of a run: an event, and the newer commit.
 type superseding struct {
 	event, newest string
 	revision      int64
 }
 
-// supersededBy begins the words of a run that a newer one ends; the newer commit follows
+// supersededBy begins the message of a run that a newer one cancels; the newer commit follows
 // (docs/running.md).
 const supersededBy = "superseded by "
 
-// Line is what a pull request is called, or a branch ("refs/heads/main") if the number is 0, of a
-// Repository.
+// Line names a pull request, or a branch ("refs/heads/main") if the number is 0, of a Repository.
 func Line(namespace, repository string, number int64, ref string) string {
 	if number != 0 {
 		ref = fmt.Sprint("#", number)
@@ -64,8 +64,8 @@ func lineOf(event *v1alpha1.GitEvent) string {
 	return Line(repository.Namespace, repository.Name, number, event.GitRef())
 }
 
-// contends remembers what a version of an event says of its runs. An event that is gone, nil, says
-// that it has settled.
+// contends records what a version of an event says of its runs. A deleted event, nil, counts as
+// settled.
 func (h *History) contends(v cluster.Version, event *v1alpha1.GitEvent) {
 	if h.contenders == nil {
 		h.contenders = map[string]map[string]*contender{}
@@ -92,7 +92,7 @@ func (h *History) contends(v cluster.Version, event *v1alpha1.GitEvent) {
 	}
 }
 
-// saw remembers a version of the run and its event.
+// saw records a version of the run and its event.
 func (c *contender) saw(v cluster.Version, event *v1alpha1.GitEvent, run *v1alpha1.Run) {
 	c.sha = history.Record{Event: event}.SHA()
 	c.cancels, c.made = c.cancels || run.CancelInProgress, c.made || run.UID != ""
@@ -111,11 +111,11 @@ func (c *contender) saw(v cluster.Version, event *v1alpha1.GitEvent, run *v1alph
 	c.hindered = c.hindered || slices.ContainsFunc(event.Status.Waits, func(w v1alpha1.Wait) bool {
 		return w.Step == v1alpha1.StepSupersede || w.Step == v1alpha1.StepNotify
 	})
-	c.hears(v, event)
+	c.readsCancellation(v, event)
 }
 
-// hears remembers what has told the event that the run ends because of a newer one.
-func (c *contender) hears(v cluster.Version, event *v1alpha1.GitEvent) {
+// readsCancellation records that the event was told that the run ends because of a newer one.
+func (c *contender) readsCancellation(v cluster.Version, event *v1alpha1.GitEvent) {
 	for name, value := range event.Annotations {
 		from, is := strings.CutPrefix(name, plumbline.CancelAnnotation)
 		var why v1alpha1.Cancellation
@@ -137,7 +137,7 @@ func first(kept *time.Time, at time.Time) {
 	}
 }
 
-// earliest is the first of some times that is not zero, or zero.
+// earliest returns the first of some times that is not zero, or zero.
 func earliest(all ...time.Time) (earliest time.Time) {
 	for _, at := range all {
 		if !at.IsZero() && (earliest.IsZero() || at.Before(earliest)) {

@@ -35,8 +35,8 @@ type Check struct {
 	Line bool
 }
 
-// Tells reports whether people can read the words there. GitLab has room for their start, and where
-// nothing failed for none: the PipelineRun and the GitEvent have them whole.
+// Tells reports whether a user can read the words in the check. GitLab has space for their start,
+// and for none where nothing failed: the PipelineRun and the GitEvent have all of them.
 func (c Check) Tells(words string) bool {
 	all := c.Title + "\n" + c.Summary + "\n" + c.Text
 	if strings.Contains(all, words) || !c.Line {

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// end remembers when a run was over, if this version is the first that says so.
+// end records when a run was finished, if this version is the first that says so.
 func (m *made) end(now *pipelinev1.PipelineRun) {
 	if end := now.Status.CompletionTime; m.ended == nil && now.IsDone() && end != nil {
 		m.ended = &end.Time
 	}
 }
 
-// Ends are when the PipelineRuns were over, by name, as the first version said that did. Later ones
-// may say another time: if the answer to its write is lost, and its cache lags, Tekton's controller
-// ends a PipelineRun once more.
+// Ends returns when the PipelineRuns were finished, by name, according to the first version that
+// said so. Later ones may have another time: if the answer to its write is lost and its cache
+// lags, Tekton's controller ends a PipelineRun once more.
 func (h *History) Ends() map[string]time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +31,7 @@ func (h *History) Ends() map[string]time.Time {
 	return ends
 }
 
-// Marked are the PipelineRuns that ever said that their end is reported, by UID.
+// Marked returns the PipelineRuns that were ever marked as reported, by UID.
 func (h *History) Marked() map[types.UID]bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
-// Evidence is the cluster and a Git service at one moment, by the keys the invariants join them on.
+// Evidence is the cluster and a Git service at one moment, by the keys the invariants join them
+// on.
 type Evidence struct {
 	Events     []v1alpha1.GitEvent
 	Planned    map[string]v1alpha1.Run // by PipelineRun name
@@ -31,7 +32,7 @@ type Evidence struct {
 	Checks     []Check // oldest first
 }
 
-// Service is a Git service with all that passed there so far.
+// Service is a Git service with everything that happened there so far.
 type Service interface {
 	Deliveries() []Delivery
 	// Writes are in the order the service decided them.
@@ -40,8 +41,8 @@ type Service interface {
 	Checks(sha string) []Check
 }
 
-// Reader reads again and again, and keeps the checks of commits that nothing was written about
-// since. Its zero value is ready.
+// Reader reads repeatedly, and caches the checks of commits without new writes. Its zero value is
+// ready.
 type Reader struct{ known map[string]shown }
 
 // shown are the checks of a commit after so many writes.
@@ -50,13 +51,13 @@ type shown struct {
 	checks []Check
 }
 
-// Read is that of a Reader which has read nothing before.
+// Read reads with a new Reader.
 func Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
 	return (&Reader{}).Read(ctx, service, i)
 }
 
-// Read reads the service first: a check must not be newer than the run it tells of. It reads the
-// PipelineRuns before the events: each was planned before it was made.
+// Read reads the service first: a check must not be newer than its run. It reads the PipelineRuns
+// before the events: each was planned before it was created.
 func (r *Reader) Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
 	e := &Evidence{Deliveries: service.Deliveries(), Writes: service.Writes()}
 	e.Checks = r.checks(service, e.Writes)
@@ -73,8 +74,8 @@ func (r *Reader) Read(ctx context.Context, service Service, i *installation.Inst
 	return e, nil
 }
 
-// checks are those of all commits that something was written about, in the order in which that
-// began. A write that names no commit may be about any.
+// checks returns those of all commits with writes, in the order of their first writes. A write
+// that names no commit may be about any.
 func (r *Reader) checks(service Service, writes []Write) (all []Check) {
 	var commits []string
 	counts := map[string]int{}
@@ -96,7 +97,7 @@ func (r *Reader) checks(service Service, writes []Write) (all []Check) {
 	return all
 }
 
-// join finds the planned runs, and the names that services keep a digest of.
+// join finds the planned runs, and the names that services store as a digest.
 func (e *Evidence) join() {
 	e.Planned = map[string]v1alpha1.Run{}
 	names := map[string]string{}
@@ -116,21 +117,21 @@ func (e *Evidence) join() {
 	}
 }
 
-// Never are the violations that nothing can make good: of I-2, I-3, I-4 and I-7. Of I-3 and I-4
-// they are final when all runs are over.
+// Never returns the permanent violations: of I-2, I-3, I-4 and I-7. Those of I-3 and I-4 are final
+// when all runs are finished.
 func (e *Evidence) Never() []Violation {
 	return slices.Concat(e.Once(), e.Failures(), e.Successes(), e.Reopened())
 }
 
-// Eventually is what is not yet as I-1, I-5 and I-8 want it to become when faults are over.
+// Eventually returns what I-1, I-5 and I-8 still miss. It must be empty when faults are over.
 func (e *Evidence) Eventually() []Violation {
 	return slices.Concat(e.Accounted(), e.Shown(), e.Current())
 }
 
-// digested begins the external id of a check that tells no more of it than its digest.
+// digested begins the external id of a check that has only a digest of it.
 const digested = "sha256:"
 
-// digestOf is the external id of a check whose service keeps only a digest.
+// digestOf returns the external id of a check whose service stores only a digest.
 func digestOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return digested + hex.EncodeToString(sum[:16])

@@ -34,7 +34,7 @@ func (g GitHub) Checks(sha string) (all []Check) {
 	return all
 }
 
-// GitHubChecks are check runs as Checks.
+// GitHubChecks converts check runs to Checks.
 func GitHubChecks(runs []forge.CheckRun) (all []Check) {
 	for _, run := range runs {
 		all = append(all, Check{

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-// GitLab is a Service: what there is to see on a GitLab, in GitHub's words.
+// GitLab is a Service: the state of a GitLab in GitHub's words.
 type GitLab struct {
 	*gitlab.GitLab
 	// Project is the full path of the project, Bot the user whose token Plumbline has.
@@ -39,8 +39,8 @@ func (g GitLab) Checks(sha string) (all []Check) {
 	return all
 }
 
-// Shown are the statuses of a commit in the project and in all forks that have it, and the notes
-// about it.
+// Shown returns the statuses of a commit in the project and in all forks that have it, and the
+// notes about it.
 func (g GitLab) Shown(s *gitlab.State, sha string) (all []Check) {
 	projects := []string{g.Project}
 	for _, w := range s.Writes() {
@@ -71,8 +71,7 @@ func (g GitLab) Shown(s *gitlab.State, sha string) (all []Check) {
 // noteOfCheck are a note's marks, the check's name and its title.
 var noteOfCheck = regexp.MustCompile(`^<!-- plumbline check:\w+ run:(\w+) commit:\w+ ended:(\w+) -->\n\*\*(.*)\*\* has (.*)`)
 
-// checkOfNote reads a note as people do, who know what its title means. Of the run it only has a
-// digest.
+// checkOfNote reads a note by its title, as a user does. The note has only a digest of the run.
 func checkOfNote(body string) (Check, bool) {
 	found := noteOfCheck.FindStringSubmatch(body)
 	if found == nil {
@@ -113,7 +112,7 @@ func inGitHubsWords(state string) (status, conclusion string) {
 	return "completed", state
 }
 
-// markOf is whose status it is: what stands in brackets at the end.
+// markOf returns the owner of a status: the text in brackets at its end.
 func markOf(description string) string {
 	at := strings.LastIndex(description, " (")
 	if at < 0 || !strings.HasSuffix(description, ")") {

@@ -25,18 +25,18 @@ const (
 	theRuns         = "tekton.dev/pipelineruns"
 )
 
-// Histories are the resources that a History wants to be told of.
+// Histories are the resources that a History needs.
 func Histories() []string { return []string{theRepositories, theEvents, theRuns} }
 
 // History judges every version of the Repositories, the GitEvents and the PipelineRuns, one after
-// the other. What a look at the cluster now and then cannot show is found here: how many run at
-// once at each resource version (I-6), in which order slots are given, and what was there when
-// something was deleted. Its methods may be called from any goroutine.
+// the other. It finds what a poll of the cluster misses: how many run at the same time at each
+// resource version (I-6), the order in which slots are given, and what existed at a deletion. Its
+// methods may be called from any goroutine.
 type History struct {
 	// Installation is the namespace of the Plumbline that it judges.
 	Installation string
-	// Patience is for how long a run must have been seen to wait before nobody may be served before
-	// it: the caches of a controller lag, by as long as it was cut off or paused.
+	// Patience is how long a run must have been seen waiting until no other may get a slot before
+	// it: the caches of a controller lag by as long as it was cut off or paused.
 	Patience time.Duration
 
 	mu           sync.Mutex
@@ -69,7 +69,7 @@ type made struct {
 	marked bool
 }
 
-// queued is a run that is planned and not there.
+// queued is a run that is planned and not created.
 type queued struct {
 	repository, event, pipeline string
 	received                    time.Time
@@ -117,7 +117,7 @@ func (h *History) run(v cluster.Version) {
 		return
 	}
 	run = h.known(v, &now)
-	if !run.told && toldToEnd(&now) {
+	if !run.told && askedToEnd(&now) {
 		run.told = true
 		h.ends(v, &now)
 	}
@@ -134,7 +134,7 @@ func (h *History) run(v cluster.Version) {
 	}
 }
 
-// known is what is known of a PipelineRun of which there is a new version.
+// known returns what is known of a PipelineRun that has a new version.
 func (h *History) known(v cluster.Version, now *pipelinev1.PipelineRun) *made {
 	id := key(v.Namespace, v.Name)
 	run := h.runs[id]
@@ -149,7 +149,7 @@ func (h *History) known(v cluster.Version, now *pipelinev1.PipelineRun) *made {
 	return run
 }
 
-// created is a PipelineRun of which nothing was known.
+// created returns a PipelineRun that was unknown.
 func created(now *pipelinev1.PipelineRun) *made {
 	run := &made{
 		repository: key(now.Namespace, now.Annotations[pipelinesascode.Repository]), pipeline: now.Annotations[pipelinesascode.OriginalPRName], keep: -1,
@@ -160,7 +160,7 @@ func created(now *pipelinev1.PipelineRun) *made {
 	return run
 }
 
-// event remembers which runs are to be created.
+// event records which runs are to be created.
 func (h *History) event(v cluster.Version) {
 	var event v1alpha1.GitEvent
 	if v.Namespace != h.Installation {
@@ -195,7 +195,7 @@ func (h *History) event(v cluster.Version) {
 	h.note(v, &event)
 }
 
-// waits remembers a run that is to be created, and since when it waits for a slot.
+// waits records a run that is to be created, and since when it waits for a slot.
 func (h *History) waits(v cluster.Version, id string, event *v1alpha1.GitEvent, run *v1alpha1.Run) {
 	if h.waiting[id] == nil {
 		h.waiting[id] = &queued{
@@ -239,7 +239,7 @@ func (h *History) repository(v cluster.Version) {
 	h.gives(v, h.repositories[id], &now)
 }
 
-// unread is a version that cannot be judged: then nothing is known of the limit.
+// unread records a version that cannot be judged: then the limit is unknown.
 func (h *History) unread(v cluster.Version, err error) {
 	h.broke("I-6", v.Name, "%s %s/%s cannot be read at resource version %d: %v", v.Resource, v.Namespace, v.Name, v.Revision, err)
 }
@@ -248,8 +248,8 @@ func (h *History) broke(invariant, subject, format string, args ...any) {
 	h.broken = append(h.broken, Violated(invariant, subject, format, args...))
 }
 
-// takesBack is I-1 in time: what an event has recorded of a run does not disappear from it.
-func (h *History) takesBack(v cluster.Version, before, after *v1alpha1.GitEvent) {
+// recordsStay is I-1 over time: what an event has recorded of a run does not disappear from it.
+func (h *History) recordsStay(v cluster.Version, before, after *v1alpha1.GitEvent) {
 	for _, was := range before.Status.Runs {
 		i := slices.IndexFunc(after.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == was.Name })
 		switch {
@@ -264,15 +264,15 @@ func (h *History) takesBack(v cluster.Version, before, after *v1alpha1.GitEvent)
 	}
 }
 
-// Never are the violations that nothing can mend.
+// Never returns the permanent violations.
 func (h *History) Never() []Violation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.broken)
 }
 
-// Most is how many PipelineRuns of one Repository with a limit ran at once, and Given how many
-// slots were given.
+// Most returns how many PipelineRuns of one Repository with a limit ran at the same time, and
+// Given how many slots were given.
 func (h *History) Most() (most, given int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

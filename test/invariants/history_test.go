@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// limit is a version of the Repository with its limit, 0 for none, and the runs that have a slot.
+// limit plays a version of the Repository with its limit, 0 for none, and the runs that have a
+// slot.
 func (p *tape) limit(words ...string) {
 	r := pacv1alpha1.Repository{}
 	if limit := int(number(p.t, words[0])); limit > 0 {
@@ -29,7 +30,7 @@ func (p *tape) limit(words ...string) {
 	p.tell(theRepositories, "app", r)
 }
 
-// waits is an event that was recorded in a second, with runs that wait for a slot.
+// waits plays an event that was recorded in a second, with runs that wait for a slot.
 func (p *tape) waits(words ...string) {
 	e := v1alpha1.GitEvent{}
 	e.Spec.Repository.Namespace, e.Spec.Repository.Name = "ns", "app"
@@ -63,8 +64,9 @@ func (p *tape) again(names ...string) {
 	p.tell(theRuns, names[0], again)
 }
 
-// Each way to break a limit, its order or what is kept is found, and nothing in what is sound.
-func TestTheHistoryOfALimit(t *testing.T) {
+// Each way to break a limit, its order or the number of kept runs is found. A correct history has
+// no finding.
+func TestHistoryFindsBrokenLimits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none
@@ -126,9 +128,9 @@ func TestTheHistoryOfALimit(t *testing.T) {
 	}
 }
 
-// Tekton's controller may end a PipelineRun once more, and write another time then: it was over by
-// the first one.
-func TestAnEndIsWrittenAgain(t *testing.T) {
+// Tekton's controller may end a PipelineRun once more, and then write another time. The first one
+// counts.
+func TestFirstEndTimeCounts(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)
 	p.runs("a", "b")

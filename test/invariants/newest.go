@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Newest is what a violation is called that is none of docs/codes.md: of a pipeline whose newer
-// runs end the older ones another run has ended than those that Git has newer ones of, or one goes
-// on that should not.
+// Newest is the name of a violation outside of docs/codes.md about pipelines whose newer runs
+// cancel older ones: a run was ended by one that Git does not have as newer, or one goes on that
+// should not.
 const Newest = "newest"
 
-// Head is a commit that a pull request or branch got, and when. One without a commit says that it
-// is not open any more. A commit comes once.
+// Head is a commit that a pull request or branch got, and when. One without a commit means that it
+// is closed or deleted. A commit occurs once.
 type Head struct {
 	SHA string
 	At  time.Time
@@ -23,12 +23,12 @@ type Head struct {
 // Heads are those of each Line, the oldest first.
 type Heads map[string][]Head
 
-// place is the place of a commit among those of a line, -1 if it has never been there.
+// place returns the position of a commit among those of a line, -1 if it was never there.
 func (h Heads) place(line, sha string) int {
 	return slices.IndexFunc(h[line], func(head Head) bool { return head.SHA == sha })
 }
 
-// until is when a commit has got a successor, zero if it has none.
+// until returns when a commit got a successor, zero if it has none.
 func (h Heads) until(line, sha string) time.Time {
 	if next := h.place(line, sha) + 1; next > 0 && next < len(h[line]) {
 		return h[line][next].At
@@ -36,9 +36,9 @@ func (h Heads) until(line, sha string) time.Time {
 	return time.Time{}
 }
 
-// Superseded are the violations of the promise that the newest run is left, by the heads that there
-// were, and how many runs newer ones have ended. The heads are to be read after the history: what
-// ends a run was pushed before.
+// Superseded returns the violations of the promise that the newest run stays, by the heads, and
+// how many runs newer ones have ended. Read the heads after the history: a newer commit was pushed
+// before it ended a run.
 func (h *History) Superseded(heads func() Heads) (broken []Violation, ended int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,9 +63,9 @@ func (h *History) Superseded(heads func() Heads) (broken []Violation, ended int)
 	return broken, ended
 }
 
-// judge finds out whether a newer run has ended one: one of another event, whose pipeline asks for
-// it, of a commit that Git got later, or of the same one. An event may find out from Git alone that
-// it is late: then it tells itself.
+// judge checks whether a newer run ended one: a run of another event, whose pipeline asks for it,
+// of the same commit or of one that Git got later. An event may learn from Git alone that it is
+// late: then it records itself as the cause.
 func (h *History) judge(run *contender, by superseding, heads Heads) []Violation {
 	wrong := func(why string) []Violation {
 		return []Violation{Violated(Newest, run.run, "run %s of commit %s of %s ends at resource version %d because of GitEvent %s and commit %s: %s",
@@ -101,9 +101,9 @@ func left(runs []*contender) (broken []Violation) {
 	return broken
 }
 
-// overtaken finds runs that go on although a newer run has started, of a commit that Git had for
-// its newest all the time. What cannot be judged is left out: events that had to wait until Git or
-// the API server answered, say, and what a controller may not have known yet.
+// overtaken finds runs that go on although a newer run has started, of a commit that was Git's
+// newest all the time. Cases that cannot be judged are left out: events that had to wait for Git
+// or the API server, and changes that a controller may not have seen yet.
 func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation) {
 	for _, newer := range runs {
 		if !newer.cancels || newer.starts.IsZero() || newer.hindered {
@@ -121,9 +121,10 @@ func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation)
 	return broken
 }
 
-// goesOn reports whether a newer run should have ended an older one: its event has settled, long
-// after the older run was planned, and the older one was neither over nor told to end; or both have
-// gone on beside each other for long. replaced is when Git got a commit that is newer than both.
+// goesOn reports whether a newer run should have ended an older one. Either the newer event
+// settled long after the older run was planned, and the older run was neither finished nor asked
+// to end. Or both have run next to each other for long. replaced is when Git got a commit that is
+// newer than both.
 func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 	ends := earliest(older.told, older.over, older.settled)
 	void := earliest(newer.told, replaced) // from then on it ends nothing
@@ -142,11 +143,10 @@ func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 	return !end.IsZero() && end.Sub(begin) >= beside*h.Patience
 }
 
-// beside is how many times as long as a controller may not know of something two runs may go on
-// beside each other: it comes back to what it has not been able to do later and later, and the API
-// server may be away for most of that time.
+// beside is for how many times the longest lag of a controller two runs may go on next to each
+// other. A controller retries later and later, and the API server may be down for most of that
+// time.
 const beside = 8
 
-// before reports whether something has happened, and before another thing, which may not have
-// happened.
+// before reports whether something happened before another thing, which may not have happened.
 func before(at, other time.Time) bool { return !at.IsZero() && (other.IsZero() || at.Before(other)) }

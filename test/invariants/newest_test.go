@@ -16,20 +16,20 @@ import (
 
 const mainBranch = "refs/heads/main"
 
-// rivals are events of pushes to main, and what main was at.
+// rivals are events of pushes to main, and the heads of main.
 type rivals struct {
 	*tape
 	heads []Head
 }
 
-// push is a commit, none if the pull request is closed.
+// push adds a commit, none if the pull request is closed.
 func (r *rivals) push(words ...string) {
 	r.heads = append(r.heads, Head{strings.Join(words, ""), r.at})
 }
 
-// says tells the next version of an event by its name, its commit and what changes; at first it has
-// a run that ends older ones, and is not there yet. "because=b,two" has it take note that its run
-// ends because of event b and commit two.
+// says plays the next version of an event by its name, its commit and its changes. At first it has
+// a run that cancels older ones and is not created yet. "because=b,two" records that its run ends
+// because of event b and commit two.
 func (r *rivals) says(words ...string) {
 	r.t.Helper()
 	name := words[0]
@@ -51,7 +51,7 @@ func (r *rivals) says(words ...string) {
 	r.tell(theEvents, name, event)
 }
 
-// ended has an event take note of what ends its run.
+// ended records in an event what ends its run.
 func (r *rivals) ended(event *v1alpha1.GitEvent, from string, why *v1alpha1.Cancellation) {
 	r.t.Helper()
 	name, value, err := why.CancelsAs(from)
@@ -88,9 +88,9 @@ func (r *rivals) changes(event *v1alpha1.GitEvent, word string) {
 	}
 }
 
-// Each run that ends without a newer one is found, and each that goes on beside one; nothing is in
-// what is sound.
-func TestTheHistoryOfTheNewest(t *testing.T) {
+// A run that ends without a newer one is found, and so is one that goes on next to a newer one. A
+// correct history has no finding.
+func TestHistoryFindsWrongSupersession(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string // want is a part of the violation, "" for none
@@ -161,9 +161,8 @@ func TestTheHistoryOfTheNewest(t *testing.T) {
 	}
 }
 
-// Pull requests are lines of their own, by their numbers, and what is known of a comment is its
-// plan's commit.
-func TestTheLineOfAPullRequest(t *testing.T) {
+// A pull request has its own line, by its number. A comment is known by its plan's commit.
+func TestLineOfPullRequest(t *testing.T) {
 	t.Parallel()
 	h := &History{Installation: "ns"}
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "a"}}

@@ -9,11 +9,10 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// Pruning is what a violation is called that is none of docs/codes.md: a PipelineRun is deleted
-// that should be there.
+// Pruning is the name of a violation outside of docs/codes.md: a PipelineRun is deleted too early.
 const Pruning = "pruning"
 
-// Pruned is a PipelineRun that was deleted.
+// Pruned is a deleted PipelineRun.
 type Pruned struct {
 	// Run is its last version, without its spec.
 	Run pipelinev1.PipelineRun
@@ -24,7 +23,7 @@ type Pruned struct {
 	Keep, Kept int
 }
 
-// Pruned are the PipelineRuns that were deleted so far.
+// Pruned returns the PipelineRuns that were deleted so far.
 func (h *History) Pruned() (all []Pruned) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,8 +35,8 @@ func (h *History) Pruned() (all []Pruned) {
 	return all
 }
 
-// kept is how many runs of a run's pipeline are there that are over and have not ended before it.
-// Tekton may end a PipelineRun twice: its event has noted one of the times.
+// kept returns how many finished runs of a run's pipeline exist that did not end before it. Tekton
+// may end a PipelineRun twice: its event has recorded one of the times.
 func (h *History) kept(run *made) (kept int) {
 	for _, other := range h.runs {
 		same := other != run && other.gone == nil && other.repository == run.repository && other.pipeline == run.pipeline
@@ -48,10 +47,10 @@ func (h *History) kept(run *made) (kept int) {
 	return kept
 }
 
-// Early are the PipelineRuns that were deleted and should not have been: one that is not over,
-// whose result the Git service has not accepted before, that its author wants to keep, or in whose
-// place no newer ones are kept. They are to be read before the evidence: what was accepted before
-// they were deleted is in it then.
+// Early returns the PipelineRuns that were deleted too early: unfinished ones, those whose result
+// the Git service had not accepted, those that the author keeps, and those without newer ones in
+// their place. Read them before the evidence, which then has the results that were accepted
+// before.
 func (e *Evidence) Early(pruned []Pruned) (broken []Violation) {
 	accepted := map[string]time.Time{}
 	for _, w := range e.Writes {
@@ -75,8 +74,7 @@ func (e *Evidence) Early(pruned []Pruned) (broken []Violation) {
 	return broken
 }
 
-// Remember adds the PipelineRuns that were deleted, so that verdicts are compared with how they
-// ended.
+// Remember adds the deleted PipelineRuns, so that conclusions are compared with how they ended.
 func (e *Evidence) Remember(pruned []Pruned) {
 	for _, p := range pruned {
 		if !slices.ContainsFunc(e.Live, func(run pipelinev1.PipelineRun) bool { return run.UID == p.Run.UID }) {
@@ -85,5 +83,5 @@ func (e *Evidence) Remember(pruned []Pruned) {
 	}
 }
 
-// Made are the PipelineRuns that are there, and those of which Remember was told.
+// Made returns the PipelineRuns that exist, and those that Remember added.
 func (e *Evidence) Made() []pipelinev1.PipelineRun { return slices.Concat(e.Live, e.Gone) }

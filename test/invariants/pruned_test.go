@@ -12,7 +12,7 @@ import (
 )
 
 // Each run that is deleted too early is found.
-func TestTheHistoryOfWhatIsPruned(t *testing.T) {
+func TestHistoryFindsEarlyPruning(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, want, script string }{
 		{"the older one is deleted when it is reported", "", "ends old new; accepts old; deletes old"},
@@ -46,8 +46,8 @@ func TestTheHistoryOfWhatIsPruned(t *testing.T) {
 	}
 }
 
-// What a PipelineRun has said of its report stays known, whatever Tekton writes over it.
-func TestAMarkIsRemembered(t *testing.T) {
+// A mark that a PipelineRun is reported stays known, whatever Tekton writes over it.
+func TestReportMarkIsRemembered(t *testing.T) {
 	p := newTape(t)
 	marked := p.made("a", corev1.ConditionTrue)
 	marked.Labels[pipelinesascode.State] = pipelinesascode.StateCompleted

@@ -15,13 +15,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Violated is a violation with a message.
+// Violated returns a violation with a message.
 func Violated(invariant, subject, format string, args ...any) Violation {
 	return Violation{Invariant: invariant, Subject: subject, Message: fmt.Sprintf(format, args...)}
 }
 
 // Accounted is I-1: every delivery that was acknowledged as recorded has its event, with a
-// disposition, and of several records of one delivery at most one has runs. One that was only ever
+// disposition. Of several records of one delivery at most one has runs. A delivery that was always
 // ignored has none.
 func (e *Evidence) Accounted() (broken []Violation) {
 	for guid, recorded := range e.acknowledged() {
@@ -65,7 +65,7 @@ func (e *Evidence) acknowledged() map[string]bool {
 }
 
 // Once is I-2: at most one PipelineRun for each delivery and pipeline, each planned by an event,
-// and the one that the event remembers.
+// and the one that the event recorded.
 func (e *Evidence) Once() (broken []Violation) {
 	deliveries := map[string]string{}
 	for _, event := range e.Events {
@@ -91,7 +91,7 @@ func (e *Evidence) Once() (broken []Violation) {
 	return broken
 }
 
-// Failures is I-3, over every write the forge was ever sent.
+// Failures is I-3, over every write that the forge received.
 func (e *Evidence) Failures() (broken []Violation) {
 	for _, write := range e.Writes {
 		if write.Conclusion != "failure" {
@@ -105,7 +105,7 @@ func (e *Evidence) Failures() (broken []Violation) {
 	return broken
 }
 
-// Successes is I-4, over every write the forge was ever sent.
+// Successes is I-4, over every write that the forge received.
 func (e *Evidence) Successes() (broken []Violation) {
 	for _, write := range e.Writes {
 		if write.Conclusion != "success" && write.Conclusion != "neutral" {
@@ -118,7 +118,7 @@ func (e *Evidence) Successes() (broken []Violation) {
 	return broken
 }
 
-// Reopened is I-7: nothing that took effect on a completed check left it open.
+// Reopened is I-7: no write reopened a completed check.
 func (e *Evidence) Reopened() (broken []Violation) {
 	completed := map[string]bool{}
 	for _, write := range e.Writes {
@@ -133,7 +133,7 @@ func (e *Evidence) Reopened() (broken []Violation) {
 	return broken
 }
 
-// succeeded is the Succeeded condition a planned run ended with, Unknown while it has not.
+// succeeded returns the final Succeeded condition of a planned run, Unknown before its end.
 func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
 	if live := e.pipelineRun(run); live != nil {
 		if condition := live.Status.GetCondition(apis.ConditionSucceeded); condition != nil {
@@ -154,8 +154,8 @@ func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// failed reports whether Tekton says of a run that is there that it failed, and not that somebody
-// cancelled it.
+// failed reports whether Tekton says of an existing run that it failed, and not that it was
+// cancelled.
 func (e *Evidence) failed(run v1alpha1.Run) bool {
 	cancelled := []pipelinev1.PipelineRunReason{
 		pipelinev1.PipelineRunReasonCancelled, pipelinev1.PipelineRunReasonCancelledRunningFinally, pipelinev1.PipelineRunReasonStoppedRunningFinally,
@@ -168,7 +168,7 @@ func (e *Evidence) failed(run v1alpha1.Run) bool {
 	return condition.IsFalse() && !slices.Contains(cancelled, pipelinev1.PipelineRunReason(condition.Reason))
 }
 
-// pipelineRun is that of a planned run, nil if nobody has seen it.
+// pipelineRun returns that of a planned run, nil if it was never seen.
 func (e *Evidence) pipelineRun(run v1alpha1.Run) *pipelinev1.PipelineRun {
 	for _, all := range [][]pipelinev1.PipelineRun{e.Live, e.Gone} {
 		for i := range all {

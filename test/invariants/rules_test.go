@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// sound is a delivery with one run that succeeded, reported as it should be.
+// sound returns a delivery with one run that succeeded and was reported correctly.
 func sound() *Evidence {
 	run := v1alpha1.Run{Pipeline: "p", Name: "p-1", UID: "u"}
 	live := pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Name: "p-1", UID: "u", Labels: map[string]string{plumbline.EventLabel: "e"}}}
@@ -34,8 +34,8 @@ func sound() *Evidence {
 	}
 }
 
-// The checker of the invariants finds each of them broken, and nothing in what is sound.
-func TestInvariantsAreFound(t *testing.T) {
+// The checker finds each invariant broken, and has no finding in correct evidence.
+func TestBrokenInvariantsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, want string

@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// unlimited is how long after a Repository had no limit its runs are not counted: what a controller
-// creates that has not heard of a limit yet, and what was on its way. The API server ends a call
-// after a minute (docs/adr/0041).
+// unlimited is how long the runs of a Repository are not counted after it had no limit: a
+// controller may not have seen the limit yet, and calls may be in flight. The API server ends a
+// call after a minute (docs/adr/0041).
 const unlimited = time.Minute
 
 // limited is a Repository with its slots.
@@ -31,7 +31,7 @@ type change struct {
 	limit    int
 }
 
-// limit is the one that counts now, 0 for none.
+// limit returns the current one, 0 for none.
 func (l *limited) limit() int {
 	if len(l.changes) == 0 {
 		return 0
@@ -39,7 +39,7 @@ func (l *limited) limit() int {
 	return l.changes[len(l.changes)-1].limit
 }
 
-// highest is the highest limit since a resource version.
+// highest returns the highest limit since a resource version.
 func (l *limited) highest(since int64) int {
 	highest := l.limit()
 	for i, c := range l.changes {
@@ -52,8 +52,8 @@ func (l *limited) highest(since int64) int {
 }
 
 // gives judges the slots of a version of a Repository: none is given beyond the limit of this
-// version, and none to a run before one that came earlier and waits. A run that is there already
-// may get one whatever the limit is: it began when there was none.
+// version, and none to a run before an earlier one that waits. A run that exists already may get
+// one whatever the limit is: it started without a limit.
 func (h *History) gives(v cluster.Version, l *limited, now *pacv1alpha1.Repository) {
 	limit := now.Spec.Concurrency(nil)
 	if len(l.changes) == 0 || l.limit() != limit {
@@ -87,8 +87,7 @@ func (h *History) gives(v cluster.Version, l *limited, now *pacv1alpha1.Reposito
 	}
 }
 
-// passed is first come, first served: whoever gets a slot has waited no shorter than those who
-// wait.
+// passed judges the order: a run that gets a slot has waited at least as long as those that wait.
 func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	first := h.waiting[id]
 	if first == nil {
@@ -104,9 +103,9 @@ func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	}
 }
 
-// before reports whether a run is to be served before another one: it was recorded in an earlier
-// second, or is of the same event and has the lower name. Whose events were recorded in one second
-// may be served in either order.
+// before reports whether a run must get a slot before another one: it was recorded in an earlier
+// second, or is of the same event and has the lower name. Events of the same second may be served
+// in either order.
 func (q *queued) before(other *queued) bool {
 	if q.event == other.event {
 		return cmp.Or(cmp.Compare(len(q.pipeline), len(other.pipeline)), cmp.Compare(q.pipeline, other.pipeline)) < 0
@@ -114,8 +113,8 @@ func (q *queued) before(other *queued) bool {
 	return q.received.Truncate(time.Second).Before(other.received.Truncate(time.Second))
 }
 
-// starts judges a run that counts from now on: of its Repository no more run at once than the limit
-// is. If it has been lowered, those who had a slot before may still begin.
+// starts judges a run that counts from now on: no more runs of its Repository than the limit go on
+// at the same time. If the limit has been lowered, runs that had a slot before may still start.
 func (h *History) starts(v cluster.Version, run *made) {
 	l := h.repositories[run.repository]
 	if l == nil || l.limit() == 0 || v.At.Sub(l.free) < unlimited {
@@ -138,8 +137,8 @@ func (h *History) starts(v cluster.Version, run *made) {
 	}
 }
 
-// Queue is what has not become true yet of I-6: everything that waits for a slot gets one or ends,
-// and no slot is lost to a run that is over or was never there.
+// Queue returns what I-6 still misses: every run that waits for a slot gets one or ends, and no
+// slot is lost to a run that is finished or was never created.
 func (h *History) Queue() (broken []Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,5 +156,5 @@ func (h *History) Queue() (broken []Violation) {
 	return broken
 }
 
-// nameOf is the name of namespace/name.
+// nameOf returns the name of namespace/name.
 func nameOf(id string) string { return id[strings.IndexByte(id, '/')+1:] }

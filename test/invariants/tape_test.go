@@ -40,11 +40,10 @@ func newTape(t *testing.T) *tape {
 	}
 }
 
-// verbs are what the sentences of a script may begin with; the other words follow.
+// verbs are the first words of the sentences of a script; the other words follow.
 type verbs map[string]func(words ...string)
 
-// play plays a script: "limit 1; runs a". A sentence that begins with none of the verbs is one of
-// the verb "".
+// play plays a script: "limit 1; runs a". The verb of a sentence without one is "".
 func (v verbs) play(t *testing.T, script string) {
 	t.Helper()
 	for sentence := range strings.SplitSeq(script, ";") {
@@ -68,8 +67,7 @@ func number(t *testing.T, word string) int64 {
 	return n
 }
 
-// judged compares what was found with a part of the one violation that there should be, "" for
-// none.
+// judged compares the findings with a part of the only expected violation, "" for none.
 func judged(t *testing.T, what, want string, found []Violation) {
 	t.Helper()
 	if len(found) > 0 && want == "" || len(found) > 1 || !strings.Contains(fmt.Sprint(found), want) {

@@ -61,7 +61,7 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 
 // The Prometheus Operator finds the rules where everything is. What they say is read by
 // hack/tools/promrules.
-func TestTheRulesAreInPlumblinesNamespace(t *testing.T) {
+func TestRulesAreInPlumblinesNamespace(t *testing.T) {
 	for _, document := range documents(t, filepath.Join(config, "monitoring", "prometheusrules.yaml")) {
 		var rules metav1.PartialObjectMetadata
 		if err := yaml.Unmarshal(document, &rules); err != nil || rules.Kind != "PrometheusRule" || rules.Namespace != namespace || rules.Name == "" {

@@ -50,7 +50,7 @@ func TestEachPodHasItsOwnNetworkPolicy(t *testing.T) {
 
 // Who reaches which of a container's ports: deliveries come from anywhere, metrics are read in the
 // cluster, and probes, which come from the node, need no rule.
-func TestWhoReachesAPod(t *testing.T) {
+func TestPodIngress(t *testing.T) {
 	want := map[string]map[string]string{
 		"plumbline-receiver":   {"http": "anywhere", "metrics": "pods"},
 		"plumbline-controller": {"metrics": "pods"},
@@ -91,7 +91,7 @@ func from(t *testing.T, peers []networkingv1.NetworkPolicyPeer) string {
 
 // What a pod reaches: names, the API server, and for the controller Git services. Never port 80,
 // where the metadata services of clouds are, and never every port.
-func TestWhatAPodReaches(t *testing.T) {
+func TestPodEgress(t *testing.T) {
 	want := map[string]bool{"53/UDP": true, "53/TCP": true, "443/TCP": true, "6443/TCP": true}
 	all := read(t)
 	for _, deployment := range all.deployments {

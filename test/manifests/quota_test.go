@@ -15,7 +15,7 @@ import (
 
 // The optional quota is above the budgets of the receivers and the controller, and bounds both
 // kinds.
-func TestTheQuotaIsAboveTheBudgets(t *testing.T) {
+func TestQuotaExceedsBudgets(t *testing.T) {
 	var quota corev1.ResourceQuota
 	all := documents(t, filepath.Join(config, "optional", "resourcequota.yaml"))
 	if len(all) != 1 {

@@ -165,7 +165,7 @@ func TestEverythingIsInPlumblinesNamespace(t *testing.T) {
 }
 
 // What people copy their credentials into is for Plumbline, and has none.
-func TestTheExampleOfTheSecretHasPlaceholders(t *testing.T) {
+func TestSecretExampleHasPlaceholders(t *testing.T) {
 	var secret corev1.Secret
 	documents := documents(t, filepath.Join(config, "examples", "github-app-secret.yaml"))
 	if err := yaml.UnmarshalStrict(documents[0], &secret); err != nil {
@@ -182,7 +182,7 @@ func TestTheExampleOfTheSecretHasPlaceholders(t *testing.T) {
 }
 
 // A13: there is no conversion webhook that could be down.
-func TestNothingOfOursStandsBeforeARecord(t *testing.T) {
+func TestNoConversionWebhook(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(config, "*-crd-*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no CRDs: %v", err)

@@ -37,7 +37,7 @@ func (a *installation) rules() map[string][]rbacv1.PolicyRule {
 
 // A stolen token must not list the cluster's Secrets, grant itself more, or start what is not a
 // PipelineRun.
-func TestWhatNobodyMayDo(t *testing.T) {
+func TestForbiddenRights(t *testing.T) {
 	all := read(t).rules()
 	for name, test := range map[string]struct {
 		role, group, resource string
@@ -81,7 +81,7 @@ func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
 
 // Secrets of teams are read by a role that does nothing else, so that it can be bound in chosen
 // namespaces. The receiver reads none of them, and not the App's (S31).
-func TestWhichSecretsAreRead(t *testing.T) {
+func TestSecretReadRights(t *testing.T) {
 	want := map[string]rbacv1.PolicyRule{
 		"Role plumbline-receiver":                  {Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: shards()},
 		"Role plumbline-controller":                {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},

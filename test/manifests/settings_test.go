@@ -50,7 +50,7 @@ func TestConfigMapsNamedInTheEnvironmentExist(t *testing.T) {
 }
 
 // What people copy from has every key, and says the default of each.
-func TestTheExampleOfTheSettingsIsTheDefault(t *testing.T) {
+func TestSettingsExampleHasDefaults(t *testing.T) {
 	data := read(t).configMap(t, settings.Name)
 	if len(data) != 1 {
 		t.Errorf("keys %v: one that is applied would undo what an administrator set", data)

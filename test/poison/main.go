@@ -52,7 +52,7 @@ func main() {
 		gitevent.NewController(clients.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
 			Times: clients.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: web.New(web.Options{}),
-			Providers: map[string]provider.Provider{"github": poisoned(github.New(github.Options{}), *planning, *reporting)},
+			Providers: map[string]provider.Provider{"github": panicking(github.New(github.Options{}), *planning, *reporting)},
 		}, events, claims, runs),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims, Runs: runs.Informer(ctx).GetIndexer()}
@@ -62,8 +62,8 @@ func main() {
 	)
 }
 
-// poisoned is a provider whose clients panic about two commits.
-func poisoned(p provider.Provider, planning, reporting string) provider.Provider {
+// panicking is a provider whose clients panic about two commits.
+func panicking(p provider.Provider, planning, reporting string) provider.Provider {
 	connect := p.Connect
 	p.Connect = func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials provider.Credentials) (provider.Client, error) {
 		client, err := connect(ctx, baseURL, project, credentials)

@@ -39,7 +39,7 @@ func newBalancer(ctx context.Context, latency, unlisting time.Duration) (*balanc
 
 func (b *balancer) url() string { return "http://" + b.listener.Addr().String() }
 
-// list adds an endpoint at once: there is a kube-proxy that hears of it before all others.
+// list adds an endpoint at once: the first kube-proxy learns of it before all others.
 func (b *balancer) list(endpoint string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,8 +48,7 @@ func (b *balancer) list(endpoint string) {
 	}
 }
 
-// unlist takes an endpoint away when the last kube-proxy hears of it. Connections that are open
-// stay.
+// unlist removes an endpoint when the last kube-proxy learns of it. Open connections stay.
 func (b *balancer) unlist(endpoint string) {
 	time.AfterFunc(b.unlisting, func() {
 		b.mu.Lock()
@@ -104,7 +103,7 @@ func (b *balancer) relay(client *net.TCPConn) {
 	_ = server.Close()
 }
 
-// reset closes a connection as the kernel does for one that nobody listens to.
+// reset closes a connection as the kernel does for a port without a listener.
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()

@@ -24,9 +24,8 @@ const (
 	keptFailures = 20
 )
 
-// client sends deliveries from outside, half of them on connections of their own, as Git services
-// do, half through connections that are kept, as the proxies in front of a cluster do. It never
-// tries again.
+// client sends deliveries from outside: half of them on their own connections, as Git services do,
+// half through kept connections, as the proxies in front of a cluster do. It never retries.
 type client struct {
 	url    string
 	fresh  http.Client
@@ -95,12 +94,12 @@ func (c *client) count(d forge.Delivery, start time.Time, status int, err error)
 	switch {
 	case err != nil:
 		c.report.ConnectionErrors++
-		if cutOff(err) && took > installation.Unheard {
+		if cutOff(err) && took > installation.ReceiverHeaderWait {
 			c.report.Slow++
 		}
 	case status/100 != 2:
 		c.report.Refused++
-		if status == http.StatusServiceUnavailable && took > installation.Outwaited {
+		if status == http.StatusServiceUnavailable && took > installation.ReceiverAPIWait {
 			c.report.Slow++
 		}
 		err = fmt.Errorf("answered %d", status)

@@ -51,8 +51,8 @@ type pod struct {
 
 func (p *pod) endpoint() string { return strings.TrimPrefix(p.process.URL, "http://") }
 
-// scaleUp starts the replicas and waits until they serve, also when nobody asks whether they do;
-// false when that failed.
+// scaleUp starts the replicas and waits until they serve, also without readiness probes; false
+// when that failed.
 func (d *deployment) scaleUp(ctx context.Context) bool {
 	for range d.settings.Replicas {
 		if !d.add(ctx) {
@@ -69,8 +69,8 @@ func (d *deployment) scaleUp(ctx context.Context) bool {
 	return true
 }
 
-// roll replaces the oldest receiver every RestartEvery until ctx ends or that fails; it returns how
-// often.
+// roll replaces the oldest receiver every RestartEvery until ctx ends or that fails; it returns
+// how often.
 func (d *deployment) roll(ctx context.Context) (restarts int) {
 	tick := time.NewTicker(d.settings.RestartEvery)
 	defer tick.Stop()

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
-// Mitigations are what keeps a restart from being seen, each with what a soak is without it. The
-// product has no switch for any of them but -drain-wait.
+// Mitigations are what hides a restart from clients, each with the change of a soak without it.
+// The product has no switch for any of them except -drain-wait.
 func Mitigations() map[string]func(*Options) {
 	return map[string]func(*Options){
 		"readiness":        func(o *Options) { o.Settings.IgnoreReadiness = true },

@@ -15,12 +15,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// copies looks whether the controllers have copied the webhook secrets.
+// copies checks whether the controllers have copied the webhook secrets.
 func (c *Checker) copies(ctx context.Context) []Finding {
 	var incomplete []string
 	for shard := range webhooksecret.Shards {
 		name := webhooksecret.ShardName(shard)
-		// The receiver may list them by name, and not get them.
+		// The receiver may list them by name, but not get them.
 		list, err := c.kube.CoreV1().
 			Secrets(c.Namespace).
 			List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
@@ -63,7 +63,7 @@ func only(secrets []corev1.Secret, name string) *corev1.Secret {
 	return nil
 }
 
-// excess looks whether the receiver may still read what versions before needed.
+// excess checks whether the receiver may still read what only earlier versions need.
 func (c *Checker) excess(ctx context.Context) []Finding {
 	const object = "ClusterRoleBinding plumbline-receiver-secrets"
 	allowed, err := c.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets"})

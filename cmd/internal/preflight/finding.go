@@ -7,24 +7,24 @@ import (
 	"io"
 )
 
-// Finding is one thing that is wrong with an installation.
+// Finding is one problem of an installation.
 type Finding struct {
-	// Object is what it is about, for example "Secret plumbline/plumbline-github-app".
+	// Object has the problem, for example "Secret plumbline/plumbline-github-app".
 	Object string
-	// Problem completes the sentence that begins with Object. It never holds a Secret's value.
+	// Problem completes the sentence that begins with Object. It never contains a Secret's value.
 	Problem string
-	// Remedy is what to do, a command where there is one.
+	// Remedy says what to do, with a command if there is one.
 	Remedy string
-	// Fatal: Plumbline must not run until it is mended.
+	// Fatal means that Plumbline must not run until it is fixed.
 	Fatal bool
 }
 
-// String is the finding in one line.
+// String returns the finding in one line.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s %s. To mend it: %s", f.Object, f.Problem, f.Remedy)
+	return fmt.Sprintf("%s %s. To fix it: %s", f.Object, f.Problem, f.Remedy)
 }
 
-// Print writes one finding a line, or that there is none.
+// Print writes one line for each finding, or that there is none.
 func Print(w io.Writer, namespace string, findings []Finding) error {
 	if len(findings) == 0 {
 		_, err := fmt.Fprintf(w, "Nothing is wrong with the installation in namespace %s.\n", namespace)
@@ -38,7 +38,7 @@ func Print(w io.Writer, namespace string, findings []Finding) error {
 	return nil
 }
 
-// unknown is what could not be looked at, and why.
+// unknown returns a finding about what could not be checked, and why.
 func unknown(object string, err error, remedy string) Finding {
 	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy}
 }

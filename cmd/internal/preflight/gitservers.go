@@ -18,16 +18,15 @@ import (
 )
 
 const (
-	// repositoryPage is how many Repositories are read at once; each may be large.
+	// repositoryPage is how many Repositories one call reads; each may be large.
 	repositoryPage = 100
-	// maxRefused bounds how many Repositories one finding names: whoever reads it needs examples,
-	// not all.
+	// maxRefused is how many Repositories one finding names: examples are enough.
 	maxRefused = 10
 )
 
-// repositoriesOfTeams looks for Repositories whose Git service is not called because of its
-// address: an installation that was upgraded may have served them before. What a name resolves to
-// is judged when it is called. And it looks for names in serve-namespaces that nothing has.
+// repositoriesOfTeams finds Repositories whose Git service is not called because of its address. An
+// installation that was upgraded may have served them before. The addresses that a name resolves to
+// are checked with each call. It also finds names in serve-namespaces that match no namespace.
 func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	const object = "The Git services of Repositories"
 	settings, err := c.settings(ctx)
@@ -80,7 +79,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	})
 }
 
-// some joins the first of all, and says how many more there are.
+// some joins the first strings, and says how many more there are.
 func some(all []string, separator string) string {
 	joined := strings.Join(all[:min(len(all), maxRefused)], separator)
 	if left := len(all) - maxRefused; left > 0 {
@@ -89,12 +88,12 @@ func some(all []string, separator string) string {
 	return joined
 }
 
-// refusal says of a Repository that its Git service is not called, and why; nothing if it may be.
-// Each host is named once.
+// refusal returns why the Git service of a Repository is not called; nothing if it is called. It
+// names each host once.
 func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bool) []string {
 	git := r.Spec.GitProvider
 	if git == nil || git.Secret == nil ||
-		git.Type == "github" { // the App's and the global Repository's are the administrator's
+		git.Type == "github" { // the App's and the global Repository's are set by the administrator
 		return nil
 	}
 	address := git.URL
@@ -103,7 +102,7 @@ func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bo
 	}
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Hostname() == "" || named[u.Host] {
-		return nil // the Repository's own condition tells of a URL that is none
+		return nil // the Repository's own condition reports an invalid URL
 	}
 	_, err = reach.Name(u, false)
 	if why := (*egress.RefusedError)(nil); errors.As(err, &why) {
@@ -113,8 +112,7 @@ func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bo
 	return nil
 }
 
-// settings reads the ConfigMap; without one they are the default. What is wrong with a key is
-// logged by who uses it.
+// settings reads the ConfigMap; without one it returns the default. The processes log invalid keys.
 func (c *Checker) settings(ctx context.Context) (*config.Config, error) {
 	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -25,8 +25,8 @@ func onGitLab(url string) *pacv1alpha1.GitProvider {
 	return &pacv1alpha1.GitProvider{Type: "gitlab", URL: url, Secret: &pacv1alpha1.Secret{Name: "token"}}
 }
 
-// Whoever upgrades learns which Git services are not called any more, before an event of theirs
-// waits.
+// After an upgrade the preflight names the Git services that are not called any more, before an
+// event waits for one.
 func TestGitServersThatAreNotCalledAreFound(t *testing.T) {
 	secretless := onGitLab("https://10.0.0.1")
 	secretless.Secret = nil

@@ -15,9 +15,9 @@ import (
 // shown is how many missing fields a finding names.
 const shown = 5
 
-// definitions looks whether each kind of Plumbline is served with every field that this binary
-// writes: an older or a foreign CustomResourceDefinition drops the others without a word. Every
-// account may read the schemas.
+// definitions checks whether each of Plumbline's kinds is served with every field that this binary
+// writes. A CustomResourceDefinition of an earlier version or another product drops the others
+// silently. Every account may read the schemas.
 func (c *Checker) definitions(ctx context.Context) []Finding {
 	var all []Finding
 	for _, want := range c.want.definitions {
@@ -77,13 +77,13 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 	return all
 }
 
-// document is the part of an OpenAPI v3 document that is used here.
+// document is the part of an OpenAPI v3 document that the preflight reads.
 type document struct {
 	Paths      map[string]any
 	Components struct{ Schemas map[string]jsonSchema }
 }
 
-// served is the document of a group and version; an empty one when it is not served.
+// served returns the document of a group and version; an empty one if it is not served.
 func (c *Checker) served(ctx context.Context, group, version string) (document, error) {
 	var d document
 	data, err := c.fetch(ctx, "/openapi/v3/apis/"+group+"/"+version)
@@ -99,7 +99,7 @@ func (c *Checker) served(ctx context.Context, group, version string) (document, 
 	return d, nil
 }
 
-// kind is the schema of a kind, nil when there is none.
+// kind returns the schema of a kind; nil if there is none.
 func (d document) kind(group, version, kind string) jsonSchema {
 	for _, s := range d.Components.Schemas {
 		names, _ := s["x-kubernetes-group-version-kind"].([]any)
@@ -112,7 +112,7 @@ func (d document) kind(group, version, kind string) jsonSchema {
 	return nil
 }
 
-// has reports whether a path that ends so is served.
+// has reports whether a path with this end is served.
 func (d document) has(end string) bool {
 	for path := range d.Paths {
 		if strings.HasSuffix(path, end) {
@@ -138,7 +138,7 @@ func (s jsonSchema) selectable(path string) bool {
 	})
 }
 
-// missing are the paths of fields in want that got does not keep.
+// missing returns the paths of fields in want that got drops.
 func missing(want, got jsonSchema, path string) []string {
 	if keeps, _ := got["x-kubernetes-preserve-unknown-fields"].(bool); keeps {
 		return nil

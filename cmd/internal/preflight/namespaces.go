@@ -24,8 +24,8 @@ func (c *Checker) badNamespaces(settings *config.Config) Finding {
 	}
 }
 
-// unmatched is a finding if serve-namespaces lists what no namespace with a Repository matches: it
-// may be misspelt.
+// unmatched returns a finding if serve-namespaces has patterns that match no namespace with a
+// Repository: they may be misspelt.
 func (c *Checker) unmatched(patterns []string) []Finding {
 	if len(patterns) == 0 {
 		return nil
@@ -36,8 +36,8 @@ func (c *Checker) unmatched(patterns []string) []Finding {
 	}}
 }
 
-// listed returns the served namespaces, Plumbline's own included, where serve-namespaces lists each
-// by its name, else none. What is wrong with the setting is another finding.
+// listed returns the served namespaces and Plumbline's own, if serve-namespaces lists each by its
+// name. Invalid settings are another finding.
 func (c *Checker) listed(ctx context.Context) []string {
 	settings, err := c.settings(ctx)
 	if err != nil {
@@ -49,12 +49,12 @@ func (c *Checker) listed(ctx context.Context) []string {
 	return nil
 }
 
-// lacking returns where this account lacks a right. A right of a ClusterRole that it does not have
-// in all namespaces is enough in those that are listed: the operator binds the role in each
-// (config/optional/namespaces.yaml). What is watched is watched everywhere.
+// lacking returns where this account lacks a right. A right of a ClusterRole is not needed in all
+// namespaces if the served ones are listed: the operator binds the role in each
+// (config/optional/namespaces.yaml). A watch is needed in all namespaces.
 func (c *Checker) lacking(
 	ctx context.Context,
-	of asked,
+	of granted,
 	right authorizationv1.ResourceAttributes,
 ) (lacking []string, err error) {
 	allowed, err := c.allowed(ctx, right)

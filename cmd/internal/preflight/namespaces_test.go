@@ -43,8 +43,8 @@ func TestServedNamespacesAreChecked(t *testing.T) {
 	}
 }
 
-// Where the served namespaces are listed, rights in each are as good as rights everywhere; what is
-// missing names its namespace.
+// If the served namespaces are listed, rights in each are enough. A missing right names its
+// namespace.
 func TestRightsInListedNamespaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve    string

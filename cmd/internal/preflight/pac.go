@@ -18,12 +18,12 @@ import (
 // leftOver is the webhook configuration of Pipelines-as-Code. It fails closed.
 const leftOver = "validation.pipelinesascode.tekton.dev"
 
-// pacDeployment is a Deployment that would do Plumbline's work a second time, and what it would do.
+// pacDeployment is a Deployment of Pipelines-as-Code, and what it would do next to Plumbline.
 type pacDeployment struct{ name, would string }
 
-// pacDeployments have the same names wherever they are installed: PaC's own manifests use the
+// pacDeployments have the same names wherever they are installed. PaC's own manifests use the
 // namespace pipelines-as-code, the Tekton operator openshift-pipelines or tekton-pipelines, and
-// both can be told another one.
+// both can use another one.
 func pacDeployments() []pacDeployment {
 	return []pacDeployment{
 		{name: "pipelines-as-code-controller", would: "would start every pipeline a second time"},
@@ -34,7 +34,7 @@ func pacDeployments() []pacDeployment {
 // operatorKind owns every object that the Tekton operator installs.
 const operatorKind = "TektonInstallerSet"
 
-// PipelinesAsCode looks for a Pipelines-as-Code in the cluster. One that runs is Fatal.
+// PipelinesAsCode finds Pipelines-as-Code in the cluster. A running one is Fatal.
 func (c *Checker) PipelinesAsCode(ctx context.Context) []Finding {
 	found, err := c.RunningBeside(ctx)
 	if err != nil {
@@ -46,17 +46,16 @@ func (c *Checker) PipelinesAsCode(ctx context.Context) []Finding {
 	return append(found, c.leftOver(ctx)...)
 }
 
-// RunningBeside looks for Deployments of Pipelines-as-Code in all namespaces. An error means that
-// the API server did not say whether there is one: ask again. A missing right is a finding that is
-// not Fatal.
+// RunningBeside finds Deployments of Pipelines-as-Code in all namespaces. An error means that the
+// API server did not respond: call it again. A missing right is a finding that is not Fatal.
 func (c *Checker) RunningBeside(ctx context.Context) ([]Finding, error) {
 	if c.Coexist {
 		return nil, nil
 	}
 	var all []Finding
 	for _, pac := range pacDeployments() {
-		// RBAC takes the name of such a selector for the name of the resource, so a right on two
-		// names is enough.
+		// For RBAC the name in such a selector is the name of the resource, so a right on two names
+		// is enough.
 		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, pac.name).String()}
 		list, err := c.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, named)
 		switch {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight tells what is wrong with an installation of Plumbline and how to mend it:
+// Package preflight finds the problems of an installation of Plumbline, and says how to fix them:
 // kinds, rights, the App's Secret, Services that select the wrong pods, Git services that are not
-// called, a Pipelines-as-Code or a Tekton that does not fit. It changes nothing.
+// called, and versions of Pipelines-as-Code or Tekton that do not fit. It changes nothing.
 //
-// It asks as whoever runs it and needs few rights for it: what every account may read (discovery,
-// its own rights, Tekton's version), what the component reads anyway, and a few objects by name
-// that config/ grants it for this.
+// It runs with the account of its caller and needs few rights: what every account may read
+// (discovery, its own rights, Tekton's version), what the component reads anyway, and a few objects
+// by name for which config/ grants them.
 package preflight
 
 import (
@@ -21,7 +21,7 @@ import (
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 )
 
-// Component is whose installation is looked at: the name of its ServiceAccount.
+// Component is the component whose installation is checked: the name of its ServiceAccount.
 type Component string
 
 // The components that config/ installs.
@@ -30,24 +30,24 @@ const (
 	Receiver   Component = "plumbline-receiver"
 )
 
-// Options say what the component was started with.
+// Options are those that the component was started with.
 type Options struct {
 	Component Component
 	// Namespace is where Plumbline is installed.
 	Namespace string
 	// AppSecret is the name of the Secret with the GitHub App's credentials.
 	AppSecret string
-	// Coexist: a running Pipelines-as-Code is wanted, and no finding.
+	// Coexist means that a running Pipelines-as-Code is intended, and no finding.
 	Coexist bool
 }
 
-// What one call and all of them may take.
+// The time limits of one call and of all of them.
 const (
 	callBudget = 10 * time.Second
 	budget     = time.Minute
 )
 
-// Checker looks at one installation.
+// Checker checks one installation.
 type Checker struct {
 	Options
 	kube         kubernetes.Interface
@@ -57,8 +57,8 @@ type Checker struct {
 	want  *wanted
 }
 
-// New makes a Checker with a client of its own, whose calls name preflight as their user agent; it
-// makes no call. An error means that this binary holds manifests that cannot be read.
+// New returns a Checker with a client of its own, whose user agent names preflight. It makes no
+// call. An error means that this binary contains manifests that cannot be read.
 func New(cfg *rest.Config, o Options) (*Checker, error) {
 	own := rest.CopyConfig(cfg)
 	own.UserAgent, own.Timeout = string(o.Component)+"/preflight", callBudget
@@ -80,21 +80,21 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 	return &Checker{Options: o, kube: kube, repositories: ours.PipelinesascodeV1alpha1(), fetch: fetch, want: want}, nil
 }
 
-// Run looks at everything that concerns the component. What cannot be looked at is a finding, too.
-// The receiver's account may not read the App's Secret, nor what the last checks look at; the
-// controller's finds it.
+// Run checks everything that concerns the component. What cannot be checked is a finding, too. The
+// receiver's account may read neither the App's Secret nor the objects of the last checks; the
+// controller checks these.
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	if finding, answered := c.kubernetesVersion(ctx); !answered {
 		return []Finding{finding} // every other line would say the same
 	} else if finding.Object != "" {
-		return append([]Finding{finding}, c.rest(ctx)...)
+		return append([]Finding{finding}, c.others(ctx)...)
 	}
-	return c.rest(ctx)
+	return c.others(ctx)
 }
 
-func (c *Checker) rest(ctx context.Context) []Finding {
+func (c *Checker) others(ctx context.Context) []Finding {
 	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
 		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.PipelinesAsCode)

@@ -21,8 +21,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// How each thing that is wrong is found on a real API server is in test/installation; here is what
-// one cannot be made to say easily.
+// test/installation finds each problem on a real API server. These tests are about what such a
+// server cannot easily be made to say.
 
 func checker(t *testing.T, objects ...runtime.Object) (*Checker, *fake.Clientset) {
 	t.Helper()
@@ -38,7 +38,7 @@ func deployment(namespace, name string, replicas *int32) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: replicas}}
 }
 
-// listsByName has the fake client keep to a field selector for the name, as the API server does.
+// listsByName makes the fake client apply a field selector for the name, as the API server does.
 func listsByName(client *fake.Clientset) {
 	client.PrependReactor("list", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		restrictions := a.(clienttesting.ListAction).GetListRestrictions() //nolint:forcetypeassert // of this verb
@@ -108,8 +108,8 @@ func TestRunningBeside(t *testing.T) {
 	}
 }
 
-// With every right there is no finding, with none there is one for each resource of the roles that
-// are bound everywhere; when the API server does not say, that is a finding of each.
+// With every right there is no finding. With none there is one for each resource of the roles that
+// are bound everywhere. If the API server does not respond, each of them is one.
 func TestRights(t *testing.T) {
 	for name, test := range map[string]struct {
 		allowed bool
@@ -204,8 +204,7 @@ func TestMissingFields(t *testing.T) {
 	}
 }
 
-// What is not JSON, and what the API server does not let an account read, is said and does not end
-// the preflight.
+// A schema that is no JSON, or may not be read, is a finding and does not end the preflight.
 func TestDefinitionsThatCannotBeRead(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, string) ([]byte, error){
 		"no JSON":   func(context.Context, string) ([]byte, error) { return []byte("<html>"), nil },

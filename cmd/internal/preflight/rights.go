@@ -14,12 +14,12 @@ import (
 )
 
 // narrowed ends the names of roles that an operator may bind in chosen namespaces only
-// (config/210-clusterroles.yaml): that they are not bound everywhere is nothing wrong. Where the
-// served namespaces are listed, each of them needs its binding.
+// (config/210-clusterroles.yaml). It is no problem if they are not bound everywhere. If the served
+// namespaces are listed, each of them needs a binding.
 const narrowed = "-secrets"
 
-// rights asks the API server for each right of the component's roles whether this account has it.
-// Every account may ask that (ClusterRole system:basic-user).
+// rights checks each right of the component's roles for this account. Every account may do that
+// (ClusterRole system:basic-user).
 func (c *Checker) rights(ctx context.Context) []Finding {
 	var all []Finding
 	listed := c.listed(ctx)
@@ -30,7 +30,7 @@ func (c *Checker) rights(ctx context.Context) []Finding {
 		for _, rule := range role.rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
-					all = append(all, c.right(ctx, asked{role, rule, listed}, group, resource)...)
+					all = append(all, c.right(ctx, granted{role, rule, listed}, group, resource)...)
 				}
 			}
 		}
@@ -38,16 +38,15 @@ func (c *Checker) rights(ctx context.Context) []Finding {
 	return all
 }
 
-// asked is a rule of a role, and the namespaces in which it is enough to have it if the role is a
-// ClusterRole.
-type asked struct {
+// granted is a rule of a role, and the namespaces in which a ClusterRole has to be bound at least.
+type granted struct {
 	role   role
 	rule   rbacv1.PolicyRule
 	listed []string
 }
 
-// right looks at the verbs of one resource.
-func (c *Checker) right(ctx context.Context, of asked, group, resource string) []Finding {
+// right checks the verbs of one resource.
+func (c *Checker) right(ctx context.Context, of granted, group, resource string) []Finding {
 	role, rule := of.role, of.rule
 	object, namespace := role.kind+" "+role.name, ""
 	remedy := "kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"

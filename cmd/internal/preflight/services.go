@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// nameLabel is what each Service of config/ selects by: its value is the name of the Deployment
-// that is meant.
+// nameLabel is the label by which each Service of config/ selects pods. Its value is the name of
+// the Deployment.
 const nameLabel = "app.kubernetes.io/name"
 
-// services looks whether each Service of the installation selects pods, and of one Deployment only:
-// a Service that selects another workload's pods loses a share of the deliveries, silently.
+// services checks whether each Service of the installation selects pods, and of one Deployment
+// only. A Service that also selects another workload's pods loses deliveries silently.
 func (c *Checker) services(ctx context.Context) []Finding {
 	var all []Finding
 	for i := range c.want.services {
@@ -63,7 +63,7 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 			Object:  object,
 			Problem: fmt.Sprintf("selects no pod of Deployment %s by %s", meant, selector),
 			Remedy: fmt.Sprintf(
-				"look at the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
+				"check the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
 				c.Namespace,
 				meant,
 				remedy,
@@ -85,8 +85,8 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 	return all
 }
 
-// owner is the workload of a pod. A Deployment's ReplicaSets are named after it and the hash that
-// their pods are labelled with, so that they need not be read.
+// owner returns the workload of a pod. A ReplicaSet is named after its Deployment and a hash, which
+// is a label of its pods, so it need not be read.
 func owner(pod *corev1.Pod) string {
 	by := metav1.GetControllerOf(pod)
 	if by == nil {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// What Plumbline needs: selectable fields of custom resources (Kubernetes 1.32), and the Tekton
-// that it is tested with.
+// Plumbline needs selectable fields of custom resources (Kubernetes 1.32), and the Tekton that it
+// is tested with.
 const (
 	oldestKubernetes = "1.32"
 	oldestTekton     = "1.0.0"
 )
 
-// kubernetesVersion is a finding or none, and whether the API server answered at all.
+// kubernetesVersion returns a finding, if there is one, and whether the API server responded.
 func (c *Checker) kubernetesVersion(ctx context.Context) (f Finding, answered bool) {
 	const object = "Kubernetes"
 	data, err := c.fetch(ctx, "/version")
@@ -30,13 +30,13 @@ func (c *Checker) kubernetesVersion(ctx context.Context) (f Finding, answered bo
 	}
 	var info struct{ GitVersion string }
 	if err := json.Unmarshal(data, &info); err != nil {
-		return unknown(object, err, "look at kubectl version"), true
+		return unknown(object, err, "check kubectl version"), true
 	}
 	return older(object, info.GitVersion, oldestKubernetes, "upgrade the cluster"), true
 }
 
-// older is a finding when the version is too old. A version that is no number is a development
-// build and believed.
+// older returns a finding if the version is too old. A version that is no number is a development
+// build, and accepted.
 func older(object, is, oldest, remedy string) Finding {
 	found, err := version.ParseGeneric(is)
 	if err != nil || found.AtLeast(version.MustParseGeneric(oldest)) {
@@ -49,8 +49,8 @@ func older(object, is, oldest, remedy string) Finding {
 	}
 }
 
-// tekton looks whether Tekton's kinds are served and what version it says it is: each account may
-// read the ConfigMap pipelines-info, in Tekton's namespace or in that of Red Hat's operator.
+// tekton checks whether Tekton's kinds are served, and its version. Each account may read the
+// ConfigMap pipelines-info, in Tekton's namespace or in that of Red Hat's operator.
 func (c *Checker) tekton(ctx context.Context) []Finding {
 	const object, install = "Tekton Pipelines", "install Tekton Pipelines " + oldestTekton + " or later: https://tekton.dev/docs/installation/pipelines/"
 	served, err := c.served(ctx, "tekton.dev", "v1")

@@ -19,9 +19,9 @@ import (
 	manifests "github.com/plumbline-ci/plumbline/config"
 )
 
-// wanted is what this binary was built to be installed with.
+// wanted is what this binary needs to be installed.
 type wanted struct {
-	// roles are those bound to a component, by component.
+	// roles are those that are bound to a component.
 	roles       map[Component][]role
 	definitions []definition
 	services    []corev1.Service

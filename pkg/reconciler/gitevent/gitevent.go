@@ -101,7 +101,7 @@ func (r *Reconciler) share(queue *fairqueue.Queue) {
 		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.state.Wake,
 		Calls: credentials.Calls{
 			Acquire: queue.Acquire,
-			Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			Observe: func(event *v1alpha1.GitEvent, a provider.CallResult) {
 				queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
 			},
 		},
@@ -181,7 +181,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.state.Requeue(err)
 	}
 	plan := r.store.Of(version.Event)
-	return r.guarded(memory.WithReserve(ctx, plan.HoldAnswers), r.state.Start(ctx, version, r.credentials, plan))
+	return r.guarded(memory.WithReserve(ctx, plan.ReserveAnswers), r.state.Start(ctx, version, r.credentials, plan))
 }
 
 // leaveQueues removes an event from the queues that it waits in: it is settled, or another process

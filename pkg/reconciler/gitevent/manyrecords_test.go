@@ -36,7 +36,7 @@ func (w *env) cancelsNothing(e *v1alpha1.GitEvent) {
 	e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Action = match.CommentEvent, "", "author", "", ""
 	e.Spec.Comment = &v1alpha1.Comment{ID: 1}
 	e.Status.Disposition = v1alpha1.DispositionCancels
-	cancels := &v1alpha1.Cancellation{By: "author", Why: "author asked for it in a comment", At: e.Spec.ReceivedAt}
+	cancels := &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: e.Spec.ReceivedAt}
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: cancels}
 	e.Status.Reply = &v1alpha1.Reply{Command: "/cancel", GivenUp: "X"}
 }
@@ -111,12 +111,12 @@ func TestPullRequestWithManyRecordsIsDecided(t *testing.T) {
 			if got := fmt.Sprint(w.cancelledOnes()); got != "[runs]" {
 				t.Errorf("cancelled are %s", got)
 			}
-			w.wantReply("The runs of this pull request that were there when this was written are ended.")
+			w.wantReply("Cancels the runs of this pull request that existed when this was written.")
 		}},
 		"/cancel of nothing": {func(t *testing.T) *env {
 			return commands(t, "/cancel", pullFile("hello"))
 		}, func(_ *testing.T, w *env) {
-			w.wantReply("The runs of this pull request that were there when this was written are ended: there were none.")
+			w.wantReply("Found no runs of this pull request to cancel.")
 		}},
 		"/test": {func(t *testing.T) *env {
 			return commands(t, "/test", pullFile("hello"))

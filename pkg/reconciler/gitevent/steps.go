@@ -45,7 +45,7 @@ type shared struct {
 func newSteps(c clients.Cluster, o clients.Options, with shared) *Steps {
 	events := c.Plumbline.GitEvents(o.Namespace)
 	secrets := gitauth.New(c.Kube)
-	owners := &claim.Keeper{
+	owners := &claim.Checker{
 		Cached:       c.Claims.RepositoryClaims(o.Namespace),
 		Claims:       c.Plumbline.RepositoryClaims(o.Namespace),
 		Repositories: c.PaC,

@@ -16,10 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// S5: a Repository says that its deliveries are refused, and that they no longer are. Its status is
-// written once each, however many events come and go.
-func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// S5: a condition says that deliveries are refused, and later that they are recorded again. The
+// status is written once each, however many events come and go.
+func TestConditionReportsAnExhaustedBudget(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	key := types.NamespacedName{Namespace: "one", Name: "app"}
 	condition := func() string {
 		t.Helper()
@@ -74,11 +74,11 @@ func TestARepositorySaysThatItsBudgetIsUsedUp(t *testing.T) {
 	}
 }
 
-// Before the open events are known nothing is said of them: a condition that was written stays.
-func TestABudgetIsNotJudgedBeforeTheEventsAreKnown(t *testing.T) {
+// Until the open events are known an existing condition stays.
+func TestBudgetConditionWaitsForTheCacheOfEvents(t *testing.T) {
 	full := repo("one", "app", appURL)
 	full.By(systemNS).MarkFalse(pacv1alpha1.RepositoryBudget, quota.ReasonRepository, "full")
-	w := newWorld(t, full)
+	w := newEnv(t, full)
 	w.synced = false
 	w.reconcile("one/app")
 	if c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositoryBudget); c == nil || !c.IsFalse() {
@@ -86,7 +86,7 @@ func TestABudgetIsNotJudgedBeforeTheEventsAreKnown(t *testing.T) {
 	}
 }
 
-func TestABudgetWakesTheRepositoriesItConcerns(t *testing.T) {
+func TestBudgetWakesItsRepositories(t *testing.T) {
 	repositories := cache.NewSharedIndexInformer(nil, &pacv1alpha1.Repository{}, 0, cache.Indexers{})
 	for _, r := range []*pacv1alpha1.Repository{repo("one", "app", appURL), repo("one", "lib", appURL), repo("two", "app", appURL)} {
 		if err := repositories.GetStore().Add(r); err != nil {

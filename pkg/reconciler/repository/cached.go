@@ -15,15 +15,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// read returns the Repository, nil if it is gone. A process that starts beside thousands of
-// Repositories must not read each of them: the cache's copy will do, because a status is written
-// over the version that it was computed from only, and a change that the cache does not know yet
-// wakes this key. That a Repository is gone, or has another URL than one of its claims, ends
-// claims, and what it may claim is kept for it for a day: it is read live. Of a new one the cache
-// has all there is.
+// read returns the Repository; nil if it is deleted. Usually the cached one is enough, so that a
+// start next to thousands of Repositories needs no read of each: a write of the status fails if the
+// cache is behind, and a change that it lacks wakes this key. A Repository is read live if claims
+// may end or be made: it seems to be deleted, or its URL and its claims differ.
 func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
 	cached := r.cachedRepository(owner)
-	if r.settings.Load().Namespaces.Leave(owner.Namespace) { // all claims end, and the rights there may have ended
+	if r.settings.Load().Namespaces.Leave(owner.Namespace) { // all claims end, and so may the rights in that namespace
 		return cached.DeepCopy(), nil
 	}
 	if cached != nil {
@@ -37,7 +35,7 @@ func (r *Reconciler) read(ctx context.Context, owner types.NamespacedName) (*pac
 	return r.readLive(ctx, owner)
 }
 
-// readLive returns what the API server has, nil when there is no such Repository.
+// readLive returns the Repository from the API server; nil if there is none.
 func (r *Reconciler) readLive(ctx context.Context, owner types.NamespacedName) (*pacv1alpha1.Repository, error) {
 	live, err := r.client.PipelinesascodeV1alpha1().Repositories(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -61,8 +59,8 @@ func (r *Reconciler) cachedRepository(owner types.NamespacedName) *pacv1alpha1.R
 	return repository
 }
 
-// replaced is which versions of Repositories this process has written a status over. While the
-// cache still has such a version, another write would be refused. The zero value knows nothing.
+// replaced are the versions of Repositories whose status this process has replaced. While the cache
+// still has such a version, another write would be a conflict. The zero value is empty.
 type replaced struct {
 	mu       sync.Mutex
 	versions map[types.NamespacedName]version
@@ -73,7 +71,7 @@ type version struct {
 	status   *pacv1alpha1.RepositoryStatus
 }
 
-// note takes the status that was replaced, and the Repository that it was of.
+// note records that the status before was replaced.
 func (p *replaced) note(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +81,7 @@ func (p *replaced) note(repository *pacv1alpha1.Repository, before *pacv1alpha1.
 	p.versions[keyOf(repository)] = version{repository.ResourceVersion, before}
 }
 
-// still reports whether this is such a version. Any other one is news, and what was known is
-// forgotten.
+// still reports whether the cache still has a replaced version. Any other version ends that.
 func (p *replaced) still(repository *pacv1alpha1.Repository) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

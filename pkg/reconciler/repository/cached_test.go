@@ -13,9 +13,9 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// calls returns verb and resource of every call so far but lists, which are the caches', and
-// forgets them.
-func (w *world) calls() []string {
+// calls returns verb and resource of every call since the last time. It leaves out lists, which are
+// the caches'.
+func (w *env) calls() []string {
 	var all []string
 	for _, action := range w.client.Actions() {
 		if action.GetVerb() != "list" {
@@ -26,9 +26,9 @@ func (w *world) calls() []string {
 	return all
 }
 
-func TestAKnownRepositoryCostsNoCall(t *testing.T) {
+func TestUnchangedRepositoryCostsNoCall(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	if got, want := w.calls(), []string{"create repositoryclaims", "update repositories"}; !slices.Equal(got, want) {
 		t.Errorf("a new Repository costs %q, want %q", got, want)
@@ -41,11 +41,10 @@ func TestAKnownRepositoryCostsNoCall(t *testing.T) {
 	}
 }
 
-// Our own write wakes the key, and so does the claim, before the cache knows the status that was
-// written.
-func TestAStatusIsNotWrittenOverAVersionThatIsKnownToBeOld(t *testing.T) {
+// A write of the status wakes the key, and so does the claim, before the cache has the new status.
+func TestStatusIsNotWrittenOverAReplacedVersion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.catchUp()
 	for range 3 {
 		if err := w.r.Reconcile(context.Background(), "one/app"); err != nil {
@@ -68,10 +67,10 @@ func TestAStatusIsNotWrittenOverAVersionThatIsKnownToBeOld(t *testing.T) {
 	}
 }
 
-// The cache says that the Repository has left its URL, and in truth it has come back to it.
-func TestAClaimIsNotReleasedOnTheCachesWord(t *testing.T) {
+// In the cache the Repository has another URL, but it has changed back.
+func TestStaleCacheReleasesNoClaim(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.catchUp()
 	elsewhere := w.repository("one", "app").DeepCopy()
@@ -90,11 +89,11 @@ func TestAClaimIsNotReleasedOnTheCachesWord(t *testing.T) {
 	}
 }
 
-// The watch of Repositories hangs: one that has left its URL does not claim it again when the claim
-// is deleted, which would keep it from its next owner for a day.
-func TestNothingIsClaimedOnTheCachesWord(t *testing.T) {
+// The watch of Repositories hangs. A Repository that has changed its URL does not claim the old one
+// when its claim is deleted, which would keep it from the next owner for a day.
+func TestStaleCacheClaimsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.catchUp()
 	before := w.repository("one", "app").DeepCopy()
@@ -119,11 +118,10 @@ func TestNothingIsClaimedOnTheCachesWord(t *testing.T) {
 	w.wantOwner(appURL+"-2", "one/app")
 }
 
-// A Repository of the cache that is gone in truth: its claim is released when the cache has caught
-// up.
-func TestARepositoryThatIsGoneIsReleased(t *testing.T) {
+// Its claim is released when the cache has caught up.
+func TestDeletedRepositoryInTheCacheIsReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.delete("one", "app")
 	if err := w.r.Reconcile(context.Background(), "one/app"); err != nil {
@@ -135,10 +133,10 @@ func TestARepositoryThatIsGoneIsReleased(t *testing.T) {
 	}
 }
 
-func TestManyRepositoriesAtTheFirstStart(t *testing.T) {
+func TestFirstStartWithManyRepositories(t *testing.T) {
 	t.Parallel()
 	const many = 300
-	w := newWorld(t)
+	w := newEnv(t)
 	var keys []string
 	for n := range many {
 		name := fmt.Sprint("app-", n)

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// claim returns the claim of the URL, ours or another's, and makes it ours if nobody has it, or if
-// it is to be taken over. The first create wins.
+// claim returns the claim of the URL, whoever owns it. It creates the claim if there is none, and
+// takes it over if the Repository may. The first create wins.
 func (r *Reconciler) claim(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,
@@ -25,7 +25,7 @@ func (r *Reconciler) claim(
 	name := v1alpha1.ClaimName(canonical)
 	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
 	if cached := r.cachedClaim(name); owned(cached, owner) {
-		return cached, nil // if it was released or deleted since, that change wakes this key
+		return cached, nil // a release or deletion meanwhile wakes this key
 	}
 	live, created, err := r.readOrCreate(ctx, repository, canonical)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Reconciler) claim(
 	return r.writeReleased(ctx, live, nil)
 }
 
-// readOrCreate returns the claim as it is now, made by this call if there was none.
+// readOrCreate returns the claim from the API server, and whether this call created it.
 func (r *Reconciler) readOrCreate(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,
@@ -78,8 +78,7 @@ func (r *Reconciler) cachedClaim(name string) *v1alpha1.RepositoryClaim {
 	return claim
 }
 
-// hasClaim reports whether the claim of a URL is the owner's, and not released, as far as the cache
-// knows.
+// hasClaim reports whether the cache has an unreleased claim of the owner for a URL.
 func (r *Reconciler) hasClaim(owner types.NamespacedName, canonical string) bool {
 	return owned(r.cachedClaim(v1alpha1.ClaimName(canonical)), owner)
 }
@@ -88,7 +87,7 @@ func owned(claim *v1alpha1.RepositoryClaim, owner types.NamespacedName) bool {
 	return claim != nil && ownerOf(claim) == owner && claim.Status.ReleasedAt == nil
 }
 
-// readClaim reads live; nil when there is none.
+// readClaim reads a claim from the API server; nil if there is none.
 func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
 	claim, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -100,7 +99,7 @@ func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.Repo
 	return claim, nil
 }
 
-// createClaim returns what the API server has: the claim that was made, or the one that was first.
+// createClaim returns the claim that it created, or the one that was first.
 func (r *Reconciler) createClaim(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,
@@ -112,8 +111,8 @@ func (r *Reconciler) createClaim(
 		return claim, true, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		// A claim is our text, not an author's: whoever refuses it (a policy, a quota) has to be
-		// talked to by an operator.
+		// The text of a claim is Plumbline's. If a policy or a quota refuses it, an operator has to
+		// act.
 		refused := fault.FromKube(fault.VerbCreate, err)
 		if refused.Class == fault.Invalid {
 			refused.Class = fault.Operator
@@ -144,7 +143,7 @@ func makeClaim(namespace, canonical string, repository *pacv1alpha1.Repository) 
 	}
 }
 
-// writeReleased sets or clears when a claim was given up. live was read in this reconcile.
+// writeReleased sets or clears the time of the release of a claim that was read in this reconcile.
 func (r *Reconciler) writeReleased(
 	ctx context.Context,
 	live *v1alpha1.RepositoryClaim,

@@ -22,13 +22,13 @@ import (
 
 var claimResource = schema.GroupResource{Group: "plumbline.dev", Resource: "repositoryclaims"}
 
-func TestTheFirstClaimWins(t *testing.T) {
+func TestFirstClaimWins(t *testing.T) {
 	for name, order := range map[string][]string{
 		"one first": {"one/app", "two/app"},
 		"two first": {"two/app", "one/app"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repo("one", "app", appURL), repo("two", "app", "https://GitHub.com/Acme/App.git/"))
+			w := newEnv(t, repo("one", "app", appURL), repo("two", "app", "https://GitHub.com/Acme/App.git/"))
 			w.reconcile(order...)
 			w.wantOwner(appURL, order[0])
 			first, second := order[0][:3], order[1][:3]
@@ -50,14 +50,14 @@ func TestTheFirstClaimWins(t *testing.T) {
 }
 
 func TestTwoRepositoriesOfOneNamespace(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("one", "copy", appURL))
+	w := newEnv(t, repo("one", "app", appURL), repo("one", "copy", appURL))
 	w.reconcile("one/app", "one/copy")
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 	w.wantCondition("one", "copy", urlCondition, falseClaimed)
 }
 
-// The read finds nothing, and somebody else creates the claim before we do.
-func TestATieIsDecidedByTheAPIServer(t *testing.T) {
+// The read finds no claim, and another process creates it first.
+func TestConcurrentClaimsAreDecidedByTheAPIServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		first *v1alpha1.RepositoryClaim
 		want  string
@@ -67,7 +67,7 @@ func TestATieIsDecidedByTheAPIServer(t *testing.T) {
 		"a claim of ours that was released is taken up again": {claimed(appURL, "one", "app", &metav1.Time{Time: start}), trueOwned},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repo("one", "app", appURL))
+			w := newEnv(t, repo("one", "app", appURL))
 			w.client.PrependReactor("create", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
 				if err := w.client.Tracker().Add(test.first); err != nil {
 					return true, nil, err
@@ -83,8 +83,8 @@ func TestATieIsDecidedByTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAClaimThatVanishesIsTriedAgain(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestClaimThatVanishesIsRetried(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.failOnce("create", "repositoryclaims", apierrors.NewAlreadyExists(claimResource, "x"))
 	err := w.r.Reconcile(context.Background(), "one/app")
 	if !fault.Is(err, fault.Transient) {
@@ -97,8 +97,8 @@ func TestAClaimThatVanishesIsTriedAgain(t *testing.T) {
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 }
 
-func TestAClaimOutlivesItsRepositoryByADay(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestClaimOutlivesItsRepositoryByADay(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.delete("one", "app")
 	if after := w.reconcile("one/app"); after != 24*time.Hour {
@@ -126,8 +126,8 @@ func TestAClaimOutlivesItsRepositoryByADay(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, trueOwned)
 }
 
-func TestARepositoryThatComesBackKeepsItsClaim(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+func TestRecreatedRepositoryKeepsItsClaim(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL))
 	w.reconcile("one/app", "two/app")
 	w.delete("one", "app")
 	w.reconcile("one/app", "two/app")
@@ -146,9 +146,9 @@ func TestARepositoryThatComesBackKeepsItsClaim(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheURLReleasesTheOldOne(t *testing.T) {
+func TestChangeOfURLReleasesTheOldClaim(t *testing.T) {
 	const other = "https://github.com/acme/other"
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.setURL("one", "app", other)
 	if after := w.reconcile("one/app"); after != 24*time.Hour {
@@ -177,9 +177,9 @@ func TestAChangeOfTheURLReleasesTheOldOne(t *testing.T) {
 	}
 }
 
-func TestTheCacheIsConfirmedLive(t *testing.T) {
+func TestDeletionInTheCacheIsConfirmedLive(t *testing.T) {
 	t.Run("another's claim that is in the cache but gone does not deny the URL", func(t *testing.T) {
-		w := newWorld(t, repo("one", "app", appURL))
+		w := newEnv(t, repo("one", "app", appURL))
 		if err := w.r.claims.Add(claimed(appURL, "two", "app", nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 		w.wantOwner(appURL, "one/app")
 	})
 	t.Run("our claim that is in the cache but another's by now is not touched", func(t *testing.T) {
-		w := newWorld(t, claimed(appURL, "two", "app", nil))
+		w := newEnv(t, claimed(appURL, "two", "app", nil))
 		if err := w.r.claims.Add(claimed(appURL, "one", "app", &metav1.Time{Time: start.Add(-48 * time.Hour)})); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 		}
 	})
 	t.Run("a claim that was taken up again is not deleted on the cache's word", func(t *testing.T) {
-		w := newWorld(t, claimed(appURL, "one", "app", nil))
+		w := newEnv(t, claimed(appURL, "one", "app", nil))
 		if err := w.r.claims.Add(claimed(appURL, "one", "app", &metav1.Time{Time: start.Add(-48 * time.Hour)})); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 		"is of a kind that is not served": apierrors.NewGenericServerResponse(404, "get", claimResource, "", "404 page not found", 0, true),
 	} {
 		t.Run("a Repository that "+sentence+" keeps its claim", func(t *testing.T) {
-			w := newWorld(t, claimed(appURL, "one", "app", nil))
+			w := newEnv(t, claimed(appURL, "one", "app", nil))
 			w.catchUp()
 			w.failOnce("get", "repositories", err)
 			if err := w.r.Reconcile(context.Background(), "one/app"); err == nil {
@@ -231,8 +231,8 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 	}
 }
 
-func TestADeletionNamesWhatWasRead(t *testing.T) {
-	w := newWorld(t, claimed(appURL, "one", "app", &metav1.Time{Time: start.Add(-24 * time.Hour)}))
+func TestDeletionHasPreconditions(t *testing.T) {
+	w := newEnv(t, claimed(appURL, "one", "app", &metav1.Time{Time: start.Add(-24 * time.Hour)}))
 	w.catchUp()
 	w.client.ClearActions()
 	if err := w.r.Reconcile(context.Background(), "one/app"); err != nil {
@@ -249,14 +249,14 @@ func TestADeletionNamesWhatWasRead(t *testing.T) {
 	}
 }
 
-func TestAConflictOnAClaimEndsTheReconcile(t *testing.T) {
+func TestConflictOnAClaimEndsTheReconcile(t *testing.T) {
 	for name, verb := range map[string]string{"marking": "update", "deleting": "delete"} {
 		t.Run(name, func(t *testing.T) {
 			released := &metav1.Time{Time: start.Add(-24 * time.Hour)}
 			if verb == "update" {
 				released = nil
 			}
-			w := newWorld(t, claimed(appURL, "one", "app", released))
+			w := newEnv(t, claimed(appURL, "one", "app", released))
 			w.catchUp()
 			w.failOnce(verb, "repositoryclaims", apierrors.NewConflict(claimResource, "x", errors.New("modified")))
 			if err := w.r.Reconcile(context.Background(), "one/app"); !apierrors.IsConflict(err) || !fault.Is(err, fault.Conflict) {

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 )
 
-// The reasons of the conditions URL, Credentials and Settings that arise here; Credentials also has
-// those of events.
+// The reasons of the conditions URL, Credentials and Settings that this package sets. Credentials
+// also has the reasons of events.
 const (
 	reasonOwned      = "Owned"
 	reasonGlobal     = "Global"
@@ -33,10 +33,10 @@ const (
 	reasonFree       = "Free"
 )
 
-// syncWait is how long a Repository waits for the cache of events at start.
+// syncWait is how long a Repository waits for the cache of events at the start.
 const syncWait = time.Second
 
-// markURL claims the URL and says in the condition whose it is.
+// markURL claims the URL and says in the condition who owns it.
 func (r *Reconciler) markURL(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,
@@ -71,13 +71,13 @@ func (r *Reconciler) markURL(
 	return r.endTurn(ctx, claim)
 }
 
-// isGlobal reports whether a Repository without a URL is another installation's global one.
+// isGlobal reports whether a Repository without a URL is the global one of another installation.
 func (r *Reconciler) isGlobal(repository *pacv1alpha1.Repository) bool {
 	is := repository.Status.GetCondition(pacv1alpha1.RepositoryURL)
 	return repository.Spec.URL == "" && is.IsTrue() && is.Reason == reasonGlobal
 }
 
-// claimedMessage names the owner, which someone has to talk to, and nothing else of another tenant.
+// claimedMessage names the owner, whom the user has to contact, and nothing else of another tenant.
 func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	if claim.Status.ReleasedAt == nil {
 		return fmt.Sprintf(
@@ -95,10 +95,10 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	)
 }
 
-// markSettings names the fields that are set and not acted on, the one that denies first.
-// Repositories without such a field have no such condition, unless they had one before.
+// markSettings names the fields that are set and have no effect, the one that denies events first.
+// A Repository without such a field has no such condition, unless it had one before.
 func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
-	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
+	denies, kept := repository.Spec.Restricts(), repository.Spec.IgnoredFields()
 	message := ""
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
@@ -109,7 +109,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	case denies != "":
 		repository.By(r.namespace).
 			MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
-				"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+				"cannot evaluate it: no pull request or merge request starts a run. Remove the field to let every account with write access start runs. %s", denies, message)))
 	case invalid != nil:
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, fault.Of(invalid).Reason, message)
 	case message != "":
@@ -120,8 +120,8 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	}
 }
 
-// wrongSettings returns what all settings mean that cannot be acted on as they are written, and the
-// first of them, nil if there is none.
+// wrongSettings returns a message about all invalid settings, and the error of the first one; nil
+// if all are valid.
 func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message string, invalid error) {
 	settings := repository.Spec.Settings
 	if settings == nil {
@@ -132,7 +132,7 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 		invalid = err
 		all = append(
 			all,
-			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is mended no comment is a command.", err.Error()),
+			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is fixed no comment is a command.", err.Error()),
 		)
 	}
 	if settings.QueuePriority == "" {
@@ -152,15 +152,15 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 		invalid = cmp.Or(invalid, err)
 		all = append(
 			all,
-			fmt.Sprintf("settings.queue_priority: %s. Until it is mended all events have priority 0.", err.Error()),
+			fmt.Sprintf("settings.queue_priority: %s. Until it is fixed all events have priority 0.", err.Error()),
 		)
 	}
 	return strings.Join(all, " "), invalid
 }
 
-// markBudget tells that deliveries are refused because open events have used up a budget. The
-// message has no number that changes with every event, and the ledger calls a budget free when a
-// quarter of it is: the status is written twice, however many deliveries come.
+// markBudget says that deliveries are refused because open events have exhausted a budget. The
+// message has no number that changes with each event, and a budget counts as free when a quarter of
+// it is. So the status is written twice, however many deliveries arrive.
 func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	if !r.eventsSynced() {
 		return // markCredentials says so
@@ -170,20 +170,20 @@ func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	case full:
 		repository.By(r.namespace).
 			MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
-				"Events end when what they wait for is mended: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
+				"Events end when what they wait for is fixed: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
 				scope, r.budget.Limits(scope), r.namespace))
 	case repository.Status.GetCondition(pacv1alpha1.RepositoryBudget) != nil:
 		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")
 	}
 }
 
-// problem is what an event waits for an operator to do.
+// problem is what an operator has to do for an event.
 type problem struct {
 	v1alpha1.Wait
 	event string
 }
 
-// markCredentials tells the newest problem of the Repository's open events.
+// markCredentials says what the newest problem of the Repository's open events is.
 func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 	if !r.eventsSynced() {
 		return fault.Throttledf("CacheNotSynced", syncWait, "the open events are not known yet")
@@ -197,8 +197,8 @@ func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 	return nil
 }
 
-// newest returns the problem that arose last, nil if there is none. Ties are broken by names, so
-// that replicas and retries agree.
+// newest returns the problem that arose last; nil if there is none. Ties are broken by names, so
+// that all processes agree.
 func newest(events ...*v1alpha1.GitEvent) *problem {
 	var all []problem
 	for _, event := range events {
@@ -227,9 +227,9 @@ func sameProblem(a, b *problem) bool {
 	return a.Reason == b.Reason && a.Message == b.Message && a.Since.Equal(&b.Since)
 }
 
-// tell makes one Kubernetes Event for each condition whose reason changed. That all is well from
-// the start is no news.
-func (r *Reconciler) tell(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
+// report records one Kubernetes Event for each condition whose reason changed. A condition that is
+// true from the start has no Event.
+func (r *Reconciler) report(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
 	for _, condition := range []apis.ConditionType{
 		pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget, pacv1alpha1.RepositorySlots,
 	} {

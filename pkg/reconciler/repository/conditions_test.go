@@ -34,7 +34,7 @@ func TestURLWithoutClaim(t *testing.T) {
 		"no URL in Plumbline's namespace, for the one": {systemNS, "", "True Global", "The Repository of"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repo(test.namespace, "app", test.url))
+			w := newEnv(t, repo(test.namespace, "app", test.url))
 			w.reconcile(test.namespace + "/app")
 			w.wantCondition(test.namespace, "app", urlCondition, test.want)
 			r := w.repository(test.namespace, "app")
@@ -51,14 +51,14 @@ func TestURLWithoutClaim(t *testing.T) {
 	}
 }
 
-func TestARefusedClaimIsTheOperatorsBusiness(t *testing.T) {
+func TestRefusedClaimIsAnOperatorFault(t *testing.T) {
 	for name, err := range map[string]error{
 		"no right":              apierrors.NewForbidden(claimResource, "x", errors.New(`User "system:serviceaccount:plumbline:plumbline-controller" cannot create resource "repositoryclaims"`)),
 		"a policy says no":      apierrors.NewForbidden(claimResource, "x", errors.New("ValidatingAdmissionPolicy 'p' denied request: no")),
 		"the schema refuses it": apierrors.NewInvalid(schema.GroupKind{Kind: "RepositoryClaim"}, "x", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repo("one", "app", appURL))
+			w := newEnv(t, repo("one", "app", appURL))
 			w.failOnce("create", "repositoryclaims", err)
 			if after := w.reconcile("one/app"); after != fault.OperatorRetry {
 				t.Errorf("wakes after %v, want %v", after, fault.OperatorRetry)
@@ -92,7 +92,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 { // in both orders
-				w := newWorld(t, repo("one", "app", appURL))
+				w := newEnv(t, repo("one", "app", appURL))
 				w.events = test.events
 				w.reconcile("one/app")
 				w.wantCondition("one", "app", credentials, test.want)
@@ -104,7 +104,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestCredentialsCopyTheMessageAndRecover(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.events = []*v1alpha1.GitEvent{waiting("a", operatorWait("NoAccess", 0))}
 	w.reconcile("one/app")
 	if got := w.repository("one", "app").Status.GetCondition(credentials).Message; got != "message of NoAccess" {
@@ -118,7 +118,7 @@ func TestCredentialsCopyTheMessageAndRecover(t *testing.T) {
 }
 
 func TestCredentialsWaitForTheCacheOfEvents(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.synced = false
 	if after := w.reconcile("one/app"); after != syncWait {
 		t.Errorf("wakes after %v, want %v", after, syncWait)
@@ -129,8 +129,8 @@ func TestCredentialsWaitForTheCacheOfEvents(t *testing.T) {
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 }
 
-func TestKubernetesEventsTellChangesOfReasons(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), claimed(appURL, "two", "app", nil))
+func TestKubernetesEventsReportChangesOfReasons(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), claimed(appURL, "two", "app", nil))
 	w.reconcile("one/app", "one/app")
 	want := warning + " Claimed " + w.repository("one", "app").Status.GetCondition(urlCondition).Message
 	if diff := cmp.Diff([]string{want}, w.told()); diff != "" {
@@ -150,8 +150,8 @@ func TestKubernetesEventsTellChangesOfReasons(t *testing.T) {
 	}
 }
 
-func TestAStatusWriteCarriesTheLiveVersionAndIsNotRepeated(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestStatusWriteCarriesTheLiveVersionAndIsNotRepeated(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.failOnce("update", "repositories", apierrors.NewConflict(repositoryResource, "app", errors.New("modified")))
 	w.client.ClearActions()
 	err := w.r.Reconcile(context.Background(), "one/app")
@@ -168,14 +168,14 @@ func TestAStatusWriteCarriesTheLiveVersionAndIsNotRepeated(t *testing.T) {
 		t.Errorf("resource versions of the status writes (-want +got):\n%s", diff)
 	}
 	if got := w.told(); len(got) != 0 {
-		t.Errorf("told %q of a status that was not written", got)
+		t.Errorf("Events %q of a status that was not written", got)
 	}
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 }
 
 func TestOnlyTheLeaderReconciles(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL))
 	w.r.Demote(pkgreconciler.UniversalBucket())
 	w.client.ClearActions()
 	if err := w.r.Reconcile(context.Background(), "one/app"); !controller.IsSkipKey(err) {
@@ -186,10 +186,10 @@ func TestOnlyTheLeaderReconciles(t *testing.T) {
 	}
 }
 
-// A field that is kept and not acted on is named, and so is one that denies because it cannot be
-// evaluated (S13).
-func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// A field without effect is named, and so is one that denies events because it cannot be evaluated
+// (S13).
+func TestSettingsWithoutEffectAreNamed(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	if c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySettings); c != nil {
 		t.Errorf("a Repository that sets nothing of the kind has the condition %+v", c)
@@ -233,6 +233,6 @@ func TestSettingsThatAreNotActedOnAreNamed(t *testing.T) {
 		}
 	}
 	if told := strings.Join(w.told(), "\n"); !strings.Contains(told, "Warning NotEvaluated settings.policy restricts") {
-		t.Errorf("told %s", told)
+		t.Errorf("message: %s", told)
 	}
 }

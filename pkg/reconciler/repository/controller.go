@@ -30,32 +30,31 @@ import (
 
 const (
 	queueName = "repositories"
-	// A new Repository costs two writes, one after the other, and five thousand of them may be
-	// there at the first start.
+	// A new Repository costs two writes, one after the other. The first start may find five
+	// thousand of them.
 	workers = 16
 )
 
-// EventInformer is the part of the informer of open GitEvents that is used here.
+// EventInformer is the part of the informer of open GitEvents that this package uses.
 type EventInformer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// Options are what the repository controller shares with others in the process.
+// Options are what the controller shares with others in the process.
 type Options struct {
-	// OpenEvents returns the GitEvents of a Repository that are not settled, from the cache of
-	// EventInformer.
+	// OpenEvents returns the unsettled GitEvents of a Repository, from the cache of EventInformer.
 	OpenEvents func(namespace, name string) []*v1alpha1.GitEvent
-	// EventInformer is started and waited for by whoever made it.
+	// EventInformer is started by the caller.
 	EventInformer EventInformer
-	// Claims are those in Plumbline's own namespace.
+	// Claims are the claims in Plumbline's own namespace.
 	Claims *claim.Claims
-	// Runs is the cache of PipelineRuns. It may not be filled yet: what it does not have is not
-	// over.
+	// Runs is the cache of PipelineRuns, which may not be filled yet. A run that it does not have
+	// is not finished.
 	Runs cache.KeyListerGetter
-	// GlobalRepository is the name of the Repository in Plumbline's own namespace whose limit is
-	// that of all that have none; "" for none.
+	// GlobalRepository is the name of the Repository in Plumbline's own namespace that has the
+	// default concurrency_limit; "" for none.
 	GlobalRepository string
-	// Clock tells when a claim ends; nil is the real one.
+	// Clock is for tests; nil is the real one.
 	Clock clock.PassiveClock
 }
 
@@ -85,7 +84,7 @@ func NewController(options Options) injection.ControllerConstructor {
 			global: types.NamespacedName{Namespace: r.namespace, Name: r.global},
 		}
 		settings := config.NewStore(logging.FromContext(ctx).Named("config"), func(string, any) {
-			impl.GlobalResync(repositories.Informer()) // whose a URL is may follow from it
+			impl.GlobalResync(repositories.Informer()) // the settings may decide who owns a URL
 		})
 		settings.WatchConfigs(cmw)
 		r.settings = settings
@@ -95,8 +94,8 @@ func NewController(options Options) injection.ControllerConstructor {
 		if r.eventsSynced, err = w.wire(impl, r.budget); err != nil {
 			logging.FromContext(ctx).Fatalw("Watching Repositories, claims and events", "error", err)
 		}
-		// Not waited for: a claim the cache does not know yet is read live, and its arrival wakes
-		// its owner.
+		// The start does not wait for claims: a claim that is not in the cache yet is read live,
+		// and wakes its owner when it arrives.
 		options.Claims.Start(ctx)
 		return impl
 	}
@@ -116,8 +115,8 @@ func newReconciler(options Options) *Reconciler {
 	return r
 }
 
-// promote enqueues every key that may have work: Repositories, and owners of claims whether they
-// exist or not.
+// promote enqueues each key that may have work: Repositories, and the owners of claims, which may
+// be deleted.
 func promote(
 	repositories, claims cache.Indexer,
 ) func(pkgreconciler.Bucket, func(pkgreconciler.Bucket, types.NamespacedName)) error {

@@ -29,7 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// noEvents is an informer that never has anything to say.
+// noEvents is an informer without events.
 type noEvents struct{}
 
 func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
@@ -37,9 +37,9 @@ func (noEvents) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEvent
 }
 func (noEvents) HasSynced() bool { return true }
 
-// The controller as sharedmain builds it: deletions, claims and the end of a claim's day wake the
-// right Repositories.
-func TestControllerHandsAURLOver(t *testing.T) {
+// The controller is built as sharedmain builds it. Deletions, claims and the end of a claim's day
+// wake the right Repositories.
+func TestControllerHandsOverAURL(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, systemNS)
 	ctx, cancel, informers := rtesting.SetupFakeContextWithCancel(t)
 	defer cancel()
@@ -55,7 +55,7 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- impl.Run(ctx) }()
-	w := &world{T: t, client: fakeclient.Get(ctx)}
+	w := &env{T: t, client: fakeclient.Get(ctx)}
 	// The fake API server forgets what happens between a list and its watch.
 	w.eventually("both watches are open", func() bool { return w.watched("repositories") && w.watched("repositoryclaims") })
 
@@ -80,7 +80,7 @@ func TestControllerHandsAURLOver(t *testing.T) {
 	}
 }
 
-func (w *world) watched(resource string) bool {
+func (w *env) watched(resource string) bool {
 	return slices.ContainsFunc(w.client.Actions(), func(a clienttesting.Action) bool { return a.Matches("watch", resource) })
 }
 
@@ -90,7 +90,7 @@ func watchesClaimsOutside(client *fake.Clientset) bool {
 	})
 }
 
-func (w *world) url(namespace string) string {
+func (w *env) url(namespace string) string {
 	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), "app", metav1.GetOptions{})
 	if err != nil || r.Status.GetCondition(urlCondition) == nil {
 		return ""
@@ -98,7 +98,7 @@ func (w *world) url(namespace string) string {
 	return string(r.Status.GetCondition(urlCondition).Status)
 }
 
-func (w *world) owner(url string) string {
+func (w *env) owner(url string) string {
 	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(), v1alpha1.ClaimName(url), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err != nil {
 		return ""
@@ -107,7 +107,7 @@ func (w *world) owner(url string) string {
 }
 
 // eventually polls up to a deadline.
-func (w *world) eventually(what string, ok func() bool) {
+func (w *env) eventually(what string, ok func() bool) {
 	w.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -22,14 +22,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-func (w *world) limit(n *int) {
+func (w *env) limit(n *int) {
 	w.Helper()
 	changed := w.repository("one", "app")
 	changed.Spec.ConcurrencyLimit = n
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
 }
 
-func (w *world) holders() []string {
+func (w *env) holders() []string {
 	w.Helper()
 	s := w.repository("one", "app").Status
 	var all []string
@@ -39,11 +39,11 @@ func (w *world) holders() []string {
 	return all
 }
 
-// Issue 15: with fifty that wait the limit is raised, lowered, removed and set again. They get
-// slots in order, no slot is taken from a run that has not ended, and urgent ones come first.
-func TestFiftyThatWaitDrainInOrder(t *testing.T) {
+// With fifty waiting runs the limit is raised, lowered, removed and set again. The runs get slots
+// in order, urgent ones first, and no unfinished run loses its slot.
+func TestFiftyWaitingRunsGetSlotsInOrder(t *testing.T) {
 	const events = 51
-	w := line(t, 1, events)
+	w := queued(t, 1, events)
 	urgent := int32(1)
 	w.events[events-1].Status.Plan = &v1alpha1.Plan{Priority: &urgent}
 	want := []string{"r50"}
@@ -89,8 +89,8 @@ func TestFiftyThatWaitDrainInOrder(t *testing.T) {
 	}
 }
 
-// installation is another one on the same cluster, which knows the same Repositories.
-func (w *world) installation(namespace string) *Reconciler {
+// installation returns another installation on the same cluster, which has the same Repositories.
+func (w *env) installation(namespace string) *Reconciler {
 	w.Helper()
 	other := &Reconciler{
 		budget: w.budget, client: w.client, namespace: namespace, recorder: w.recorder, clock: w.clock, tekton: w.r.tekton, runs: w.r.runs, global: w.r.global,
@@ -104,13 +104,13 @@ func (w *world) installation(namespace string) *Reconciler {
 	return other
 }
 
-// Two installations on one cluster give the slots of one limit, each to its own runs, from what
-// they saw of the Repository at some time. Together they never give more, and each gets its turn.
-func TestTwoInstallationsGiveSlotsAtOnce(t *testing.T) {
+// Two installations on one cluster give the slots of one limit to their runs, each from its own
+// cache. Together they never exceed the limit, and each gets slots.
+func TestTwoInstallationsNeverExceedTheLimit(t *testing.T) {
 	const events, limit = 12, 2
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(15, seed))
-		w := line(t, limit, 2*events)
+		w := queued(t, limit, 2*events)
 		installations := []*Reconciler{w.r, w.installation("other")}
 		for i, r := range installations {
 			r.openEvents = func(string, string) []*v1alpha1.GitEvent {
@@ -139,7 +139,7 @@ func TestTwoInstallationsGiveSlotsAtOnce(t *testing.T) {
 			if random.IntN(3) > 0 {
 				w.catchUp()
 			}
-			w.advance(slotsLook)
+			w.advance(slotsEvery)
 			_ = installations[random.IntN(2)].Reconcile(context.Background(), "one/app")
 			w.told()
 			if held := w.holders(); len(held) > 0 && random.IntN(2) == 0 {

@@ -16,13 +16,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// reasonBadOwners says that nobody's ownership can be proven at the moment.
+// reasonBadOwners is the reason while no ownership can be proven, because the setting is invalid.
 const reasonBadOwners = "BadURLOwners"
 
-// takeOver deletes the claim of another Repository if the owner is to have the URL in its place,
-// and reports whether it did. That is so only where the administrator asks for proofs: the URL is
-// listed for the owner's namespace and not for the other's; or it is in no list, no event has
-// proven it, and it is the owner's turn.
+// takeOver deletes the claim of another Repository if the owner is to get the URL, and reports
+// whether it did. That happens only if the administrator requires proofs of ownership, in two
+// cases. First, the URL is listed for the owner's namespace and not for the other's. Second, the
+// URL is in no list, no event has proven it, and the other's time to prove it has passed.
 func (r *Reconciler) takeOver(
 	ctx context.Context,
 	owner types.NamespacedName,
@@ -38,25 +38,25 @@ func (r *Reconciler) takeOver(
 		}
 		return true, r.deleteClaim(ctx, live)
 	}
-	if next, wanted := claim.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
+	if next, wanted := claim.NextOwner(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
 		return false, nil // a change of the claim wakes this key
 	}
 	now := r.clock.Now()
-	if live.Status.UnprovenSince == nil { // also of an old claim: the setting is new, or its proof was lost a moment ago
+	if live.Status.UnprovenSince == nil { // also for an old claim: the setting is new, or its proof was just lost
 		at := metav1.NewTime(now)
-		return false, r.writeUnproven(ctx, live, &at) // which wakes this key
+		return false, r.writeUnproven(ctx, live, &at) // the write wakes this key
 	}
-	if left := live.Status.UnprovenSince.Add(claim.Turn).Sub(now); left > 0 {
+	if left := live.Status.UnprovenSince.Add(claim.HandoverAfter).Sub(now); left > 0 {
 		r.wake(owner, left)
 		return false, nil
 	}
-	return true, r.deleteClaim(ctx, live) // a released one, too: who proves nothing is kept nothing for
+	return true, r.deleteClaim(ctx, live) // a released one, too: without a proof it is not reserved
 }
 
-// move gives a claim to the Repository if its owner is of the same namespace and has given up the
-// URL, e.g. because it was renamed: deleted and created with another name. The API server confirms
-// that it is gone or names another URL. The claim is changed, not made anew, so that no other
-// namespace can be first in between (docs/adr/0053).
+// move gives a claim to a Repository of the same namespace whose previous owner has given up the
+// URL. For example, the Repository was renamed: deleted and created with another name. A live read
+// confirms that the previous owner is deleted or names another URL. The claim is changed, not
+// recreated, so that no other namespace can get it in between (docs/adr/0053).
 func (r *Reconciler) move(
 	ctx context.Context,
 	to *pacv1alpha1.Repository,
@@ -72,7 +72,7 @@ func (r *Reconciler) move(
 		return nil, err
 	}
 	if owner != nil && claimName(owner.Spec.URL) == live.Name {
-		return live, nil // a change of it wakes this key through its claim
+		return live, nil // a change of that Repository wakes this key through its claim
 	}
 	claim := live.DeepCopy()
 	claim.Spec.Repository.Name, claim.Spec.Repository.UID = to.Name, to.UID
@@ -89,7 +89,7 @@ func (r *Reconciler) move(
 	return moved, nil
 }
 
-// endTurn forgets when the turn of a claim began that needs no proof of an event: if it needs one
+// endTurn clears the start of the time to prove a URL, if the claim needs no proof. If it needs one
 // again, it has another hour.
 func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
 	owners := r.settings.Load().Owners
@@ -100,7 +100,7 @@ func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClai
 	return r.writeUnproven(ctx, claim, nil)
 }
 
-// writeUnproven sets or clears when a claim's turn began.
+// writeUnproven sets or clears the start of the time to prove a URL.
 func (r *Reconciler) writeUnproven(ctx context.Context, live *v1alpha1.RepositoryClaim, at *metav1.Time) error {
 	claim := live.DeepCopy()
 	claim.Status.UnprovenSince = at
@@ -108,7 +108,7 @@ func (r *Reconciler) writeUnproven(ctx context.Context, live *v1alpha1.Repositor
 	return err
 }
 
-// notListed is an Invalid fault if the administrator has listed the URL for other namespaces.
+// notListed returns an Invalid fault if the administrator has listed the URL for other namespaces.
 func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical string) error {
 	if r.settings.Load().Owners.Bar(canonical, repository.Namespace) {
 		return fault.Invalidf(v1alpha1.ReasonNotProven, "%s", claim.NotListed(canonical))
@@ -116,7 +116,7 @@ func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical str
 	return nil
 }
 
-// markOwned says of a Repository that has its URL whether its events are served.
+// markOwned says in the condition URL whether the events of a Repository with a claim are served.
 func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
 	owners, url, by := r.settings.Load().Owners, urlClaim.Spec.URL, repository.By(r.namespace)
 	refusal := claim.Refusal(repository, urlClaim.Status)

@@ -21,7 +21,7 @@ const (
 )
 
 // claimStatus changes the status of a claim, as the planning of an event does.
-func (w *world) claimStatus(url string, change func(*v1alpha1.RepositoryClaimStatus)) {
+func (w *env) claimStatus(url string, change func(*v1alpha1.RepositoryClaimStatus)) {
 	w.Helper()
 	claim := w.claimOf(url)
 	change(&claim.Status)
@@ -30,8 +30,8 @@ func (w *world) claimStatus(url string, change func(*v1alpha1.RepositoryClaimSta
 	}
 }
 
-func TestAnotherRepositoryOfTheServiceIsTold(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestConditionReportsAnotherRepositoryAtTheService(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) {
 		s.Bound = &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 41, OwnerID: 7}, RepositoryUID: "one-app"}
@@ -55,8 +55,8 @@ func TestAnotherRepositoryOfTheServiceIsTold(t *testing.T) {
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 }
 
-func TestAProofIsAskedForAndTold(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestConditionReportsAMissingProof(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.configure(map[string]string{"url-owners": "{}"})
 	w.reconcile("one/app")
 	w.wantOwner(appURL, "one/app") // its next event may prove it
@@ -76,14 +76,14 @@ func TestAProofIsAskedForAndTold(t *testing.T) {
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 }
 
-func TestAListedURLBelongsToItsNamespace(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestListedURLBelongsToItsNamespace(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.configure(map[string]string{"url-owners": "two: ['https://github.com/acme/*']"})
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
 	if claim := w.claimOf(appURL); claim.Status.ReleasedAt == nil {
-		t.Error("whoever has no right to the URL keeps it")
+		t.Error("a namespace without a right to the URL keeps it")
 	}
 	w.create(repo("two", "app", appURL))
 	w.reconcile("two/app", "one/app", "two/app")
@@ -91,29 +91,27 @@ func TestAListedURLBelongsToItsNamespace(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, trueOwned)
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
 	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; strings.Contains(message, "two") {
-		t.Errorf("%q tells of another tenant", message)
+		t.Errorf("%q names another tenant", message)
 	}
 }
 
-// Two namespaces that the same URL is listed for: the first one has it, as ever.
-func TestAURLThatIsListedTwiceStaysWithTheFirst(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+func TestURLListedForTwoNamespacesStaysWithTheFirst(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL))
 	w.configure(map[string]string{"url-owners": "two: ['https://github.com/*']\none: ['https://github.com/acme/*']"})
 	w.reconcile("one/app", "two/app", "one/app", "two/app")
 	w.wantOwner(appURL, "one/app")
 	w.wantCondition("two", "app", urlCondition, falseClaimed)
 }
 
-// Nobody keeps a URL for ever that has no proof of it, however many Repositories name it; and
-// nobody loses one who has.
-func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
-	w := newWorld(t, repo("one", "a", appURL), repo("one", "b", appURL), repo("two", "app", appURL))
+// No Repository keeps a URL without a proof, however many name it. None with a proof loses it.
+func TestUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
+	w := newEnv(t, repo("one", "a", appURL), repo("one", "b", appURL), repo("two", "app", appURL))
 	w.configure(map[string]string{"url-owners": "{}"})
 	all := []string{"one/a", "one/b", "two/app"}
 	w.reconcile("one/a")
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
-	w.advance(claim.Turn - time.Second)
+	w.advance(claim.HandoverAfter - time.Second)
 	w.wakes = nil
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
@@ -126,7 +124,7 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 	w.wantCondition("one", "a", urlCondition, falseClaimed)
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
-	w.advance(10 * claim.Turn)
+	w.advance(10 * claim.HandoverAfter)
 	w.reconcile(all...)
 	w.wantOwner(appURL, "two/app")
 	w.configure(nil)
@@ -135,48 +133,48 @@ func TestAnUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 }
 
-// A URL that a team has had for long is not lost in the moment in which a proof is asked for, nor
-// when one event lacks it: its hour begins then. That of what is listed, or proven again, is over.
-func TestALongHeldURLHasItsHour(t *testing.T) {
-	for name, begins := range map[string]struct{ before, then func(w *world) }{
-		"the setting is new": {func(*world) {}, func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) }},
+// A URL is not lost at once when proofs become required, nor when one event lacks a proof: an hour
+// begins then. It ends when the URL is listed or proven again.
+func TestURLHasAnHourForItsProof(t *testing.T) {
+	for name, begins := range map[string]struct{ before, then func(w *env) }{
+		"the setting is new": {func(*env) {}, func(w *env) { w.configure(map[string]string{"url-owners": "{}"}) }},
 		"the file was deleted": {
-			func(w *world) {
+			func(w *env) {
 				w.configure(map[string]string{"url-owners": "{}"})
 				w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
 			},
-			func(w *world) {
+			func(w *env) {
 				w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = false })
 			},
 		},
 		"it was listed": {
-			func(w *world) {
+			func(w *env) {
 				w.configure(map[string]string{"url-owners": "{}"})
 				w.reconcile("two/app")
 				w.advance(time.Minute)
 				w.configure(map[string]string{"url-owners": "one: ['https://github.com/acme/*']"})
 			},
-			func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) },
+			func(w *env) { w.configure(map[string]string{"url-owners": "{}"}) },
 		},
 		"the setting could not be read": {
-			func(w *world) {
+			func(w *env) {
 				w.configure(map[string]string{"url-owners": "{}"})
 				w.reconcile("two/app")
 				w.advance(time.Minute)
 				w.configure(map[string]string{"url-owners": "oops"})
 			},
-			func(w *world) { w.configure(map[string]string{"url-owners": "{}"}) },
+			func(w *env) { w.configure(map[string]string{"url-owners": "{}"}) },
 		},
 	} {
-		w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+		w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL))
 		w.reconcile("one/app")
 		begins.before(w)
 		w.reconcile("one/app", "two/app")
-		w.advance(10 * claim.Turn)
+		w.advance(10 * claim.HandoverAfter)
 		begins.then(w)
 		w.reconcile("two/app", "two/app")
 		w.wantOwner(appURL, "one/app")
-		w.advance(claim.Turn)
+		w.advance(claim.HandoverAfter)
 		w.reconcile("two/app")
 		w.wantOwner(appURL, "two/app")
 		if t.Failed() {
@@ -185,15 +183,15 @@ func TestALongHeldURLHasItsHour(t *testing.T) {
 	}
 }
 
-// Whoever proves nothing does not keep a URL for a day by deleting its Repository within its hour.
-func TestAReleasedURLThatWasNeverProvenIsHandedOver(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+// A Repository without a proof cannot reserve its URL for a day by being deleted within its hour.
+func TestReleasedUnprovenURLIsHandedOver(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL))
 	w.configure(map[string]string{"url-owners": "{}"})
 	w.reconcile("one/app", "two/app")
 	w.delete("one", "app")
 	w.reconcile("one/app", "two/app")
 	w.wantOwner(appURL, "one/app")
-	w.advance(claim.Turn)
+	w.advance(claim.HandoverAfter)
 	w.reconcile("two/app")
 	w.wantOwner(appURL, "two/app")
 }

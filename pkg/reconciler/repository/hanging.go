@@ -14,32 +14,31 @@ import (
 )
 
 const (
-	// tookLong is what no reconcile takes where the API server answers: a team's admission webhook
-	// may hang at each status of its Repositories, and slots and claims of all teams wait for the
-	// same workers.
+	// tookLong is longer than any reconcile takes while the API server responds. A team's admission
+	// webhook may hang at each write of a status, and all teams share the workers.
 	tookLong = 3 * time.Second
-	// hangsFor is how long a namespace in which one took so long has no more than hangingWorkers.
-	// Whoever finds none is woken when one is free, and after hangRetry if that is lost.
+	// After such a reconcile its namespace has at most hangingWorkers for hangsFor. A key that
+	// finds no worker is woken when one is free, and after hangRetry in case the wake is lost.
 	hangsFor       = 5 * time.Minute
 	hangingWorkers = 2
 	hangRetry      = time.Minute
 )
 
-// hanging are the namespaces whose Repositories take long. The zero value knows none.
+// hanging are the namespaces whose Repositories take long. The zero value is empty.
 type hanging struct {
 	mu sync.Mutex
-	of map[string]*pace
+	of map[string]*slow
 }
 
-// pace is of a namespace that has a worker, or hangs.
-type pace struct {
+// slow is the state of a namespace with a running reconcile, or with slow ones.
+type slow struct {
 	working int
 	until   time.Time
-	line    []types.NamespacedName // who has found no worker, each once
-	stands  map[types.NamespacedName]bool
+	waiting []types.NamespacedName // the keys that wait for a worker, each once
+	queued  map[types.NamespacedName]bool
 }
 
-// inTurn does the work of a reconcile, unless the namespace hangs and has its workers.
+// inTurn does the work of a reconcile, unless the namespace is slow and uses its workers.
 func (r *Reconciler) inTurn(owner types.NamespacedName, work func() error) error {
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
@@ -59,24 +58,24 @@ func (h *hanging) enter(owner types.NamespacedName, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.of == nil {
-		h.of = map[string]*pace{}
+		h.of = map[string]*slow{}
 	}
 	p := h.of[owner.Namespace]
 	if p == nil {
-		p = &pace{stands: map[types.NamespacedName]bool{}}
+		p = &slow{queued: map[types.NamespacedName]bool{}}
 		h.of[owner.Namespace] = p
 	}
 	if p.working < hangingWorkers || !now.Before(p.until) {
 		p.working++
 		return true
 	}
-	if !p.stands[owner] {
-		p.line, p.stands[owner] = append(p.line, owner), true
+	if !p.queued[owner] {
+		p.waiting, p.queued[owner] = append(p.waiting, owner), true
 	}
 	return false
 }
 
-// leave returns who is next in line.
+// leave returns the next key that waits for a worker.
 func (h *hanging) leave(namespace string, began, now time.Time) (next types.NamespacedName, waits bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,12 +84,12 @@ func (h *hanging) leave(namespace string, began, now time.Time) (next types.Name
 	if now.Sub(began) >= tookLong {
 		p.until = now.Add(hangsFor)
 	}
-	if len(p.line) > 0 {
-		next, waits = p.line[0], true
-		p.line = slices.Delete(p.line, 0, 1)
-		delete(p.stands, next)
+	if len(p.waiting) > 0 {
+		next, waits = p.waiting[0], true
+		p.waiting = slices.Delete(p.waiting, 0, 1)
+		delete(p.queued, next)
 	}
-	if p.working == 0 && len(p.line) == 0 && !now.Before(p.until) {
+	if p.working == 0 && len(p.waiting) == 0 && !now.Before(p.until) {
 		delete(h.of, namespace)
 	}
 	return next, waits

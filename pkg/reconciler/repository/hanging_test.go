@@ -13,10 +13,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A team whose admission webhook hangs at each status of its Repositories has two workers, for five
-// minutes; the others are for the rest.
-func TestATeamWhoseRepositoriesHangHasTwoWorkers(t *testing.T) {
-	w := newWorld(t, repo("slow", "app", "https://git.example/slow/app"), repo("fine", "app", "https://git.example/fine/app"))
+// A team's admission webhook hangs at each status of its Repositories. The team has two workers for
+// five minutes, and the others serve the rest.
+func TestHangingNamespaceHasTwoWorkers(t *testing.T) {
+	w := newEnv(t, repo("slow", "app", "https://git.example/slow/app"), repo("fine", "app", "https://git.example/fine/app"))
 	hangs, writes := true, map[string]int{}
 	w.client.PrependReactor("update", "repositories", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		writes[action.GetNamespace()]++
@@ -46,22 +46,22 @@ func TestATeamWhoseRepositoriesHangHasTwoWorkers(t *testing.T) {
 	reconcile("slow/app")
 	reconcile("slow/app")
 	if writes["slow"] != 1 || len(w.wakes) != 2 || w.wakes[0] != hangRetry {
-		t.Errorf("a third worker makes %d writes, and comes back after %v", writes["slow"]-1, w.wakes)
+		t.Errorf("a third worker makes %d writes, and is requeued after %v", writes["slow"]-1, w.wakes)
 	}
 	reconcile("fine/app")
 	if writes["fine"] != 1 {
 		t.Errorf("another team's status is written %d times, want once", writes["fine"])
 	}
 	if next, waits := w.r.hanging.leave("slow", began, began); !waits || next != team("app") {
-		t.Errorf("the next in line is %v, %v", next, waits)
+		t.Errorf("the next key is %v, %v", next, waits)
 	}
-	if w.r.hanging.enter(team("app"), w.clock.Now()); len(w.r.hanging.of["slow"].line) != 0 {
-		t.Error("it stands in line twice")
+	if w.r.hanging.enter(team("app"), w.clock.Now()); len(w.r.hanging.of["slow"].waiting) != 0 {
+		t.Error("it waits twice")
 	}
 	if w.r.hanging.enter(team("late"), w.clock.Now()) {
 		t.Error("there is a third worker")
 	}
-	w.r.hanging.of["slow"].working-- // without a word to the next in line
+	w.r.hanging.of["slow"].working-- // without a wake of the next key
 	w.wakes = nil
 	reconcile("slow/app")
 	if writes["slow"] != 2 || !slices.Contains(w.wakes, 0) {

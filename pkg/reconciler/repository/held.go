@@ -23,13 +23,13 @@ const (
 	maxHeld = 5
 
 	reasonHeld = "Held"
-	// reasonNotStored is that of the fault and the Event of a Repository whose slots the API server
-	// does not keep.
+	// reasonNotStored is the reason of the fault and the Event of a Repository whose slots the API
+	// server does not store.
 	reasonNotStored = "SlotsNotStored"
 )
 
-// stamp notes of slots without a time that they are held from now on, and of those that a process
-// has given whose clock was ahead.
+// stamp sets the time of slots that have none, or one in the future from a process whose clock was
+// ahead.
 func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
 	for i := range slots {
@@ -39,12 +39,12 @@ func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
 	}
 }
 
-// markHeld names the runs that have had a slot for long. The message has no times: it changes when
-// a run comes or goes. The error is the time of the next look, because nothing else tells that an
-// hour is over.
+// markHeld names the runs that have had a slot for long. The message has no times, so it changes
+// only when a run comes or goes. The error is the time of the next reconcile, because no change
+// wakes the key when an hour has passed.
 func (r *Reconciler) markHeld(repository *pacv1alpha1.Repository) error {
 	if !r.eventsSynced() {
-		return nil // markCredentials says so
+		return nil // markCredentials returns that error
 	}
 	var held []pacv1alpha1.Slot
 	var next time.Duration
@@ -76,7 +76,7 @@ func (r *Reconciler) markHeld(repository *pacv1alpha1.Repository) error {
 	return fault.Throttledf(reasonHeld, next, "a run has its slot for an hour then")
 }
 
-// heldMessage says which runs these are, the longest first, and what can be done.
+// heldMessage names the runs, those with the oldest slots first, and says what the user can do.
 func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv1alpha1.Slot) string {
 	slices.SortFunc(held, func(a, b pacv1alpha1.Slot) int {
 		return cmp.Or(a.Since.Compare(b.Since.Time), cmp.Compare(a.Run, b.Run))
@@ -99,7 +99,7 @@ func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv
 	)
 }
 
-// why is what else than running keeps a slot.
+// why returns why a run that was not created yet keeps its slot.
 func (r *Reconciler) why(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) string {
 	if run := runOf(slot, events); run == nil || run.UID != "" {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-func (w *world) heldMessage() string {
+func (w *env) heldMessage() string {
 	w.Helper()
 	c := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySlots)
 	if c == nil {
@@ -23,22 +23,21 @@ func (w *world) heldMessage() string {
 	return c.Message
 }
 
-// A slot that is held for longer than an hour is named, without any event, and as long as nothing
-// changes once; with the next one the names change, and when all of them are free the condition
-// holds again.
-func TestASlotThatIsHeldForLong(t *testing.T) {
-	w := line(t, 2, 3)
+// It is named without any event, and once. The names change with the next one, and the condition is
+// true again when all are released.
+func TestSlotHeldForAnHourIsNamed(t *testing.T) {
+	w := queued(t, 2, 3)
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })
-	w.ran(2, func(run *v1alpha1.Run) { run.Refused = &v1alpha1.Refusal{Reason: "Denied"} }) // nobody waits
+	w.ran(2, func(run *v1alpha1.Run) { run.Refused = &v1alpha1.Refusal{Reason: "Denied"} }) // no run waits
 	if after := w.wantQueue(2, 0, "r0", "r1"); after != heldLong {
-		t.Errorf("looked at again after %v, want an hour", after)
+		t.Errorf("reconciled again after %v, want an hour", after)
 	}
 	w.ran(0, ended)
 	w.advance(50 * time.Minute)
 	w.wantQueue(1, 0, "r1")
 	w.ran(2, func(run *v1alpha1.Run) { run.Refused, run.UID = nil, "uid" })
 	if after := w.wantQueue(2, 0, "r1", "r2"); after != 10*time.Minute || w.heldMessage() != "" {
-		t.Errorf("looked at again after %v, want ten minutes: %q", after, w.heldMessage())
+		t.Errorf("reconciled again after %v, want ten minutes: %q", after, w.heldMessage())
 	}
 	w.advance(10 * time.Minute)
 	w.wantQueue(2, 0, "r1", "r2")
@@ -49,7 +48,7 @@ func TestASlotThatIsHeldForLong(t *testing.T) {
 	}
 	w.writes()
 	for range 3 {
-		w.advance(slotsLook)
+		w.advance(slotsEvery)
 		w.reconcile("one/app")
 	}
 	if wrote := w.writes(); len(wrote) > 0 {
@@ -65,14 +64,13 @@ func TestASlotThatIsHeldForLong(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySlots, "True Free")
 	if told := strings.Join(w.told(), "\n"); strings.Count(told, "Warning Held") != 1 || strings.Count(told, "Normal Free") != 1 {
-		t.Errorf("told %s", told)
+		t.Errorf("message: %s", told)
 	}
 }
 
-// The condition names a few of many, those that are held for the longest time; and it goes with the
-// limit.
-func TestManySlotsThatAreHeldForLong(t *testing.T) {
-	w := line(t, 8, 8)
+// The condition names a few of many, those with the oldest slots. It goes when the limit goes.
+func TestConditionNamesTheOldestSlots(t *testing.T) {
+	w := queued(t, 8, 8)
 	changed := w.repository("one", "app")
 	queue := &pacv1alpha1.Queue{Installation: systemNS}
 	for i := range 8 {

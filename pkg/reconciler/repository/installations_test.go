@@ -10,10 +10,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Two installations on one cluster see all Repositories. What one has to tell stays until it is
-// over for that one, and then it is the other's turn; neither writes because the other did.
-func TestTwoInstallationsLeaveEachOthersConditions(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// Two installations on one cluster see all Repositories. A problem that one reports stays until
+// that one has ended it. Then the other may report one, and neither writes because the other did.
+func TestTwoInstallationsKeepEachOthersConditions(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	look := func(installation string, waits ...v1alpha1.Wait) (wrote bool) {
 		t.Helper()
 		w.r.namespace, w.events = installation, []*v1alpha1.GitEvent{waiting("event", waits...)}
@@ -45,10 +45,8 @@ func TestTwoInstallationsLeaveEachOthersConditions(t *testing.T) {
 	}
 }
 
-// That the first one's global Repository has no URL is no mistake to the second installation
-// either.
-func TestAnotherInstallationsGlobalRepositoryLacksNoURL(t *testing.T) {
-	w := newWorld(t, repo(systemNS, "pipelines-as-code", ""))
+func TestGlobalRepositoryOfAnotherInstallationNeedsNoURL(t *testing.T) {
+	w := newEnv(t, repo(systemNS, "pipelines-as-code", ""))
 	w.reconcile(systemNS + "/pipelines-as-code")
 	w.r.namespace = "second"
 	w.reconcile(systemNS + "/pipelines-as-code")

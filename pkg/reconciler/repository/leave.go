@@ -15,15 +15,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// reasonNotServed is of a Repository whose namespace this installation served earlier.
+// reasonNotServed is the reason of a Repository whose namespace this installation served earlier.
 const reasonNotServed = "NamespaceNotServed"
 
-// leave gives up a Repository whose namespace is not served any more. Events that are recorded end
-// as if it still were: their runs get slots. Then nothing of this installation is left in the
-// status. One that was never served is not touched.
+// leave gives up a Repository whose namespace is not served any more. Events that are recorded
+// still run: their runs get slots. After that it removes everything of this installation from the
+// status. It does not touch a Repository that was never served.
 //
-// The status is written before the claims are released: while there is a claim it is known that
-// there is something to take back.
+// It writes the status before it releases the claims: the claims show that there is something to
+// remove.
 func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before, owner := repository.Status.DeepCopy(), keyOf(repository)
 	errs := r.finish(ctx, repository)
@@ -38,15 +38,15 @@ func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Reposito
 	return append(errs, r.release(ctx, owner, "")...)
 }
 
-// wait gives slots to recorded events while the setting cannot be read. Its correction wakes this
-// key for everything else.
+// wait gives slots to recorded events while serve-namespaces cannot be read. A valid setting wakes
+// this key for everything else.
 func (r *Reconciler) wait(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before := repository.Status.DeepCopy()
 	errs := r.finish(ctx, repository)
 	return append(errs, r.writeLeft(ctx, repository, before))
 }
 
-// finish brings the slots up to date, and removes a queue that nothing waits in.
+// finish updates the slots, and removes a queue without any.
 func (r *Reconciler) finish(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	errs := r.admit(ctx, repository)
 	if queue := repository.Status.Queue(r.namespace); queue != nil && len(queue.Slots)+queue.Queued == 0 {
@@ -68,8 +68,8 @@ func (r *Reconciler) writeLeft(
 }
 
 // claimed reports whether a Repository has a claim that this process has not begun to release.
-// Before that it has withdrawn what it says of the URL: what the status says since is the next
-// installation's. The cache may lag, so the claim is read live.
+// Before a release this installation has removed its conditions, so later ones are of another
+// installation. The cache may be behind, so the claim is read live.
 func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (bool, error) {
 	for _, cached := range r.others(owner, "") {
 		step := backoff.Step{Name: stepRelease, Of: cached.Name}
@@ -101,8 +101,7 @@ func (r *Reconciler) serves(namespace string) bool {
 	return r.settings.Load().Namespaces.Serve(namespace)
 }
 
-// thatAreServed leaves out the Repositories of other namespaces: they are another installation's
-// rivals.
+// thatAreServed leaves out the Repositories of namespaces that another installation serves.
 func (r *Reconciler) thatAreServed(
 	rivals func(claim string) []types.NamespacedName,
 ) func(claim string) []types.NamespacedName {

@@ -20,16 +20,15 @@ import (
 
 const falseNotServed = "False " + reasonNotServed
 
-func (w *world) serve(namespaces string) {
+func (w *env) serve(namespaces string) {
 	w.configure(map[string]string{"serve-namespaces": namespaces})
 }
 
-// A Repository of a namespace that was never served is another installation's: this one makes no
-// call for it.
-func TestNothingIsDoneForNamespacesThatAreNotServed(t *testing.T) {
+// Its Repositories are of another installation.
+func TestNamespaceThatWasNeverServedCostsNoCall(t *testing.T) {
 	theirs := repo("two", "app", appURL)
 	theirs.By("second").MarkFalse(urlCondition, reasonClaimed, "theirs")
-	w := newWorld(t, repo("one", "app", appURL), theirs, repo(systemNS, "pipelines-as-code", ""))
+	w := newEnv(t, repo("one", "app", appURL), theirs, repo(systemNS, "pipelines-as-code", ""))
 	w.serve("one")
 	w.reconcile("one/app", systemNS+"/pipelines-as-code")
 	w.wantOwner(appURL, "one/app")
@@ -42,10 +41,9 @@ func TestNothingIsDoneForNamespacesThatAreNotServed(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, "False "+reasonClaimed)
 }
 
-// The claim is released for a day, the status says so once, and the next installation writes over
-// it.
-func TestANamespaceIsLeftAndTakenOver(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// The claim stays for a day, the status says so once, and the next installation replaces that.
+func TestLeftNamespaceIsTakenOver(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.events = []*v1alpha1.GitEvent{waiting("event", operatorWait("PermissionMissing", time.Minute))}
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", credentials, "False PermissionMissing")
@@ -65,7 +63,7 @@ func TestANamespaceIsLeftAndTakenOver(t *testing.T) {
 	if told := w.told(); !slices.ContainsFunc(told, func(e string) bool {
 		return strings.Contains(e, "The installation in namespace plumbline does not serve namespace one any more")
 	}) {
-		t.Errorf("told %q", told)
+		t.Errorf("Events %q", told)
 	}
 	w.writes()
 	w.r.namespace, w.events = "second", nil // whose own setting names one
@@ -88,10 +86,10 @@ func TestANamespaceIsLeftAndTakenOver(t *testing.T) {
 	}
 }
 
-// While its claim is not released it is known that the status has something to take back: a failed
-// write is tried again.
-func TestTheStatusIsTakenBackBeforeTheClaimIsReleased(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// Until its claim is released a Repository may have a condition to withdraw. A write that fails is
+// repeated.
+func TestStatusIsWithdrawnBeforeTheClaimIsReleased(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.serve("two")
 	w.failOnce("update", "repositories", apierrors.NewInternalError(errors.New("etcd")))
@@ -108,9 +106,8 @@ func TestTheStatusIsTakenBackBeforeTheClaimIsReleased(t *testing.T) {
 	}
 }
 
-// What is served again has its claim at once, and its condition.
-func TestANamespaceThatIsServedAgain(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+func TestNamespaceServedAgainGetsItsClaimsAtOnce(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.serve("!one")
 	w.reconcile("one/app")
@@ -122,18 +119,17 @@ func TestANamespaceThatIsServedAgain(t *testing.T) {
 	}
 }
 
-// The turn of a URL that is not proven goes round among the namespaces that are served.
+// An unproven URL goes round among served namespaces only.
 func TestRivalsAreOfServedNamespaces(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("six", "app", appURL))
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("six", "app", appURL))
 	w.serve("!two")
 	if got := fmt.Sprint(w.r.rivals(v1alpha1.ClaimName(appURL))); strings.Contains(got, "two") || !strings.Contains(got, "six/app") {
 		t.Errorf("rivals %s", got)
 	}
 }
 
-// A setting that cannot be read gives nothing up and starts nothing.
-func TestNothingIsLeftForABadSetting(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL+"2"))
+func TestInvalidServeNamespacesChangesNothing(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL+"2"))
 	w.reconcile("one/app")
 	w.writes()
 	w.serve("one_")
@@ -143,10 +139,9 @@ func TestNothingIsLeftForABadSetting(t *testing.T) {
 	}
 }
 
-// The runs of recorded events still get their slots one after the other; then the queue is gone
-// from the status.
-func TestRunsOfANamespaceThatIsLeftGetTheirSlots(t *testing.T) {
-	w := line(t, 1, 2)
+// The runs of recorded events still get slots. Then the queue is removed from the status.
+func TestRunsOfALeftNamespaceGetSlots(t *testing.T) {
+	w := queued(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
 	w.serve("two")
 	w.wantQueue(1, 1, "r0")
@@ -160,27 +155,27 @@ func TestRunsOfANamespaceThatIsLeftGetTheirSlots(t *testing.T) {
 	}
 }
 
-// leaves is a world in which the second installation has taken over and the first one, which still
-// has its claim, leaves.
-func leaves(t *testing.T) *world {
-	w := newWorld(t, repo("one", "app", appURL))
+// leavingEnv returns an env in which a second installation has taken over, and the first one still
+// has its claim and leaves.
+func leavingEnv(t *testing.T) *env {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.serve("!one")
 	return w
 }
 
-// takeOver has the second installation, which serves the namespace, find the URL served.
-func (w *world) takeOver() {
+// takeOver lets the second installation, which serves the namespace, write that the URL is served.
+func (w *env) takeOver() {
 	app := w.repository("one", "app")
 	app.By("second").MarkTrue(urlCondition, reasonOwned, "served")
 	app.ResourceVersion += "1"
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), app, "one"))
 }
 
-// What another process of the first installation writes late is withdrawn; what the next one says
-// of its URL stays.
-func TestALateConditionIsWithdrawnAlone(t *testing.T) {
-	w := leaves(t)
+// A late write of another process of the first installation is withdrawn. The condition URL of the
+// next installation stays.
+func TestLateConditionIsWithdrawnAlone(t *testing.T) {
+	w := leavingEnv(t)
 	w.reconcile("one/app")
 	w.takeOver()
 	late := w.repository("one", "app")
@@ -194,11 +189,11 @@ func TestALateConditionIsWithdrawnAlone(t *testing.T) {
 }
 
 // While the cache of claims is behind, or a claim cannot be released, the two installations do not
-// write in turn.
-func TestTheURLIsWithdrawnOnce(t *testing.T) {
+// overwrite each other.
+func TestURLIsWithdrawnOnce(t *testing.T) {
 	for name, fails := range map[string]bool{"the cache of claims is behind": false, "the claim cannot be released": true} {
 		t.Run(name, func(t *testing.T) {
-			w := leaves(t)
+			w := leavingEnv(t)
 			if fails {
 				w.client.PrependReactor("update", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
 					return true, nil, apierrors.NewInternalError(errors.New("etcd"))
@@ -223,12 +218,11 @@ func TestTheURLIsWithdrawnOnce(t *testing.T) {
 	}
 }
 
-// A process that starts after a namespace was left still frees the slots there: they count for the
-// next installation.
-func TestSlotsAreFreedByAProcessThatStarts(t *testing.T) {
+// The slots count for the next installation.
+func TestNewProcessReleasesSlotsOfALeftNamespace(t *testing.T) {
 	for _, setting := range []string{"two", "bad_value"} {
 		t.Run(setting, func(t *testing.T) {
-			w := line(t, 1, 1)
+			w := queued(t, 1, 1)
 			w.wantQueue(1, 0, "r0")
 			w.restart()
 			w.serve(setting)
@@ -246,14 +240,14 @@ func TestSlotsAreFreedByAProcessThatStarts(t *testing.T) {
 	}
 }
 
-// Events that are recorded are finished however long they wait, and planning one needs the claim.
-func TestAClaimIsKeptForOpenEvents(t *testing.T) {
-	w := leaves(t)
+// Recorded events are finished however long they wait, and planning one needs the claim.
+func TestClaimStaysForOpenEvents(t *testing.T) {
+	w := leavingEnv(t)
 	w.events = []*v1alpha1.GitEvent{waiting("event", operatorWait("CredentialsMissing", time.Minute))}
 	w.reconcile("one/app")
 	w.advance(claimKept)
-	if after := w.reconcile("one/app"); w.claimOf(appURL) == nil || after != openEventsLook {
-		t.Errorf("the claim is %+v, and is looked at after %s", w.claimOf(appURL), after)
+	if after := w.reconcile("one/app"); w.claimOf(appURL) == nil || after != openEventsEvery {
+		t.Errorf("the claim is %+v, and is checked after %s", w.claimOf(appURL), after)
 	}
 	w.events, w.synced = nil, false // a process that starts
 	w.reconcile("one/app")
@@ -267,10 +261,9 @@ func TestAClaimIsKeptForOpenEvents(t *testing.T) {
 	}
 }
 
-// The rights in a namespace may end when it was left: what its Repositories do then costs no call
-// there.
-func TestALeftNamespaceIsNotRead(t *testing.T) {
-	w := leaves(t)
+// The rights in a left namespace may end, so its Repositories cost no call there.
+func TestLeftNamespaceIsNotRead(t *testing.T) {
+	w := leavingEnv(t)
 	w.reconcile("one/app")
 	w.setURL("one", "app", appURL+"2")
 	w.catchUp()

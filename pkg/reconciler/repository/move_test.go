@@ -16,24 +16,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// renamedTo is a Repository that replaces another one of its namespace.
-func (w *world) renamedTo(name string) {
+// renamedTo replaces a Repository by another one of its namespace.
+func (w *env) renamedTo(name string) {
 	again := repo("one", name, appURL)
 	again.UID = "new-uid"
 	w.create(again)
 }
 
-// A Repository is renamed: deleted, and created with another name and the same URL. Its claim moves
-// at once, whoever is reconciled first, and a Repository of another namespace with that URL waits
-// on.
-func TestAClaimMovesWithARenamedRepository(t *testing.T) {
+// A Repository is deleted, and created with another name and the same URL. Its claim moves at once,
+// whichever is reconciled first. A Repository of another namespace with that URL keeps waiting.
+func TestClaimMovesWithARenamedRepository(t *testing.T) {
 	for name, order := range map[string][]string{
 		"the old one is seen first": {"one/app", "two/app", "one/renamed"},
 		"the new one is seen first": {"two/app", "one/renamed", "one/app"},
 		"created before it is gone": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL))
+			w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL))
 			w.reconcile("one/app", "two/app")
 			if order == nil {
 				w.renamedTo("renamed")
@@ -64,11 +63,10 @@ func TestAClaimMovesWithARenamedRepository(t *testing.T) {
 	}
 }
 
-// A claim moves to another Repository of the namespace as well when its owner names another URL:
-// two Repositories swap their URLs.
+// Two Repositories of one namespace swap their URLs.
 func TestClaimsMoveWhenURLsAreSwapped(t *testing.T) {
 	const other = "https://github.com/acme/other"
-	w := newWorld(t, repo("one", "app", appURL), repo("one", "other", other))
+	w := newEnv(t, repo("one", "app", appURL), repo("one", "other", other))
 	w.reconcile("one/app", "one/other")
 	w.setURL("one", "app", other)
 	w.setURL("one", "other", appURL)
@@ -79,10 +77,10 @@ func TestClaimsMoveWhenURLsAreSwapped(t *testing.T) {
 	w.wantCondition("one", "other", urlCondition, trueOwned)
 }
 
-// The API server says that the owner is there and names the URL: nothing moves, whatever the cache
-// and the claim say.
-func TestAClaimStaysWithAnOwnerThatIsThere(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// The API server says that the owner exists and names the URL, whatever the cache and the claim
+// say.
+func TestClaimStaysWithAnExistingOwner(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.renamedTo("copy")
 	claim := w.claimOf(appURL)
@@ -92,15 +90,15 @@ func TestAClaimStaysWithAnOwnerThatIsThere(t *testing.T) {
 	}
 	w.reconcile("one/copy")
 	w.wantOwner(appURL, "one/app")
-	w.r.rivals = rivals(cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers())) // a cache that knows nobody
+	w.r.rivals = rivals(cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers())) // an empty cache
 	w.reconcile("one/copy")
 	w.wantOwner(appURL, "one/app")
 	w.wantCondition("one", "copy", urlCondition, falseClaimed)
 }
 
-// What another namespace has given up is kept for a day, also if that namespace is gone.
-func TestAClaimDoesNotMoveToAnotherNamespace(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("two", "renamed", appURL))
+// A claim that another namespace gave up stays for a day, even if that namespace is deleted.
+func TestClaimDoesNotMoveToAnotherNamespace(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("two", "renamed", appURL))
 	w.reconcile("one/app", "two/app")
 	w.delete("one", "app")
 	w.delete("two", "app")
@@ -109,18 +107,18 @@ func TestAClaimDoesNotMoveToAnotherNamespace(t *testing.T) {
 	w.wantCondition("two", "renamed", urlCondition, falseClaimed)
 }
 
-// While it is not known whether the owner is there, or the claim cannot be written, nothing is said
-// of the URL, and it is tried again.
-func TestMovingAClaimIsTriedAgain(t *testing.T) {
-	for name, fail := range map[string]func(*world){
-		"the owner cannot be read": func(w *world) { w.failOnce("get", "repositories", errors.New("unreachable")) },
-		"somebody else wrote the claim": func(w *world) {
+// While the owner cannot be read, or the claim cannot be written, the condition URL does not
+// change.
+func TestMovingAClaimIsRetried(t *testing.T) {
+	for name, fail := range map[string]func(*env){
+		"the owner cannot be read": func(w *env) { w.failOnce("get", "repositories", errors.New("unreachable")) },
+		"somebody else wrote the claim": func(w *env) {
 			w.failOnce("update", "repositoryclaims", apierrors.NewConflict(claimResource, "x", nil))
 		},
-		"the claim is moved, not cleared": func(w *world) { w.failOnce("update", "repositoryclaims/status", errors.New("unreachable")) },
+		"the claim is moved, not cleared": func(w *env) { w.failOnce("update", "repositoryclaims/status", errors.New("unreachable")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repo("one", "app", appURL))
+			w := newEnv(t, repo("one", "app", appURL))
 			w.reconcile("one/app")
 			w.delete("one", "app")
 			w.reconcile("one/app")
@@ -139,11 +137,10 @@ func TestMovingAClaimIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What a claim knows of its URL stays: a proof is of the namespace. What the old Repository was
-// bound to does not bind the new one, as it does not bind one that is created again under the old
-// name.
-func TestAMovedClaimKeepsItsProof(t *testing.T) {
-	w := newWorld(t, repo("one", "app", appURL))
+// A proof is of the namespace. The ids of the old Repository do not bind the new one, as for a
+// recreated Repository.
+func TestMovedClaimKeepsItsProof(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	claim := w.claimOf(appURL)
 	claim.Status.Proven = true

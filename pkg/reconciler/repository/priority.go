@@ -11,9 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
-// priorities is what is wrong with the expressions of Repositories. To compile one may take as long
-// as a hundred other reconciles, and a Repository is reconciled with each of its events: so each
-// text is compiled once. The zero value knows none. Safe for concurrent use.
+// priorities caches the result of compiling the priority expressions of Repositories. Compiling one
+// may take as long as a hundred reconciles, and each event causes a reconcile. The zero value is
+// empty. Safe for concurrent use.
 type priorities struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]judged
@@ -25,7 +25,7 @@ type judged struct {
 	err    error
 }
 
-// check is match.CheckPriority of a Repository's expression.
+// check returns the result of match.CheckPriority for a Repository's expression.
 func (p *priorities) check(owner types.NamespacedName, text string, params []string) error {
 	p.mu.Lock()
 	before, found := p.known[owner]

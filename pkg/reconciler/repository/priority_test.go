@@ -10,12 +10,12 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// A Repository is reconciled with each of its events. Its expression is compiled when it, or what
-// it may read, has changed.
-func TestAnExpressionIsCompiledOnce(t *testing.T) {
+// A Repository is reconciled with each of its events. Its expression is compiled when it or its
+// params have changed.
+func TestExpressionIsCompiledOnce(t *testing.T) {
 	app := repo("one", "app", appURL)
 	app.Spec.Settings = &pacv1alpha1.Settings{QueuePriority: "urgency"}
-	w := newWorld(t, app)
+	w := newEnv(t, app)
 	owner := types.NamespacedName{Namespace: "one", Name: "app"}
 	judge := func() error {
 		w.reconcile("one/app")

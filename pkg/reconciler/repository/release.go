@@ -16,18 +16,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// claimKept is how long a claim outlives its Repository, so that a delete and re-create does not
-// hand a team's events and tokens to another namespace (design/architecture.md, "Ownership of a
-// URL").
+// claimKept is how long a claim outlives its Repository. A Repository that is deleted and recreated
+// so keeps its URL: its events and tokens do not go to another namespace.
 const claimKept = 24 * time.Hour
 
-// openEventsLook is how often a claim is looked at that is kept for the open events of a namespace
+// openEventsEvery is how often release checks a claim that stays for the open events of a namespace
 // that was left.
-const openEventsLook = 10 * time.Minute
+const openEventsEvery = 10 * time.Minute
 
 // release gives up the owner's claims of every URL but canonical; "" is all of them. The caller has
-// just read live that the owner is gone or names another URL: a cache that lags never costs a team
-// its URL.
+// just read live that the owner is deleted or names another URL, so a cache that is behind never
+// costs a team its URL.
 func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, canonical string) []error {
 	var errs []error
 	for _, claim := range r.others(owner, canonical) {
@@ -43,7 +42,7 @@ func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, ca
 	return errs
 }
 
-// others are the claims of a Repository, as far as the cache knows, but for that of its URL.
+// others returns the claims of a Repository in the cache, except for that of its URL.
 func (r *Reconciler) others(owner types.NamespacedName, canonical string) []*v1alpha1.RepositoryClaim {
 	owned, err := r.claims.ByIndex(byOwner, shard(owner.String()))
 	if err != nil {
@@ -59,7 +58,7 @@ func (r *Reconciler) others(owner types.NamespacedName, canonical string) []*v1a
 	return claims
 }
 
-// releaseOne marks a claim, and deletes it once its time is over.
+// releaseOne marks a claim as released, and deletes it after its time.
 func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName, name string) error {
 	live, err := r.readClaim(ctx, name)
 	if err != nil {
@@ -88,7 +87,7 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 		(!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
 		return fault.Throttledf(
 			"ClaimReleased",
-			openEventsLook,
+			openEventsEvery,
 			"RepositoryClaim %s/%s is kept for open events",
 			r.namespace,
 			name,
@@ -97,7 +96,7 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 	return r.deleteClaim(ctx, live)
 }
 
-// deleteClaim deletes exactly what was read: a claim that was taken up again meanwhile stays.
+// deleteClaim deletes exactly what was read: a claim that was claimed again meanwhile stays.
 func (r *Reconciler) deleteClaim(ctx context.Context, live *v1alpha1.RepositoryClaim) error {
 	err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Delete(ctx, live.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},

@@ -30,7 +30,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// reconcileTimeout is ample for the few calls of a reconcile, each of which the API server ends
+// reconcileTimeout is ample for the few calls of a reconcile. The API server ends each of them
 // within seconds.
 const reconcileTimeout = 30 * time.Second
 
@@ -40,15 +40,14 @@ type Reconciler struct {
 
 	client versioned.Interface
 	tekton tektonv1.PipelineRunsGetter
-	// namespace is Plumbline's own: claims live there.
+	// namespace is Plumbline's own, which has the claims.
 	namespace string
-	// repositories and claims are caches; nothing is denied and nothing is ended on their word
-	// alone.
+	// repositories and claims are caches. Nothing is denied or deleted because of a cache alone.
 	repositories, claims cache.Indexer
 	replaced             replaced
 	priorities           priorities
 	unseen               unseen
-	// rivals are the Repositories that name the URL of a claim, as far as a cache knows.
+	// rivals returns the Repositories in the cache that name the URL of a claim.
 	rivals   func(claim string) []types.NamespacedName
 	settings interface{ Load() *config.Config }
 	// global is the name of the global Repository in namespace.
@@ -61,7 +60,7 @@ type Reconciler struct {
 	clock        clock.PassiveClock
 	retries      *backoff.Timers
 	hanging      hanging
-	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, beside whatever the reconcile returns
+	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, in addition to what the reconcile returns
 }
 
 var (
@@ -69,15 +68,15 @@ var (
 	_ pkgreconciler.LeaderAware = (*Reconciler)(nil)
 )
 
-// The steps of a reconcile, as its timers name them.
+// The steps of a reconcile, as retries names them.
 const (
 	stepClaim   = "claim"
 	stepRelease = "release"
 	stepStatus  = "status"
 )
 
-// Reconcile brings the claims of one Repository, which may be gone, and its conditions up to date.
-// Each of its steps has its own time: see docs/adr/0012.
+// Reconcile updates the claims and the conditions of one Repository, which may be deleted. Each
+// step has its own retries (docs/adr/0012).
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -89,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.replaced.forget(owner)
 		r.priorities.forget(owner)
 		r.unseen.forget(owner)
-		return controller.NewSkipKey(key) // being promoted enqueues it again
+		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	err = r.inTurn(owner, func() error { return r.reconcile(ctx, owner) })
 	if err == nil {
@@ -106,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	return err
 }
 
-// try does what has not failed a moment ago.
+// try does a step, unless it failed a moment ago.
 func (r *Reconciler) try(owner types.NamespacedName, step backoff.Step, do func() error) error {
 	if left := r.retries.Left(owner.String(), step, r.clock.Now()); left > 0 {
 		return fault.Throttledf(fault.ReasonBusy, left, "%s has just failed", step.Name)
@@ -129,7 +128,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 		r.unseen.forget(owner)
 		return backoff.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
-		return nil // the cache is behind; when it catches up it wakes this key
+		return nil // the cache is behind, and wakes this key when it catches up
 	}
 	switch namespaces := r.settings.Load().Namespaces; {
 	case namespaces.Leave(owner.Namespace):
@@ -140,7 +139,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	return backoff.Requeue(r.serve(ctx, repository)...)
 }
 
-// serve does what can be done and returns why the rest could not be.
+// serve does each step that can be done, and returns the errors of the others.
 func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before := repository.Status.DeepCopy()
 	owner := keyOf(repository)
@@ -165,14 +164,13 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 			step,
 			nil,
 			r.clock.Now(),
-		) // a write that failed may have landed, or is not needed any more
+		) // a write that failed may have succeeded, or is not needed any more
 		return errs
 	}
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
 }
 
-// writeStatus writes what was read live at the start of this reconcile: its resource version makes
-// a lost race a conflict.
+// writeStatus writes the status. It is a conflict if the Repository has changed since it was read.
 func (r *Reconciler) writeStatus(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,
@@ -182,7 +180,7 @@ func (r *Reconciler) writeStatus(
 		Repositories(repository.Namespace).
 		UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // deleted meanwhile: its deletion wakes this key
+		return nil // deleted meanwhile, which wakes this key
 	}
 	if err != nil {
 		return fmt.Errorf(
@@ -200,18 +198,19 @@ func (r *Reconciler) writeStatus(
 	}
 	r.unseen.only(keyOf(repository), repository.Status.Queue(r.namespace))
 	r.replaced.note(repository, before)
-	r.tell(repository, before)
+	r.report(repository, before)
 	return nil
 }
 
-// notStored tells of slots that the API server has dropped without a word, because the
-// CustomResourceDefinition does not have their fields: it is Pipelines-as-Code's, or of an older
-// version. No run of such a Repository is created, and its status may not keep a condition.
+// notStored reports slots that the API server has dropped silently, because the
+// CustomResourceDefinition lacks their fields: it is Pipelines-as-Code's, or of an older version.
+// No run of such a Repository is created. Its status may drop a condition as well, so it gets an
+// Event.
 func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repository) error {
 	err := fault.Operatorf(
 		reasonNotStored,
 		"the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
-			"of Repository %s/%s may wait for ever: apply Plumbline's config/300-crd-repositories.yaml",
+			"of Repository %s/%s may wait forever: apply Plumbline's config/300-crd-repositories.yaml",
 		pipelinesascode.GroupName,
 		repository.Namespace,
 		repository.Name,
@@ -222,7 +221,7 @@ func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repo
 	return err
 }
 
-// wantedURL returns the canonical URL to claim, "" for none.
+// wantedURL returns the canonical URL to claim; "" for none.
 func (r *Reconciler) wantedURL(repository *pacv1alpha1.Repository) (string, error) {
 	if repository.Spec.URL == "" {
 		if repository.Namespace == r.namespace {

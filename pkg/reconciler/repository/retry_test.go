@@ -15,12 +15,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// The second after which the cache of events is asked again, and the day that a claim is kept, are
-// known although the status cannot be written meanwhile; and the write that fails is not hurried by
-// either.
-func TestAKnownTimeIsKeptBesideAFailingWrite(t *testing.T) {
+// While the status cannot be written, the wait for the cache of events and the day of a claim still
+// end in time. Neither makes the failing write come sooner.
+func TestTimersSurviveAFailingWrite(t *testing.T) {
 	r := repo("team", "app", appURL)
-	w := newWorld(t, r, claimed("https://github.com/acme/old", "team", "app", nil))
+	w := newEnv(t, r, claimed("https://github.com/acme/old", "team", "app", nil))
 	w.synced = false
 	attempts := 0
 	w.client.PrependReactor("update", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -32,7 +31,7 @@ func TestAKnownTimeIsKeptBesideAFailingWrite(t *testing.T) {
 		w.catchUp()
 		w.wakes = nil
 		if err := w.r.Reconcile(t.Context(), "team/app"); err == nil || len(w.wakes) != 1 || w.wakes[0] > syncWait {
-			t.Fatalf("at %v: error %v, woken after %v: want another look a second later", now, err, w.wakes)
+			t.Fatalf("at %v: error %v, woken after %v: want another try a second later", now, err, w.wakes)
 		}
 	}
 	if attempts < 8 || attempts > 25 {
@@ -46,11 +45,11 @@ func TestAKnownTimeIsKeptBesideAFailingWrite(t *testing.T) {
 	}
 }
 
-// A status write that failed and is not needed any more is over, although a claim keeps the
-// Repository waiting for its day: a failure hours later is tried again at once.
-func TestAWriteThatIsNotNeededIsNoOutageThatGoesOn(t *testing.T) {
+// A write of the status that failed is not needed any more, while a claim still waits for its day.
+// A failure hours later is retried at once.
+func TestObsoleteWriteEndsItsBackoff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repo("team", "app", appURL), claimed("https://github.com/acme/old", "team", "app", nil))
+	w := newEnv(t, repo("team", "app", appURL), claimed("https://github.com/acme/old", "team", "app", nil))
 	failing := false
 	w.client.PrependReactor("update", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return failing, nil, apierrors.NewServiceUnavailable("once")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// step is one of the things that may happen next.
+// step makes one of the next possible steps.
 func (s *simulation) step(number int) {
 	for _, w := range s.giving {
 		w.advance(time.Duration(s.random.IntN(3000)) * time.Millisecond)
@@ -40,8 +40,7 @@ func (s *simulation) step(number int) {
 	}
 }
 
-// disturb changes the limit, or deletes an event of which nothing is about to be created: its
-// PipelineRuns go on.
+// disturb changes the limit, or deletes an event without a pending create: its PipelineRuns go on.
 func (s *simulation) disturb() {
 	if !s.faults {
 		return
@@ -55,15 +54,15 @@ func (s *simulation) disturb() {
 	if e, _ := s.any(creatable); e != nil && s.lucky(3) {
 		for _, run := range e.Status.Runs {
 			if live := s.pipelineRun(run.Name); live != nil && !live.IsDone() {
-				return // nobody would end it
+				return // it would never end
 			}
 		}
 		delete(s.events, e.Name)
 	}
 }
 
-// Whatever order the calls of processes that lag and are killed have: what runs has a slot, slots
-// are never more than the limit, and in the end all have run and no slot is lost (I-6).
+// Processes lag, are killed, and make their calls in any order. Whatever runs has a slot, the slots
+// never exceed the limit, and in the end all runs are finished and no slot is lost (I-6).
 func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -74,7 +73,7 @@ func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 			}
 			s.faults = false
 			for number := range 20000 {
-				if s.step(number); s.over() {
+				if s.step(number); s.finished() {
 					return
 				}
 			}
@@ -83,8 +82,8 @@ func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	}
 }
 
-// over reports whether every event is settled or gone and every slot free.
-func (s *simulation) over() bool {
+// finished reports whether every event is settled or deleted, and every slot released.
+func (s *simulation) finished() bool {
 	for _, e := range s.events {
 		if !e.Settled() {
 			return false

@@ -26,22 +26,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// simulation is one Repository with a limit, of whose processes each does one call at a time in an
-// order drawn from a seed: two that give slots, two that create. Each has caches of its own that
-// lag as they like, forgets everything when it is killed, and may believe that it leads.
+// simulation is one Repository with a limit. Two processes give slots and two create runs, each
+// making one call at a time in an order drawn from a seed. Each has caches that lag, forgets
+// everything when it is killed, and may believe that it leads.
 type simulation struct {
 	*testing.T
 	random  *rand.Rand
 	events  map[string]*v1alpha1.GitEvent // as the API server has them; a settled one is a stub
 	started int
-	giving  []*world                  // share the API server of the first one
+	giving  []*env                    // share the API server of the first one
 	seen    []*pacv1alpha1.Repository // the Repository as each process that creates knows it
 	flights []flight
 	running map[string]string // the events of the PipelineRuns that are there and not over
 	faults  bool
 }
 
-// flight is a create between the check that it may be and the moment in which it lands.
+// flight is a create between its check and the API server.
 type flight struct {
 	event, run string
 	until      time.Time
@@ -51,12 +51,12 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	limit := 2
 	app := repo("one", "app", appURL)
 	app.Spec.ConcurrencyLimit = &limit
-	first := newWorld(t, app, claimed(appURL, "one", "app", nil))
-	second := newWorld(t)
+	first := newEnv(t, app, claimed(appURL, "one", "app", nil))
+	second := newEnv(t)
 	second.client, second.r.client, second.tekton, second.r.tekton = first.client, first.client, first.tekton, first.tekton.TektonV1()
 	s := &simulation{
 		T: t, random: rand.New(rand.NewPCG(seed, 1)), events: map[string]*v1alpha1.GitEvent{}, running: map[string]string{},
-		giving: []*world{first, second}, faults: true,
+		giving: []*env{first, second}, faults: true,
 	}
 	s.seen = []*pacv1alpha1.Repository{app, app}
 	first.client.PrependReactor("update", "repositories", s.guard)
@@ -73,11 +73,11 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	return s
 }
 
-// lucky is a fault that is drawn once in so many times, as long as there are any.
+// lucky draws a fault once in so many times, as long as there are faults.
 func (s *simulation) lucky(n int) bool { return s.faults && s.random.IntN(n) == 0 }
 
-// guard is the API server's optimistic lock. It checks what every write must hold: more slots only
-// up to the limit of the version that was written over.
+// guard is the API server's optimistic lock. It checks that no write gives more slots than the
+// limit of the version that it replaces.
 func (s *simulation) guard(action clienttesting.Action) (bool, runtime.Object, error) {
 	next := action.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository).DeepCopy()
 	is := s.repository()
@@ -119,7 +119,7 @@ func (s *simulation) pipelineRun(name string) *pipelinev1.PipelineRun {
 	return run
 }
 
-// any returns a random run of the open events for which one is true, nil if there is none.
+// any returns a random run of the open events for which is returns true; nil if there is none.
 func (s *simulation) any(is func(*v1alpha1.GitEvent, *v1alpha1.Run) bool) (event *v1alpha1.GitEvent, run *v1alpha1.Run) {
 	n := 0
 	for i := range s.started { // by number: the order of a map would not be the seed's
@@ -152,7 +152,7 @@ func (s *simulation) receive() {
 	s.started++
 }
 
-// give is one reconcile of a process that gives slots, which may have just started.
+// give makes one reconcile of a process that gives slots, which may have just started.
 func (s *simulation) give() {
 	w := s.giving[s.random.IntN(2)]
 	if s.random.IntN(2) == 0 || !s.faults {
@@ -164,7 +164,8 @@ func (s *simulation) give() {
 	_ = w.r.Reconcile(context.Background(), "one/app")
 }
 
-func (s *simulation) catchUp(w *world) {
+// catchUp updates the caches.
+func (s *simulation) catchUp(w *env) {
 	w.catchUp()
 	w.events = nil
 	var runs []any
@@ -183,8 +184,7 @@ func (s *simulation) catchUp(w *world) {
 	}
 }
 
-// decide is what the create step decides: the event is read anew, the Repository is what the
-// process knows of it.
+// decide makes the decision of the create step, with a live event and the cached Repository.
 func (s *simulation) decide() {
 	i := s.random.IntN(2)
 	if s.random.IntN(3) == 0 || !s.faults {
@@ -198,14 +198,14 @@ func (s *simulation) decide() {
 	}
 }
 
-// land ends a create: it is made, refused, lost, or made without anybody knowing.
+// land ends a create: it succeeds, is refused, is lost, or succeeds unseen.
 func (s *simulation) land() {
 	if len(s.flights) == 0 {
 		return
 	}
 	i := s.random.IntN(len(s.flights))
 	f := s.flights[i]
-	if !s.giving[0].clock.Now().After(f.until) && !s.lucky(5) && s.pipelineRun(f.run) == nil && !s.made(f.event, f.run) {
+	if !s.giving[0].clock.Now().After(f.until) && !s.lucky(5) && s.pipelineRun(f.run) == nil && !s.created(f.event, f.run) {
 		run := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: f.run, UID: types.UID("uid-" + f.run)}}
 		if err := s.giving[0].tekton.Tracker().Add(run); err != nil {
 			s.Fatal(err)
@@ -218,9 +218,9 @@ func (s *simulation) land() {
 	}
 }
 
-// made reports whether a run was created before and deleted: what it was is recorded
+// created reports whether a run was created before and deleted: its result is recorded
 // (docs/adr/0013), and no other is created.
-func (s *simulation) made(event, run string) bool {
+func (s *simulation) created(event, run string) bool {
 	e := s.events[event]
 	if e == nil {
 		return false
@@ -237,7 +237,7 @@ func (s *simulation) record(e *v1alpha1.GitEvent, name string) {
 	}
 }
 
-// end ends a PipelineRun, or deletes it.
+// end finishes a PipelineRun, or deletes it.
 func (s *simulation) end() {
 	names := slices.Sorted(maps.Keys(s.running))
 	if len(names) == 0 {
@@ -256,7 +256,7 @@ func (s *simulation) end() {
 	}
 }
 
-// observe records what has become of a run, and settles its event when all are over.
+// observe records the result of a run, and settles its event when all are finished.
 func (s *simulation) observe() {
 	e, run := s.any(func(_ *v1alpha1.GitEvent, run *v1alpha1.Run) bool { return run.Result == nil && run.Refused == nil })
 	if run == nil {

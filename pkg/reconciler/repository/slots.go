@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// slotsLook is how often a Repository is looked at in which runs wait, or have a slot that
-	// nothing else may tell of.
-	slotsLook = 30 * time.Second
-	// inFlight is how long a create may be on its way: a reconcile of an event ends after 50 s, and
-	// the API server ends a call after 60 s.
+	// slotsEvery is how often a Repository is reconciled in which runs wait, or have a slot whose
+	// end causes no event.
+	slotsEvery = 30 * time.Second
+	// inFlight is how long a create may take: a reconcile of an event ends after 50 s, and the API
+	// server ends a call after 60 s.
 	inFlight = 2 * time.Minute
-	// readsFor is how long one attempt reads events and runs of slots. The write of the status has
-	// to fit into reconcileTimeout, too.
+	// readsFor is how long one reconcile reads the events and runs of slots. The write of the
+	// status has to fit into reconcileTimeout, too.
 	readsFor = 10 * time.Second
 )
 
-// admit brings the slots of a Repository up to date. It is the only one who gives them, and a run
-// is created only when it is seen to have one; the write of the status, which fails if the status
-// is not the one that this was computed from, is the lock (docs/adr/0041).
+// admit updates the slots of a Repository. It alone gives slots, and a run is created only after it
+// has one. The write of the status is the lock: it fails if the status is not the one that the
+// slots were computed from (docs/adr/0041).
 //
-// A run keeps its slot until the cluster shows that it is over, or that it can never be created.
-// Whoever has no limit has no slots.
+// A run keeps its slot until the cluster shows that it is finished, or that it can never be
+// created. A Repository without a limit has no slots.
 //
-// What is to be done later is one error for each, because each has a time of its own.
+// It returns one error for each step that is to be repeated later, because each has its own time.
 func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Repository) (later []error) {
 	limit, queue := repository.Spec.Concurrency(r.globalSpec()), repository.Status.Queue(r.namespace)
 	if limit == 0 {
@@ -56,9 +56,9 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	events := r.openEvents(owner.Namespace, owner.Name)
 	next := &pacv1alpha1.Queue{Installation: r.namespace}
 	if queue != nil {
-		over := r.turn()
+		over := r.readBudget()
 		for _, slot := range queue.Slots {
-			taken, err := r.taken(ctx, owner, &slot, looked{events, over})
+			taken, err := r.taken(ctx, owner, &slot, sources{events, over})
 			if later = append(later, err); taken {
 				next.Slots = append(next.Slots, slot)
 			}
@@ -75,21 +75,21 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	r.stamp(next.Slots)
 	next.Queued = len(line) - min(free, len(line))
 	repository.Status.SetQueue(r.namespace, next)
-	return append(later, look(next, events))
+	return append(later, recheck(next, events))
 }
 
-// look returns when a queue is looked at again although nothing tells of a change.
-func look(queue *pacv1alpha1.Queue, events []*v1alpha1.GitEvent) error {
+// recheck returns when a queue is reconciled again although no change wakes the key.
+func recheck(queue *pacv1alpha1.Queue, events []*v1alpha1.GitEvent) error {
 	for _, slot := range queue.Slots {
 		if queue.Queued > 0 || runOf(slot, events) == nil || slot.FreeAt != nil {
-			return fault.Throttledf("Queued", slotsLook, "runs wait for a slot, or keep one that nobody tells of")
+			return fault.Throttledf("Queued", slotsEvery, "runs wait for a slot, or keep one whose end causes no event")
 		}
 	}
 	return nil
 }
 
-// unlisted returns the slots of runs that are there and have none: they were created while there
-// was no limit.
+// unlisted returns slots for running runs that have none: they were created while there was no
+// limit.
 func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	known := map[string]bool{}
 	for _, slot := range slots {
@@ -108,7 +108,7 @@ func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.S
 	return all
 }
 
-// created reports whether a run is there and not over, as far as anybody knows.
+// created reports whether a run exists and is not finished, as far as the cache and its event show.
 func (r *Reconciler) created(run *v1alpha1.Run) bool {
 	if cached := r.cachedRun(run.Namespace, run.Name); cached != nil {
 		return !cached.IsDone()
@@ -125,37 +125,35 @@ func (r *Reconciler) cachedRun(namespace, name string) *pipelinev1.PipelineRun {
 	return run
 }
 
-// looked is where one attempt looks for the runs of slots: in the open events, and until its time
-// is over in the API server.
-type looked struct {
+// sources are where one reconcile finds the runs of slots: in the open events and, until its time
+// has passed, in the API server.
+type sources struct {
 	events []*v1alpha1.GitEvent
 	over   func() error
 }
 
-// turn begins the time of an attempt for reads. The slots that are left keep what they have, and
-// the next look begins with those that this one has found to be free after a while: so thousands of
-// slots whose events are gone are freed little by little, and the others' calls go on.
-func (r *Reconciler) turn() (over func() error) {
+// readBudget starts the time for reads. When it has passed, the remaining slots stay. The next
+// reconcile begins with the slots whose events were found to be deleted, so thousands of such slots
+// are released little by little.
+func (r *Reconciler) readBudget() (over func() error) {
 	end := r.clock.Now().Add(readsFor)
 	return func() error {
 		if r.clock.Now().Before(end) {
 			return nil
 		}
-		return fault.Throttledf(fault.ReasonBusy, slotsLook, "the other slots are looked at later")
+		return fault.Throttledf(fault.ReasonBusy, slotsEvery, "the other slots are read later")
 	}
 }
 
-// unknown reports whether nothing but the API server knows whether a slot's PipelineRun is there,
-// or may be still.
+// unknown reports whether only the API server can show that the PipelineRun of a slot exists.
 func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run.Result != nil }
 
-// taken reports whether the run of a slot keeps it. With an error nothing is known, and it is
-// taken.
+// taken reports whether a run keeps its slot. If that is unknown because of an error, it does.
 func (r *Reconciler) taken(
 	ctx context.Context,
 	owner types.NamespacedName,
 	slot *pacv1alpha1.Slot,
-	in looked,
+	in sources,
 ) (bool, error) {
 	if unknown(runOf(*slot, in.events)) {
 		if err := in.over(); err != nil {
@@ -167,17 +165,18 @@ func (r *Reconciler) taken(
 		return true, err
 	}
 	if unknown(run) {
-		return r.mayBeThere(ctx, owner, slot)
+		return r.mayExist(ctx, owner, slot)
 	}
 	r.unseen.seen(owner, slot.Run)
-	slot.FreeAt = nil // a delivery that is sent again may plan the run of a deleted event anew
+	slot.FreeAt = nil // a redelivery may plan the run of a deleted event again
 	return r.holds(run), nil
 }
 
-// holds reports whether a run that its event knows is to be created, or is there and not over.
+// holds reports whether a run that its event records is to be created, or exists and is not
+// finished.
 func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 	switch {
-	case run.UID == "": // what the cache says of one that is not recorded yet waits for that: else it would stand in the line again
+	case run.UID == "": // a finished run in the cache may not be recorded yet: without its slot it would wait for one again
 		return run.Refused == nil
 	case run.Result != nil:
 		return false
@@ -186,8 +185,8 @@ func (r *Reconciler) holds(run *v1alpha1.Run) bool {
 	return cached == nil || cached.UID != run.UID || !cached.IsDone()
 }
 
-// recorded returns the run of a slot as its event has it, nil if the event is gone. The cache may
-// lag: only a live answer says that.
+// recorded returns the run of a slot from its event; nil if the event is deleted. The cache may be
+// behind, so only the API server shows that.
 func (r *Reconciler) recorded(
 	ctx context.Context,
 	slot pacv1alpha1.Slot,
@@ -220,7 +219,7 @@ func runOf(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) *v1alpha1.Run {
 	return nil
 }
 
-// globalSpec is that of the global Repository as the cache has it, nil if there is none.
+// globalSpec returns the spec of the global Repository from the cache; nil if there is none.
 func (r *Reconciler) globalSpec() *pacv1alpha1.RepositorySpec {
 	if global := r.cachedRepository(types.NamespacedName{Namespace: r.namespace, Name: r.global}); global != nil {
 		return &global.Spec
@@ -228,13 +227,13 @@ func (r *Reconciler) globalSpec() *pacv1alpha1.RepositorySpec {
 	return nil
 }
 
-// limited reports whether a Repository has a limit, or slots.
+// limited reports whether a Repository has a limit or slots.
 func (r *Reconciler) limited(owner types.NamespacedName) bool {
 	repository := r.cachedRepository(owner)
 	return repository != nil && (len(repository.Status.Queues) > 0 || repository.Spec.Concurrency(r.globalSpec()) > 0)
 }
 
-// sameRuns reports whether the slots of two versions of an event are the same.
+// sameRuns reports whether two versions of an event need the same slots.
 func sameRuns(before, after *v1alpha1.GitEvent) bool {
 	if before == nil || after == nil {
 		return false
@@ -256,7 +255,7 @@ func (w watches) globalChanged(resync func()) cache.ResourceEventHandler {
 	}, AddFunc: func(obj any) { w.globalCame(obj, resync) }, DeleteFunc: func(obj any) { w.globalCame(obj, resync) }}
 }
 
-// globalCame calls resync when a global Repository with a limit has come or gone.
+// globalCame calls resync when a global Repository with a limit was created or deleted.
 func (w watches) globalCame(obj any, resync func()) {
 	if global, ok := untombed[*pacv1alpha1.Repository](
 		obj,

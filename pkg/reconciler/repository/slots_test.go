@@ -18,13 +18,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// line is a world with events e0, e1 and so on of one run each, which came one after the other.
-func line(t *testing.T, limit, events int) *world {
+// queued returns an env with events e0, e1 and so on with one run each, in that order.
+func queued(t *testing.T, limit, events int) *env {
 	app := repo("one", "app", appURL)
 	if limit > 0 {
 		app.Spec.ConcurrencyLimit = &limit
 	}
-	w := newWorld(t, app, claimed(appURL, "one", "app", nil))
+	w := newEnv(t, app, claimed(appURL, "one", "app", nil))
 	for i := range events {
 		e := waiting(fmt.Sprint("e", i))
 		e.Spec.ReceivedAt = metav1.NewTime(start.Add(time.Duration(i) * time.Second))
@@ -35,7 +35,7 @@ func line(t *testing.T, limit, events int) *world {
 	return w
 }
 
-func (w *world) must(err error) {
+func (w *env) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -43,10 +43,10 @@ func (w *world) must(err error) {
 }
 
 // runs is the cache of PipelineRuns.
-func (w *world) runs() cache.Indexer { return w.r.runs.(cache.Indexer) }
+func (w *env) runs() cache.Indexer { return w.r.runs.(cache.Indexer) }
 
-// wantQueue reconciles and requires the runs that have slots, and the numbers.
-func (w *world) wantQueue(running, queued int, slots ...string) time.Duration {
+// wantQueue reconciles, and checks the runs that have slots and the numbers.
+func (w *env) wantQueue(running, queued int, slots ...string) time.Duration {
 	w.Helper()
 	after := w.reconcile("one/app")
 	s := w.repository("one", "app").Status
@@ -60,8 +60,8 @@ func (w *world) wantQueue(running, queued int, slots ...string) time.Duration {
 	return after
 }
 
-// ran stores what became of the run of an event.
-func (w *world) ran(i int, change func(*v1alpha1.Run)) {
+// ran stores the result of the run of an event.
+func (w *env) ran(i int, change func(*v1alpha1.Run)) {
 	w.Helper()
 	change(&w.events[i].Status.Runs[0])
 	w.must(w.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), w.events[i], systemNS))
@@ -71,10 +71,10 @@ func ended(run *v1alpha1.Run) {
 	run.UID, run.Result = types.UID("uid-"+run.Name), &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
 }
 
-// Slots are given in the order of the line, whatever the limit becomes; a lower one takes none
-// away, and what ran before there was a limit counts.
+// Slots are given in order, whatever the limit becomes. A lower limit takes none away, and runs
+// from before the limit count.
 func TestSlotsFollowTheLimit(t *testing.T) {
-	w := line(t, 0, 8)
+	w := queued(t, 0, 8)
 	w.ran(5, func(run *v1alpha1.Run) { run.UID = "uid" })
 	w.reconcile("one/app")
 	if s := w.repository("one", "app").Status; s.Running != nil || s.Queues != nil {
@@ -88,8 +88,8 @@ func TestSlotsFollowTheLimit(t *testing.T) {
 	limit(1)
 	w.wantQueue(1, 7, "r5")
 	limit(3)
-	if after := w.wantQueue(3, 5, "r5", "r0", "r1"); after != slotsLook {
-		t.Errorf("a queue is looked at again after %v", after)
+	if after := w.wantQueue(3, 5, "r5", "r0", "r1"); after != slotsEvery {
+		t.Errorf("a queue is reconciled again after %v", after)
 	}
 	limit(2)
 	w.wantQueue(3, 5, "r5", "r0", "r1")
@@ -109,10 +109,10 @@ func TestSlotsFollowTheLimit(t *testing.T) {
 	}
 }
 
-// F3: the slot of a run that has ended is free although nobody can record that; one that is gone
-// from the cache keeps its slot, because somebody may have relabelled it.
-func TestAFinishedRunHoldsNoSlot(t *testing.T) {
-	w := line(t, 1, 2)
+// F3: the slot of a finished run is released although its end cannot be recorded. A run that is
+// missing in the cache keeps its slot, because its labels may have changed.
+func TestFinishedRunReleasesItsSlot(t *testing.T) {
+	w := queued(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })
 	w.wantQueue(1, 1, "r0")
@@ -126,21 +126,21 @@ func TestAFinishedRunHoldsNoSlot(t *testing.T) {
 	w.wantQueue(1, 0, "r1")
 }
 
-// A run that was cancelled before anybody saw its PipelineRun keeps its slot as long as a create
-// may be on its way, and as long as one that has landed runs. So does one whose event was deleted.
-func TestACreateMayBeOnItsWay(t *testing.T) {
-	for name, gone := range map[string]func(w *world){
-		"cancelled": func(w *world) {
+// A run that was cancelled before its PipelineRun was seen keeps its slot while a create may be
+// pending, and while one that was created runs. So does a run whose event was deleted.
+func TestPendingCreateKeepsItsSlot(t *testing.T) {
+	for name, gone := range map[string]func(w *env){
+		"cancelled": func(w *env) {
 			w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
 		},
-		"its event is deleted": func(w *world) {
+		"its event is deleted": func(w *env) {
 			w.events = w.events[1:]
 			w.must(w.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), systemNS, "e0"))
 		},
 	} {
 		for landed, lands := range map[string]bool{"nothing landed": false, "it has landed": true} {
 			t.Run(name+"/"+landed, func(t *testing.T) {
-				w := line(t, 1, 2)
+				w := queued(t, 1, 2)
 				w.wantQueue(1, 1, "r0")
 				gone(w)
 				w.wantQueue(1, 1, "r0")
@@ -152,8 +152,8 @@ func TestACreateMayBeOnItsWay(t *testing.T) {
 				}
 				w.advance(time.Minute)
 				if lands {
-					if after := w.wantQueue(1, 1, "r0"); after != slotsLook {
-						t.Errorf("looked at again after %v", after)
+					if after := w.wantQueue(1, 1, "r0"); after != slotsEvery {
+						t.Errorf("reconciled again after %v", after)
 					}
 					run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
 					w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), run, "one"))
@@ -164,10 +164,10 @@ func TestACreateMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// The run of an event that was deleted is planned anew under the same name when its delivery is
-// sent again. When that is cancelled, too, its create may be on its way as long as every other one.
-func TestARunThatIsPlannedAnewKeepsItsSlotAsLong(t *testing.T) {
-	w := line(t, 1, 2)
+// A redelivery plans the run of a deleted event again under the same name. When that is cancelled,
+// too, its create may be pending as long as any other.
+func TestReplannedRunKeepsItsSlotAsLong(t *testing.T) {
+	w := queued(t, 1, 2)
 	w.wantQueue(1, 1, "r0")
 	cancelled := func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} }
 	w.ran(0, cancelled)
@@ -181,9 +181,9 @@ func TestARunThatIsPlannedAnewKeepsItsSlotAsLong(t *testing.T) {
 	w.wantQueue(1, 0, "r1")
 }
 
-// Two installations share the limit. Neither touches what the other one wrote.
+// Neither changes the queue of the other one.
 func TestTwoInstallationsShareALimit(t *testing.T) {
-	w := line(t, 3, 4)
+	w := queued(t, 3, 4)
 	changed := w.repository("one", "app")
 	changed.Status.SetQueue("other", &pacv1alpha1.Queue{Installation: "other", Queued: 5, Slots: []pacv1alpha1.Slot{{Run: "x", Event: "y"}}})
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
@@ -197,9 +197,9 @@ func TestTwoInstallationsShareALimit(t *testing.T) {
 	w.wantQueue(1, 5, "x")
 }
 
-// A Repository is looked at when what its events run changes, if not all of them may run at once;
-// and all are when the global limit does.
-func TestWhatWakesALimitedRepository(t *testing.T) {
+// A Repository with a limit is reconciled when its runs change, and all are when the global limit
+// changes.
+func TestRunsWakeALimitedRepository(t *testing.T) {
 	before := waiting("a")
 	before.Status.Runs = []v1alpha1.Run{{Name: "r"}}
 	after := before.DeepCopy()
@@ -226,6 +226,6 @@ func TestWhatWakesALimitedRepository(t *testing.T) {
 	h.OnAdd(without, false)
 	h.OnAdd(repo("one", "all", appURL), false)
 	if resyncs != 3 {
-		t.Errorf("all are looked at %d times, want 3", resyncs)
+		t.Errorf("all are reconciled %d times, want 3", resyncs)
 	}
 }

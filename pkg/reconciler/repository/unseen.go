@@ -15,10 +15,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// mayBeThere reports whether a PipelineRun is there, or may arrive still, of which no event knows:
-// its event is gone, or has ended the run before anybody saw it. The slot is given a time for that,
-// which is for people: each process measures it with its own clock.
-func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot) (bool, error) {
+// mayExist reports whether a PipelineRun that no event records exists, or may still be created. Its
+// event is deleted, or has ended the run before it was seen. The time in the slot is for users:
+// each process measures the wait with its own clock.
+func (r *Reconciler) mayExist(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot) (bool, error) {
 	live, err := r.tekton.PipelineRuns(owner.Namespace).Get(ctx, slot.Run, metav1.GetOptions{})
 	switch {
 	case err == nil:
@@ -34,20 +34,20 @@ func (r *Reconciler) mayBeThere(ctx context.Context, owner types.NamespacedName,
 		at := metav1.NewTime(now.Add(inFlight).Truncate(time.Second))
 		slot.FreeAt = &at
 	}
-	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // what is free is forgotten when that is stored
+	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // a free slot is forgotten when the status is stored
 }
 
-// unseen is since when this process knows of slots that their PipelineRun is not there, and that no
-// event will create it. What another process has written down is by another clock, and a create of
-// that moment may be on its way still. The zero value knows none. Safe for concurrent use.
+// unseen is since when this process knows that the PipelineRun of a slot does not exist, and that
+// no event will create it. The time in the status is by the clock of another process, whose create
+// may still be running. The zero value is empty. Safe for concurrent use.
 type unseen struct {
 	mu    sync.Mutex
 	times map[types.NamespacedName]map[string]missed
 }
 
 type missed struct {
-	// since is by this process's clock. freeAt is what the slot said: if it says another time, the
-	// run was planned anew meanwhile.
+	// since is by this process's clock, and freeAt is the time in the slot. If that changes, the
+	// run was planned again meanwhile.
 	since, freeAt time.Time
 }
 
@@ -68,7 +68,7 @@ func (u *unseen) since(owner types.NamespacedName, slot *pacv1alpha1.Slot, now t
 	return now
 }
 
-// only forgets the runs of a Repository that have no slot any more, as its queue is stored.
+// only forgets the runs that have no slot any more in the stored queue.
 func (u *unseen) only(owner types.NamespacedName, queue *pacv1alpha1.Queue) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -88,7 +88,7 @@ func (u *unseen) only(owner types.NamespacedName, queue *pacv1alpha1.Queue) {
 	}
 }
 
-// seen forgets a run that its event knows of.
+// seen forgets a run that its event records.
 func (u *unseen) seen(owner types.NamespacedName, run string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

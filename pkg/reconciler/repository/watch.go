@@ -22,14 +22,12 @@ import (
 )
 
 const (
-	// byClaimName finds the Repositories that may name the URL of a claim, by the shard of its
-	// name.
+	// byClaimName indexes Repositories by the shard of the name of their claim.
 	byClaimName = "repository.plumbline.dev/claim-name"
-	// byOwner finds the claims that may be of a Repository, which may be gone, by the shard of its
-	// key.
+	// byOwner indexes claims by the shard of the key of their owner, which may be deleted.
 	byOwner = "repository.plumbline.dev/owner"
-	// shards is how many parts an index has. One for each name would take a third of what the
-	// objects do; of 10,000 names ten share one, and whoever asks takes those that are meant.
+	// shards is the number of keys of an index. One key for each name would take a third of the
+	// memory of the objects. Of 10,000 names ten share one, and the caller picks the right ones.
 	shards = 1024
 )
 
@@ -52,8 +50,7 @@ func repositoryIndexers() cache.Indexers {
 	}}
 }
 
-// claimName is empty if the URL cannot be claimed: no claim can wake its Repository, a change of
-// the URL does.
+// claimName returns the name of the claim of a URL; "" if the URL cannot be claimed.
 func claimName(url string) string {
 	canonical, err := v1alpha1.CanonicalURL(url)
 	if err != nil {
@@ -86,8 +83,8 @@ type watches struct {
 	global  types.NamespacedName
 }
 
-// wire adds the indexes and handlers; the informers must not have been started. synced tells
-// whether the open events there were at the start are known and added up.
+// wire adds the indexes and handlers. The informers must not have been started. synced reports
+// whether the open events from before the start are known and counted.
 func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() bool, err error) {
 	if err := w.repositories.AddIndexers(repositoryIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing Repositories: %w", err)
@@ -121,9 +118,9 @@ func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() 
 	return added.HasSynced, nil
 }
 
-// trim leaves out what is half of an idle Repository, and what a write of a status keeps although
-// it does not send it. The words of conditions, which are the same for nearly all Repositories, are
-// kept once.
+// trim removes managed fields and the last applied configuration, which are half of an idle
+// Repository and are not sent with a status. The texts of conditions are the same for nearly all
+// Repositories, and are stored once.
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -131,7 +128,7 @@ func trim(object any) (any, error) {
 		delete(o.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	}
 	if repository, ok := object.(*pacv1alpha1.Repository); ok {
-		conditions := make(duckv1.Conditions, len(repository.Status.Conditions)) // a decoder leaves room for more
+		conditions := make(duckv1.Conditions, len(repository.Status.Conditions)) // a decoder allocates more than it needs
 		copy(conditions, repository.Status.Conditions)
 		repository.Status.Conditions = conditions
 		for i := range conditions {
@@ -195,9 +192,8 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 	}
 }
 
-// eventHandler wakes a Repository when what its events wait for an operator to do changes, or,
-// where not all of them may run at once, what they run; not for each of the many other updates of
-// an event.
+// eventHandler wakes a Repository when the problem that its events wait for changes, or, if it has
+// a limit, when its runs change. The many other updates of an event do not wake it.
 func eventHandler(
 	enqueue func(types.NamespacedName),
 	limited func(types.NamespacedName) bool,
@@ -234,7 +230,8 @@ func eventHandler(
 	}
 }
 
-// untombed unwraps what an informer hands to a delete handler that missed the deletion itself.
+// untombed unwraps the object that an informer passes to a delete handler after it missed the
+// deletion.
 func untombed[T any](obj any) (T, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

@@ -29,7 +29,7 @@ func (q *queue) sorted() []string {
 	return *q
 }
 
-func TestAClaimWakesItsOwnerAndWhoeverNamesItsURL(t *testing.T) {
+func TestClaimWakesItsOwnerAndItsRivals(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &pacv1alpha1.Repository{}, 0, repositoryIndexers())
 	for _, r := range []*pacv1alpha1.Repository{
 		repo("two", "app", appURL), repo("three", "app", "https://github.com/ACME/app/"),
@@ -55,7 +55,7 @@ func TestAClaimWakesItsOwnerAndWhoeverNamesItsURL(t *testing.T) {
 	}
 }
 
-func TestAnEventWakesItsRepositoryWhenItsProblemChanges(t *testing.T) {
+func TestEventWakesItsRepositoryWhenItsProblemChanges(t *testing.T) {
 	quiet := waiting("a")
 	stuck := waiting("a", operatorWait("NoAccess", 0))
 	retried := stuck.DeepCopy()
@@ -106,18 +106,18 @@ func TestPromotionEnqueuesRepositoriesAndOwnersOfClaims(t *testing.T) {
 	}
 }
 
-func TestTheFirstNewestProblemIsTheSameInAnyOrder(t *testing.T) {
+func TestNewestProblemDoesNotDependOnTheOrder(t *testing.T) {
 	a, b := waiting("a", operatorWait("A", 0)), waiting("b", operatorWait("B", 0))
 	if !sameProblem(newest(a, b), newest(b, a)) {
-		t.Error("the order of the events decides which problem is told")
+		t.Error("the order of the events decides which problem is reported")
 	}
 	if !sameProblem(newest(), newest((*v1alpha1.GitEvent)(nil))) || sameProblem(newest(a), nil) {
 		t.Error("no event and no problem are not the same")
 	}
 }
 
-// What is kept of a Repository is what its status is computed from and compared with.
-func TestTheCacheKeepsLittleOfARepository(t *testing.T) {
+// The cache has what a status is computed from and compared with.
+func TestCacheTrimsRepositories(t *testing.T) {
 	r := repo("one", "app", appURL)
 	r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	r.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "a": "b"}
@@ -130,8 +130,7 @@ func TestTheCacheKeepsLittleOfARepository(t *testing.T) {
 	}
 }
 
-// Names that share a part of an index are not taken for each other.
-func TestNamesThatShareAPartOfAnIndex(t *testing.T) {
+func TestIndexTellsNamesOfOneShardApart(t *testing.T) {
 	beside := func(name string, of func(n int) string) string {
 		for n := 0; ; n++ {
 			if other := of(n); other != name && shard(other) == shard(name) {
@@ -142,7 +141,7 @@ func TestNamesThatShareAPartOfAnIndex(t *testing.T) {
 	url := appURL + beside(claimName(appURL), func(n int) string { return claimName(appURL + fmt.Sprint(n)) })
 	owner := types.NamespacedName{Namespace: "one", Name: "app"}
 	name := "app" + beside(owner.String(), func(n int) string { return "one/app" + fmt.Sprint(n) })
-	w := newWorld(t, repo("one", "app", appURL), repo("two", "app", url), claimed(appURL, "one", "app", nil), claimed(url, "one", name, nil))
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", url), claimed(appURL, "one", "app", nil), claimed(url, "one", name, nil))
 	w.catchUp()
 	if named := rivals(w.r.repositories)(claimName(appURL)); len(named) != 1 || named[0] != owner {
 		t.Errorf("%v name the URL, want %s", named, owner)

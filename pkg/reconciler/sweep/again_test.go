@@ -10,32 +10,31 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// deliveredAgain notes in an event that its delivery has come again, as a receiver does.
-func (w *world) deliveredAgain(e *v1alpha1.GitEvent, at time.Time) {
+// redelivered records in an event that it was redelivered, as a receiver does.
+func (w *env) redelivered(e *v1alpha1.GitEvent, at time.Time) {
 	e.Annotations = map[string]string{plumbline.DeliveredAgainAnnotation: at.UTC().Format(time.RFC3339)}
 	e.ResourceVersion += "0"
 }
 
-// What was delivered again is remembered from then, as a stub and, above the cap, by a tombstone. A
-// receiver whose clock is ahead, or who writes nonsense, makes nothing stay for longer than the
-// rest of its time.
-func TestWhatIsDeliveredAgainIsRememberedFromThen(t *testing.T) {
+// A redelivered event stays as long as after its first delivery, as a stub and, above the cap, in a
+// tombstone. A receiver whose clock is ahead, or that writes nonsense, cannot extend that.
+func TestRedeliveryExtendsTheRecord(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
-		note func(w *world, e *v1alpha1.GitEvent)
+		note func(w *env, e *v1alpha1.GitEvent)
 		left time.Duration // of its time, three days after it came
 	}{
-		"delivered once":  {func(*world, *v1alpha1.GitEvent) {}, day},
-		"delivered again": {func(w *world, e *v1alpha1.GitEvent) { w.deliveredAgain(e, w.clock.Now()) }, 4 * day},
-		"noted before":    {func(w *world, e *v1alpha1.GitEvent) { w.deliveredAgain(e, w.clock.Now().Add(-9*day)) }, day},
-		"noted nonsense": {func(_ *world, e *v1alpha1.GitEvent) {
+		"delivered once":  {func(*env, *v1alpha1.GitEvent) {}, day},
+		"delivered again": {func(w *env, e *v1alpha1.GitEvent) { w.redelivered(e, w.clock.Now()) }, 4 * day},
+		"noted before":    {func(w *env, e *v1alpha1.GitEvent) { w.redelivered(e, w.clock.Now().Add(-9*day)) }, day},
+		"noted nonsense": {func(_ *env, e *v1alpha1.GitEvent) {
 			e.Annotations = map[string]string{plumbline.DeliveredAgainAnnotation: "tomorrow"}
 		}, day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			e := w.settled("k")
 			w.later(3 * day)
 			c.note(w, e)
@@ -53,11 +52,11 @@ func TestWhatIsDeliveredAgainIsRememberedFromThen(t *testing.T) {
 	}
 }
 
-// A redelivery may be noted after the sweep has read the event: what it deletes is what its
-// tombstone tells of.
-func TestARedeliveryIsNotedWhileItsEventIsEvicted(t *testing.T) {
+// A redelivery may be recorded after the sweep has read the event. The sweep deletes only what its
+// tombstone records.
+func TestRedeliveryDuringAnEvictionIsInTheTombstone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	e := w.settled("k")
@@ -68,7 +67,7 @@ func TestARedeliveryIsNotedWhileItsEventIsEvicted(t *testing.T) {
 	w.answer = func(call, _ string) error {
 		if call == "create tombstonepages" && noted.IsZero() {
 			noted = w.clock.Now()
-			w.deliveredAgain(e, noted)
+			w.redelivered(e, noted)
 		}
 		return nil
 	}
@@ -83,14 +82,14 @@ func TestARedeliveryIsNotedWhileItsEventIsEvicted(t *testing.T) {
 	}
 }
 
-// A note of a receiver whose clock is a year ahead does not make a tombstone of a year.
-func TestANoteOfAReceiverThatIsAheadIsBounded(t *testing.T) {
+// A receiver's clock may be a year ahead.
+func TestRedeliveryInTheFutureIsBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	e := w.settled("k")
-	w.deliveredAgain(e, w.clock.Now().Add(365*24*time.Hour))
+	w.redelivered(e, w.clock.Now().Add(365*24*time.Hour))
 	w.later(24 * time.Hour)
 	w.fill(100)
 	w.later(youngest)

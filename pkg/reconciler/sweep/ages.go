@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// ages counts stubs by the minute of their creation, to find the oldest above a number without
-// holding all of them: four days are 5,760 minutes, however many events there are.
+// ages counts stubs by the minute of their creation. So the oldest ones above a number are found
+// without storing all: four days are 5,760 minutes, however many events there are.
 type ages struct {
 	keep      int
 	total     int
 	perMinute map[int64]int
-	// limit is the oldest minute of which some are kept, rest how many of it are not; both are
-	// known after cut.
+	// limit is the oldest minute of which some stay, and rest how many of it do not. Both are set
+	// by cut.
 	limit int64
 	rest  int
 	known bool
@@ -28,10 +28,10 @@ func (a *ages) add(created time.Time) {
 	a.perMinute[minute(created)]++
 }
 
-// excess is how many there are above the number to keep.
+// excess returns how many there are above the number to keep.
 func (a *ages) excess() int { return a.total - a.keep }
 
-// cut finds the limit, once all are counted.
+// cut sets limit and rest, after all are counted.
 func (a *ages) cut() {
 	if a.known {
 		return
@@ -47,8 +47,7 @@ func (a *ages) cut() {
 	}
 }
 
-// above returns those that are above the number to keep, and what is left of rest when they are
-// gone.
+// above returns those that are above the number to keep, and rest after they are deleted.
 func above[T any](a *ages, all []T, created func(*T) time.Time) (oldest []T, rest int) {
 	a.cut()
 	rest = a.rest

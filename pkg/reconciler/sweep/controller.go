@@ -35,9 +35,9 @@ const (
 type Options struct {
 	// Namespace is Plumbline's own.
 	Namespace string
-	// Events is the watch of open events, which others start.
+	// Events is the watch of unsettled events, which others start.
 	Events *gitevents.Watch
-	// Closer closes checks of PipelineRuns without an event.
+	// Closer closes the checks of PipelineRuns without an event.
 	Closer Closer
 }
 

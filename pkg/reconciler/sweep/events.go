@@ -17,26 +17,25 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// evictBatch is how many events are evicted together: those of one page of tombstones follow each
-// other, and share its write.
+// evictBatch is how many events are evicted together. Those of one page of tombstones are
+// consecutive and share its write.
 const evictBatch = 25
 
-// youngest is how long ago the end of an event must be before its stub is deleted, however many
-// there are. Until then receivers need not look for the tombstone of an event that has just
-// happened (recentTime there).
+// youngest is the least age of the end of an event before its stub is deleted, however many there
+// are. Until then receivers need not read the tombstone of an event that has just happened
+// (recentTime there).
 const youngest = 30 * time.Minute
 
-// maxSpared is how many events stay although they are due to be deleted, because what they have
-// given up to report is tried again, and maxSparedOf how many of one namespace: whoever makes and
-// deletes Repositories can make thousands of them.
+// maxSpared is how many expired events stay because the report that they gave up is retried, and
+// maxSparedOf how many of one namespace: its users can create thousands of them.
 const (
 	maxSpared   = 1000
 	maxSparedOf = maxSpared / 10
 )
 
-// until is when an event's delivery cannot be sent again any more. It counts from the last time
-// that it came, as receivers note it. A redelivery that is processed again is a delivery of its
-// own, which comes under the same key: it may be sent again for as long after it.
+// until is when the Git service cannot redeliver an event any more. It counts from the last
+// delivery that receivers recorded. A redelivery that is processed again is a delivery of its own
+// under the same key, and can be redelivered as long after that.
 func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool) time.Time {
 	delivered, now := event.GetCreationTimestamp().Time, r.clock.Now()
 	if at, err := time.Parse(
@@ -56,7 +55,7 @@ func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool)
 	return delivered.Add(retention)
 }
 
-// expire deletes a settled event whose time is over, and counts it otherwise.
+// expire deletes a settled event after its time, and counts it otherwise.
 func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMetadata) error {
 	if r.until(ctx, event, false).After(r.clock.Now()) {
 		r.ages.add(event.CreationTimestamp.Time)
@@ -66,7 +65,7 @@ func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMeta
 	return r.unless(ctx, event.Name, r.deleteOld(ctx, event))
 }
 
-// deleteOld leaves a tombstone of an event that may run again.
+// deleteOld leaves a tombstone if the event may run again.
 func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectMetadata) error {
 	entry, found, err := r.remains(ctx, event)
 	if err != nil || !found {
@@ -92,8 +91,8 @@ func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjec
 	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting GitEvent %s: %w", event.Name, err))
 }
 
-// evict deletes the oldest settled events above the cap. A tombstone is written before its event is
-// deleted, so that a redelivery finds one or the other at any time.
+// evict deletes the oldest settled events above the cap. It writes a tombstone before it deletes
+// the event, so that a redelivery always finds one of them.
 func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMetadata) error {
 	oldest, rest := above(
 		&r.ages,
@@ -132,12 +131,12 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	return nil
 }
 
-// spare reports whether an event stays because what it has given up to report is tried again:
-// nothing else knows how its checks end. It may have waited for days until it gave up, so what
-// counts is its end, not its delivery. One that is too old and above the cap as well is asked for
-// twice in a pass.
+// spare reports whether an event stays because the report that it gave up is retried: only the
+// event records how its checks end. It may have waited for days before it gave up, so its end
+// counts, not its delivery. A pass may call spare twice for one event that is both too old and
+// above the cap.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
-	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
+	if !event.Status.Unreported || r.clock.Since(event.SettledTime()) >= config.FromContext(ctx).SettledRetention {
 		return false
 	}
 	if r.found.spared[event.UID] {
@@ -152,8 +151,8 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	return true
 }
 
-// remains reads what a tombstone keeps of an event; found is false when the event is gone, or
-// stays. The event is deleted only as it was read: a receiver may note a redelivery meanwhile.
+// remains reads what a tombstone records of an event; found is false if the event is deleted, or
+// stays. The event is deleted only in this version: a receiver may record a redelivery meanwhile.
 func (r *Reconciler) remains(
 	ctx context.Context,
 	event *metav1.PartialObjectMetadata,
@@ -168,10 +167,10 @@ func (r *Reconciler) remains(
 			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
 		)
 	}
-	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.SettledTime()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
-	event.ResourceVersion = live.ResourceVersion // what is deleted is what the tombstone tells of
+	event.ResourceVersion = live.ResourceVersion // the version that the tombstone records
 	return tombstone.Of(live, r.until(ctx, live, live.MayRunAgain())), true, nil
 }
 
@@ -200,7 +199,7 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	if create {
 		page = &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 	}
-	lost := tombstone.Bury(page, fresh, r.clock.Now())
+	lost := tombstone.Add(page, fresh, r.clock.Now())
 	if create {
 		_, err = r.tombstones.Create(ctx, page, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
@@ -216,8 +215,7 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	return nil
 }
 
-// tidy counts the tombstones of a page, and takes out those that count no more when they are the
-// most of it.
+// tidy counts the tombstones of a page, and removes expired ones when they are most of it.
 func (r *Reconciler) tidy(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return r.unless(ctx, object.Name, r.tidyPage(ctx, object.Name))
 }
@@ -230,7 +228,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	if err != nil {
 		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading TombstonePage %s: %w", name, err))
 	}
-	living := tombstone.Living(page, r.clock.Now())
+	living := tombstone.Count(page, r.clock.Now())
 	switch {
 	case living == 0:
 		err = r.tombstones.Delete(
@@ -242,7 +240,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 			err = nil
 		}
 	case living*2 < len(page.Entries):
-		tombstone.Bury(page, nil, r.clock.Now())
+		tombstone.Add(page, nil, r.clock.Now())
 		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})
 	}
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	names "github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// What a paused process creates after another one has settled the event is deleted by a later
-// sweep; events that one process alone worked on cost nothing.
-func TestASecretThatComesLateIsDeleted(t *testing.T) {
+// A paused process may create a Secret after another one has settled the event. A later pass
+// deletes it. Events of one process cost nothing.
+func TestLateSecretIsDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	event, other := w.settled("taken over"), w.settled("other")
 	event.Status.LateSecrets = true
 	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run", UID: "run-uid"}, {Namespace: "team", Name: "left", UID: "left-uid"}, {Namespace: "team", Name: "theirs"}}

@@ -17,7 +17,7 @@ import (
 // lister lists metadata page by page.
 type lister struct {
 	metadata.ResourceInterface
-	w        *world
+	w        *env
 	resource string
 }
 
@@ -35,7 +35,7 @@ func (l lister) names() []string {
 	return nil
 }
 
-// object returns what is still there of a name, nil if nothing is.
+// object returns what exists of a name; nil if there is nothing.
 func (l lister) object(name string) *metav1.ObjectMeta {
 	event, payload, run, page := l.w.events[name], l.w.payloads[name], l.w.runs[name], l.w.pages[name]
 	switch {

@@ -15,7 +15,7 @@ import (
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 
-// metrics are of the process that sweeps; the gauges of the others show nothing.
+// metrics are of the process that sweeps. The gauges of the others have no values.
 type metrics struct {
 	skips, losses, passes metric.Int64Counter
 
@@ -24,7 +24,7 @@ type metrics struct {
 	at    time.Time // of the end of the last pass
 }
 
-// newMetrics registers them; sweeps reports whether this process does.
+// newMetrics registers them; sweeps reports whether this process sweeps.
 func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	m := &metrics{}
 	var errs [5]error
@@ -68,8 +68,7 @@ func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of the sweep: %w", err)
 	}
-	// A series that begins at its first event hides that event from increase(), and one that is not
-	// there hides that nothing happens.
+	// A series that begins at its first event hides that event from increase().
 	m.losses.Add(context.Background(), 0)
 	m.passes.Add(context.Background(), 0)
 	return m, nil

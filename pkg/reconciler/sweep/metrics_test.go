@@ -10,11 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// A process shows from its start how many passes have ended, and one that cannot go on does not
+// A process shows from its start how many passes have ended. A pass that cannot go on does not
 // count.
-func TestOnlyAPassThatEndsIsCounted(t *testing.T) {
+func TestOnlyACompletePassIsCounted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	reader := sdkmetric.NewManualReader()
 	var err error
 	w.sweep.metrics, err = newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() bool { return true })
@@ -42,7 +42,7 @@ func TestOnlyAPassThatEndsIsCounted(t *testing.T) {
 	counted(2)
 }
 
-// sumOf is the value of a counter; -1 when nobody shows it.
+// sumOf returns the value of a counter; -1 if it has none.
 func sumOf(t *testing.T, reader sdkmetric.Reader, name string) int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

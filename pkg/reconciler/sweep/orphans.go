@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// orphanAge is how old a payload must be before it counts as unreferenced. The receiver writes
-	// it before its event, and takes over only what is half as old (payloadReuse there).
+	// orphanAge is how old a payload without an event must be before it is deleted. The receiver
+	// writes it before its event, and reuses one only up to half that age (payloadReuse there).
 	orphanAge = time.Hour
-	// lateAfter is how long after the end of an event its secrets are looked for: a call of a
-	// process that did not know of the end has ended by then. lateFor is how long they are, for a
+	// lateAfter is how long after the end of an event its Secrets are deleted again: by then a call
+	// of a process that did not know of the end has ended. Until lateFor that is repeated, for a
 	// process that was paused.
 	lateAfter = 10 * time.Minute
 	lateFor   = 30 * time.Minute
-	// lateLimit is how long it is tried when the API server refuses.
+	// lateLimit is how long it is retried while the API server refuses.
 	lateLimit = 24 * time.Hour
 	// lateBudget bounds the deletes of one event: a team's admission webhook may hang at each.
 	lateBudget = 20 * time.Second
-	// lateHang is how long a delete takes at least that fails because of such a webhook. The team's
-	// other events are then left to the next pass.
+	// lateHang is the least time of a delete that fails because of such a webhook. The next pass
+	// handles the team's other events.
 	lateHang = 5 * time.Second
 )
 
@@ -47,7 +47,7 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialOb
 		return nil
 	}
 	event := payload.Labels[plumbline.EventLabel]
-	if len(validation.IsDNS1123Subdomain(event)) != 0 { // made or changed by hand: nobody knows who needs it
+	if len(validation.IsDNS1123Subdomain(event)) != 0 { // created or changed by hand: its user is unknown
 		return fault.Operatorf(
 			"NoEvent",
 			"EventPayload %s names no event in its label %s: delete it if it is not needed",
@@ -70,8 +70,8 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialOb
 	return fault.FromKube(fault.VerbDelete, fmt.Errorf("deleting EventPayload %s: %w", payload.Name, err))
 }
 
-// isOpen asks the cache first: most payloads are those of open events. That an event is not open is
-// certain only live.
+// isOpen reads the cache first: most payloads are of unsettled events. Only a live read shows that
+// an event is not open.
 func (r *Reconciler) isOpen(ctx context.Context, name string) (bool, error) {
 	if r.open(name) {
 		return true, nil
@@ -86,9 +86,9 @@ func (r *Reconciler) isOpen(ctx context.Context, name string) (bool, error) {
 	return !event.Settled(), nil
 }
 
-// collectSecrets deletes the secrets of a marked event once more: a process that was paused, or
-// whose call was on its way for long, may have made one after another process settled the event.
-// The controller may not list the teams' secrets, and need not: their names are known.
+// collectSecrets deletes the Secrets of a marked event once more. A process that was paused, or
+// whose call took long, may have created one after another process settled the event. The
+// controller may not list the teams' Secrets, but knows their names.
 func (r *Reconciler) collectSecrets(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return r.unless(ctx, object.Name, r.deleteLateSecrets(ctx, object.Name))
 }
@@ -104,7 +104,7 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	if !event.Settled() || !event.Status.LateSecrets {
 		return nil
 	}
-	age := r.clock.Since(event.EndedAt())
+	age := r.clock.Since(event.SettledTime())
 	if age < lateAfter {
 		return nil
 	}
@@ -119,8 +119,8 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	return nil
 }
 
-// unlessHung deletes the secrets of an event, and notes that its namespace hangs. Of one that does
-// nothing is tried, which is counted.
+// unlessHung deletes the Secrets of an event, unless its namespace hangs, and records whether it
+// does. It counts what it skips.
 func (r *Reconciler) unlessHung(ctx context.Context, event *v1alpha1.GitEvent) (tried bool, failed error) {
 	team, began := event.Spec.Repository.Namespace, r.clock.Now()
 	if r.found.hangs[team] {
@@ -144,10 +144,10 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent
 	return errors.Join(faults...)
 }
 
-// deleteUnlessLeft deletes the git-auth secret of a run, unless it is the one that its event has
-// left to the run: what comes late has the Repository for its owner. Another installation's secret,
-// for a run of the same delivery, stays. The controller may not read Secrets everywhere; a patch
-// that changes nothing is answered with the secret.
+// deleteUnlessLeft deletes the git-auth Secret of a run, unless its event has left it to the run: a
+// late one has the Repository as its owner. The Secret of another installation for a run of the
+// same delivery stays. The controller may not read Secrets in all namespaces, but the response to
+// an empty patch is the Secret.
 func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, run *v1alpha1.Run) error {
 	name := names.SecretName(run.Name)
 	secret, err := r.secrets.Secrets(run.Namespace).

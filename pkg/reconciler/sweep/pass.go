@@ -19,15 +19,15 @@ import (
 const (
 	// page is how many objects one list call returns.
 	page = 500
-	// maxTries is how often the same objects are tried because of a transient fault before they are
-	// left to the next pass.
+	// maxTries is how often the same objects are tried after a transient fault. Then the next pass
+	// tries them.
 	maxTries = 3
-	// maxLists is how often a list is. With the workqueue's backoff that is some minutes, as long
-	// as the API server may need to come back.
+	// maxLists is the same for a list. With the workqueue's backoff that takes some minutes, which
+	// an API server may need to recover.
 	maxLists = 15
 )
 
-// phase is one walk over a kind of objects.
+// phase is one walk over the objects of a kind.
 type phase struct {
 	name     string
 	list     metadata.ResourceInterface
@@ -36,7 +36,7 @@ type phase struct {
 	labels string
 	// batch is how many objects are handled together.
 	batch int
-	// handle does what is due for some objects that follow each other. What it returns is tried
+	// handle does what is due for some consecutive objects. If it returns an error they are tried
 	// again; what cannot be handled is skipped.
 	handle func(ctx context.Context, objects []metav1.PartialObjectMetadata) error
 	// due reports whether the phase has anything to do; nil is always.
@@ -45,21 +45,20 @@ type phase struct {
 
 // position is where a pass is. It is lost with the process, which costs another pass.
 type position struct {
-	// phase is the index of the current one.
+	// phase is the index of the current phase.
 	phase int
-	// token continues its list; empty is the beginning.
+	// token continues its list; "" is the beginning.
 	token string
-	// after is the last object that was handled in it: lists are in the order of namespaces and
-	// names.
+	// after is the last object that was handled. Lists are in the order of namespaces and names.
 	after string
-	// tries is how often what follows it has failed.
+	// tries counts the failures of what follows it.
 	tries int
-	// unlisted is how often its list has failed since then.
+	// unlisted counts the failures of its list since then.
 	unlisted int
 }
 
-// goOn handles one page of the current phase, or as much of it as the turn has time for. The pass
-// is over when there is no phase left.
+// goOn handles one page of the current phase, or as much of it as there is time for. The pass has
+// ended when there is no phase left.
 func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	phase := r.phases[r.at.phase]
 	if phase.due != nil && !phase.due() {
@@ -71,9 +70,8 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 		metav1.ListOptions{FieldSelector: phase.selector, LabelSelector: phase.labels, Limit: page, Continue: r.at.token},
 	)
 	if r.at.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
-		// The list went on for longer than the API server remembers. It may say how to go on with
-		// newer objects; otherwise the list is begun again, and what was handled is passed over by
-		// its name.
+		// The API server does not remember the list any more. It may return a token for newer
+		// objects. Otherwise the list starts over, and what was handled is skipped by its name.
 		if r.at.token = nextToken(err); r.at.token != "" {
 			return nil
 		}
@@ -91,10 +89,9 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	return nil
 }
 
-// unlisted leaves a phase to the next pass when its objects may not be listed, which nobody would
-// see otherwise: a fault for an operator is no error to the workqueue. So it does when they cannot
-// be listed for long, because of one page that the API server cannot read, or one that it searches
-// through for too long. Every other fault is returned.
+// unlisted leaves a phase to the next pass if its objects may not be listed, and logs it: the
+// workqueue does not log a fault for an operator. It does the same if the list fails for long, for
+// example because the API server cannot read one page. It returns every other fault.
 func (r *Reconciler) unlisted(ctx context.Context, phase phase, f *fault.Error) error {
 	if r.at.unlisted++; f.Class != fault.Operator && r.at.unlisted < maxLists {
 		return f
@@ -113,7 +110,8 @@ func nextToken(err error) string {
 	return status.Status().Continue
 }
 
-// handle takes the objects in batches and notes how far it came. Each turn takes one at least.
+// handle takes the objects in batches and records how far it came. Each reconcile takes at least
+// one batch.
 func (r *Reconciler) handle(
 	ctx context.Context,
 	phase phase,
@@ -155,19 +153,19 @@ func (r *Reconciler) guarded(ctx context.Context, phase phase, objects []metav1.
 	return phase.handle(ctx, objects)
 }
 
-// unless decides about an object that could not be handled. A transient fault is returned: it is
-// tried again, but not for ever. Everything else is logged and counted, and the next pass meets it
-// again: it stops none of the others.
+// unless decides about an object that could not be handled. It returns a transient fault, which is
+// retried a few times. It logs and counts everything else, and the next pass tries again. No object
+// stops the others.
 func (r *Reconciler) unless(ctx context.Context, object string, err error) error {
 	f := fault.Of(err)
 	if f == nil {
 		return nil
 	}
-	if f.Class == fault.Conflict { // somebody has just written it: what is due then, the next pass sees
+	if f.Class == fault.Conflict { // it was just written: the next pass sees what is due then
 		return nil
 	}
 	transient := f.Class == fault.Transient || f.Class == fault.Throttled
-	if transient && r.at.tries < maxTries-1 { // also when the reconcile's time is over: this object may have used it up
+	if transient && r.at.tries < maxTries-1 { // also after the deadline of the reconcile: this object may have caused that
 		return err
 	}
 	logging.FromContext(ctx).Errorw("Not swept", "phase", r.phases[r.at.phase].name, "object", object, "error", err)

@@ -11,34 +11,32 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// maxClosed is for how many PipelineRuns one pass asks the Git services. Whoever deletes
-// Plumbline's namespace and installs it again leaves thousands; the next pass goes on with the
-// others.
+// maxClosed is for how many PipelineRuns one pass calls the Git services. Thousands are left after
+// Plumbline's namespace was deleted and installed again. The next pass takes others.
 const maxClosed = 100
 
-// maxClosedOf is for how many of one namespace: whoever may create PipelineRuns could have all of
-// each pass.
+// maxClosedOf is the same for one namespace: its users could otherwise use all of each pass.
 const maxClosedOf = maxClosed / 4
 
 // Closer closes checks that no event closes.
 type Closer interface {
 	// Close closes the check of a PipelineRun whose event was deleted. It reports whether it has
-	// looked its event up, and whether it has asked a Git service.
-	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error)
-	// Report reports what a settled event has given up to report. It asks whether it may before it
-	// asks a Git service for a namespace.
+	// looked up the event, and whether it has called a Git service.
+	Close(ctx context.Context, run *metav1.PartialObjectMetadata) (checked, called bool, err error)
+	// Report reports what a settled event has given up to report. It calls may before it calls a
+	// Git service for a namespace.
 	Report(ctx context.Context, event *metav1.PartialObjectMetadata, may func(namespace string) bool) error
 }
 
-// report is for as many events in a pass, and of a namespace, as closeRun is for runs. What is
-// reported is not listed any more.
+// report handles as many events in a pass, and of a namespace, as closeRun handles runs. A later
+// pass does not list what is reported.
 func (r *Reconciler) report(ctx context.Context, event *metav1.PartialObjectMetadata) error {
 	err := r.closer.Report(ctx, event, func(namespace string) bool {
-		if r.found.told >= maxClosed || r.found.toldOf[namespace] >= maxClosedOf {
+		if r.found.reported >= maxClosed || r.found.reportedOf[namespace] >= maxClosedOf {
 			return false
 		}
-		r.found.told++
-		r.found.toldOf[namespace]++
+		r.found.reported++
+		r.found.reportedOf[namespace]++
 		return true
 	})
 	if err != nil {
@@ -48,23 +46,22 @@ func (r *Reconciler) report(ctx context.Context, event *metav1.PartialObjectMeta
 	return nil
 }
 
-// closeRun leaves out the runs of open events, which are nearly all. Why a check could not be
-// closed is not tried again in this pass: a Git service may hang, and nothing else is swept
-// meanwhile.
+// closeRun skips the runs of unsettled events, which are nearly all. It retries no failure in this
+// pass: a Git service may hang, and meanwhile nothing else is swept.
 func (r *Reconciler) closeRun(ctx context.Context, run *metav1.PartialObjectMetadata) error {
-	if r.open(run.Labels[plumbline.EventLabel]) || !r.looks.may(run) || r.found.askedOf[run.Namespace] >= maxClosedOf {
+	if r.open(run.Labels[plumbline.EventLabel]) || !r.limit.may(run) || r.found.closedOf[run.Namespace] >= maxClosedOf {
 		return nil
 	}
-	looked, asked, err := r.closer.Close(ctx, run)
-	if asked {
-		r.found.asked++
-		r.found.askedOf[run.Namespace]++
+	checked, called, err := r.closer.Close(ctx, run)
+	if called {
+		r.found.closed++
+		r.found.closedOf[run.Namespace]++
 	}
-	if r.found.asked >= maxClosed {
-		r.looks.end()
+	if r.found.closed >= maxClosed {
+		r.limit.end()
 	}
-	if looked {
-		r.looks.took(run)
+	if checked {
+		r.limit.checked(run)
 	}
 	if err != nil {
 		logging.FromContext(ctx).

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// closer takes down which runs it is given.
+// closer records which runs it gets.
 type closer struct {
 	given map[string]int
 	looks bool
@@ -34,7 +34,7 @@ func (c *closer) Report(_ context.Context, event *metav1.PartialObjectMetadata, 
 }
 
 // running adds a PipelineRun of an event.
-func (w *world) running(namespace, name, event string) {
+func (w *env) running(namespace, name, event string) {
 	if w.runs == nil {
 		w.runs = map[string]*metav1.PartialObjectMetadata{}
 	}
@@ -45,9 +45,9 @@ func (w *world) running(namespace, name, event string) {
 
 // Runs are in the order of namespaces: a name of the second namespace may be less than one of the
 // first, also on the next page.
-func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
+func TestEachRunWithoutAnOpenEventIsClosed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	given := &closer{given: map[string]int{}, err: errors.New("not now")}
 	w.sweep.closer = given
 	w.sweep.open = func(event string) bool { return event == "push-open" }
@@ -62,11 +62,11 @@ func TestEachRunWithoutAnOpenEventIsMet(t *testing.T) {
 	}
 }
 
-// Events that have given up a report are met, whether or not another one cannot be reported; events
-// that have not are not. A namespace has a share of them.
-func TestEachEventThatHasGivenUpIsMet(t *testing.T) {
+// Events that have given up a report are handled, whether or not another one fails. Other events
+// are not. A namespace has a share of them.
+func TestEachGivenUpReportIsRepeated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	given := &closer{given: map[string]int{}, err: errors.New("not now")}
 	w.sweep.closer = given
 	met := func(namespace string, unreported bool, events int) (n int) {
@@ -93,9 +93,9 @@ func TestEachEventThatHasGivenUpIsMet(t *testing.T) {
 	}
 }
 
-func TestAPassAsksForSoManyRuns(t *testing.T) {
+func TestPassCallsTheGitServicesForSoManyRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	given := &closer{given: map[string]int{}, asks: true}
 	w.sweep.closer = given
 	for i := range maxClosed + 5 {
@@ -108,9 +108,9 @@ func TestAPassAsksForSoManyRuns(t *testing.T) {
 }
 
 // A namespace with any number of PipelineRuns leaves most of a pass to others.
-func TestANamespaceHasAShareOfAPass(t *testing.T) {
+func TestNamespaceHasAShareOfAPass(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	given := &closer{given: map[string]int{}, asks: true}
 	w.sweep.closer = given
 	for i := range maxClosed {
@@ -123,18 +123,18 @@ func TestANamespaceHasAShareOfAPass(t *testing.T) {
 	}
 }
 
-// Runs that somebody has given our label, and for which nothing is ever to be done, cost a pass so
-// many looks of a namespace and of all. Whatever namespace they are in and whatever their names
-// are, all other runs are met within some passes.
-func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
+// Users can give our label to runs that never need anything. A pass checks a limited number of
+// them, of a namespace and of all. All other runs are checked within some passes, whatever their
+// namespaces and names.
+func TestRunsWithoutWorkTakeTurns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ namespaces, runs, first, passes int }{
-		"of one namespace":   {1, 3*maxLookedOf + 20, maxLookedOf, 4},
-		"of many namespaces": {15, maxLookedOf + 20, maxLooked, 3},
+		"of one namespace":   {1, 3*maxCheckedOf + 20, maxCheckedOf, 4},
+		"of many namespaces": {15, maxCheckedOf + 20, maxChecked, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			given := &closer{given: map[string]int{}, looks: true}
 			w.sweep.closer = given
 			for n := range c.namespaces {
@@ -146,7 +146,7 @@ func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
 			all := c.namespaces*c.runs + 1
 			w.pass()
 			if met := len(given.given); met > c.first+1 {
-				t.Errorf("the first pass looked at %d runs", met)
+				t.Errorf("the first pass checked %d runs", met)
 			}
 			for range c.passes - 1 {
 				w.pass()
@@ -166,11 +166,10 @@ func TestRunsForWhichNothingIsToBeDoneTakeTurns(t *testing.T) {
 	}
 }
 
-// Namespaces take turns at the Git services too: four of them that always have something to ask for
-// leave the next pass to others.
+// Four namespaces that always have checks to close leave the next pass to others.
 func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	given := &closer{given: map[string]int{}, asks: true}
 	w.sweep.closer = given
 	for n := range maxClosed / maxClosedOf {
@@ -186,18 +185,18 @@ func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
 	}
 }
 
-// The API server has team-9 before team: a pass that begins with the one goes on to the other.
+// The API server lists team-9 before team. A pass that begins with the one goes on to the other.
 func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]map[string]bool{
 		"team-9": {"team-8": false, "team-9": true, "team": true},
 		"team":   {"team-8": false, "team-9": false, "team": true, "teams": true},
 	} {
-		l := newLooks()
+		l := newRunLimit()
 		l.first = first
 		for namespace, may := range want {
 			if got := l.may(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "run"}}); got != may {
-				t.Errorf("a pass that begins with %s looks at runs of %s: %v", first, namespace, got)
+				t.Errorf("a pass that begins with %s checks runs of %s: %v", first, namespace, got)
 			}
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-// 50,000 events a day for four days: every pass finishes, what is kept is bounded, and so are the
-// calls: one list for 500 objects, one read of a page of tombstones, four calls for an event that
-// is evicted.
+// With 50,000 events a day for four days every pass ends. What stays is bounded, and so are the
+// calls: one list for 500 objects, one read of a page of tombstones, four calls for an evicted
+// event.
 func TestFiftyThousandEventsADay(t *testing.T) {
 	t.Parallel()
 	const perDay, days, passes, keep = 50_000, 4, 2, 10_000
-	w := newWorld(t)
+	w := newEnv(t)
 	all := 0
 	for range days {
 		for range passes {
@@ -46,7 +46,7 @@ func TestFiftyThousandEventsADay(t *testing.T) {
 	}
 	living, bytes := 0, 0
 	for _, p := range w.pages {
-		living += tombstone.Living(p, w.clock.Now())
+		living += tombstone.Count(p, w.clock.Now())
 		for _, line := range p.Entries {
 			bytes += len(line) + len(`"",`)
 		}
@@ -57,24 +57,23 @@ func TestFiftyThousandEventsADay(t *testing.T) {
 	}
 }
 
-// A backlog takes several reconciles: each ends after its turn and the next goes on, in this
-// process or another.
-func TestABacklogIsSweptInTurns(t *testing.T) {
+// Each reconcile ends after its time, and the next one goes on, in this process or another.
+func TestBacklogTakesSeveralReconciles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.fill(20_000)
 	w.later(5 * 24 * time.Hour)
 	w.perCall = 10 * time.Millisecond
 	if n := w.pass(); n < 20 || n > 60 {
-		t.Errorf("the pass took %d reconciles of %v, want about 40", n, turn)
+		t.Errorf("the pass took %d reconciles of %v, want about 40", n, workFor)
 	}
 	if len(w.events) != 0 {
 		t.Errorf("%d events are left", len(w.events))
 	}
 }
 
-// A pass goes on where it was after whatever interrupts its lists, and nothing is counted twice.
-func TestAPassGoesOnWhereItWas(t *testing.T) {
+// Whatever interrupts its lists, a pass goes on from there, and counts nothing twice.
+func TestPassGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	expired := func(token string) error {
 		e := apierrors.NewResourceExpired("too old")
@@ -88,7 +87,7 @@ func TestAPassGoesOnWhereItWas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.fill(2000)
 			lists, interrupted := 0, false
 			w.answer = func(call, token string) error {
@@ -112,10 +111,10 @@ func TestAPassGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// What fails for once is tried again at once, from there: nothing before it is repeated.
-func TestAnObjectThatFailsOnceIsTriedAgain(t *testing.T) {
+// The next try begins with it, and repeats nothing before it.
+func TestFailedObjectIsRetried(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.fill(100)
 	w.later(5 * 24 * time.Hour)
 	failed := false
@@ -132,7 +131,7 @@ func TestAnObjectThatFailsOnceIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTheOldestAboveTheCapAreFoundByTheMinute(t *testing.T) {
+func TestOldestEventsAreFoundByTheMinute(t *testing.T) {
 	t.Parallel()
 	at := func(minutes ...int) (all []time.Time) {
 		for _, m := range minutes {

@@ -19,40 +19,39 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// One page of 500 objects may take longer than a reconcile has: the turn ends in the middle of it.
-// Otherwise each turn of a backlog would end as a failure, and the workqueue would wait longer
-// after each of them.
-func TestATurnEndsInTheMiddleOfAPage(t *testing.T) {
+// A page of 500 objects may take longer than a reconcile may. Otherwise each reconcile of a backlog
+// would end as a failure, and the workqueue would wait longer after each of them.
+func TestReconcileEndsInTheMiddleOfAPage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.fill(1000)
 	w.later(5 * 24 * time.Hour)
 	w.perCall = 100 * time.Millisecond
 	for len(w.events) > 0 {
 		began, left := w.clock.Now(), len(w.events)
-		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
-		if took := w.clock.Since(began); took > 2*turn {
-			t.Fatalf("a turn of %v took %v, a reconcile has %v", turn, took, deadline)
+		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next workFor
+		if took := w.clock.Since(began); took > 2*workFor {
+			t.Fatalf("a workFor of %v took %v, a reconcile has %v", workFor, took, deadline)
 		}
 		if len(w.events) == left {
-			t.Fatal("a turn did nothing")
+			t.Fatal("a workFor did nothing")
 		}
 	}
 }
 
-// What uses up the time of a whole reconcile is one bad object, too.
-func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
+// An object that uses the time of a whole reconcile is one bad object, too.
+func TestObjectThatHangsStopsNothingElse(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(w *world) (call, object string){
-		"an event": func(w *world) (string, string) { return "delete gitevents", w.settled("x").Name },
-		"a payload": func(w *world) (string, string) {
+	for name, prepare := range map[string]func(w *env) (call, object string){
+		"an event": func(w *env) (string, string) { return "delete gitevents", w.settled("x").Name },
+		"a payload": func(w *env) (string, string) {
 			w.payload("a", "push-1")
 			return "delete eventpayloads", "a"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			call, object := prepare(w)
 			w.fill(10)
 			w.payload("z", "push-2")
@@ -60,7 +59,7 @@ func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
 			for range 100 {
 				ctx, cancel := context.WithCancel(t.Context())
 				w.on(call, object, func() error { cancel(); return ctx.Err() })
-				_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next turn
+				_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next workFor
 				cancel()
 				if w.sweep.at == (position{}) {
 					break
@@ -73,8 +72,8 @@ func TestWhatHangsUntilTheDeadlineStopsNothingElse(t *testing.T) {
 	}
 }
 
-// hung is a namespace whose secrets cannot be deleted: an admission webhook of the team does not
-// answer.
+// hung is a namespace whose Secrets cannot be deleted: an admission webhook of the team does not
+// respond.
 type hung struct {
 	corev1.SecretInterface
 	over func() // ends the reconcile's time
@@ -90,11 +89,11 @@ func (h hung) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions) erro
 	return context.DeadlineExceeded
 }
 
-// A team's webhook that hangs keeps the mark of an event for a day, not for ever: a marked event is
-// not deleted.
-func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
+// A team's webhook that hangs keeps the mark of an event, which is not deleted meanwhile, for a day
+// only.
+func TestMarkEndsAfterADayOfHangingDeletes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	event := w.settled("taken over")
 	event.Status.LateSecrets = true
 	w.later(lateLimit)
@@ -102,7 +101,7 @@ func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w.sweep.secrets = hung{over: cancel}
 		w.answer = func(string, string) error { return ctx.Err() }
-		_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next turn
+		_ = w.sweep.Reconcile(ctx, system+"/"+key) // the timer of the next workFor
 		cancel()
 	}
 	if w.events[event.Name].Status.LateSecrets {
@@ -110,10 +109,10 @@ func TestAMarkIsTakenAwayAlthoughEachDeleteHangs(t *testing.T) {
 	}
 }
 
-// hanging is the namespace "hangs", whose webhook answers nothing, among others.
+// hanging has the namespace "hangs", whose webhook does not respond, among others.
 type hanging struct {
 	corev1.SecretsGetter
-	w *world
+	w *env
 }
 
 func (h hanging) Secrets(namespace string) corev1.SecretInterface {
@@ -125,7 +124,7 @@ func (h hanging) Secrets(namespace string) corev1.SecretInterface {
 
 type hangs struct {
 	corev1.SecretInterface
-	w *world
+	w *env
 }
 
 func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*kubecorev1.Secret, error) {
@@ -135,7 +134,7 @@ func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.Pa
 
 // A team's webhook that hangs at each Secret costs a pass one event of the team, however many there
 // are.
-func TestATeamWhoseSecretsHangIsLeftToTheNextPass(t *testing.T) {
+func TestHangingNamespaceIsLeftToTheNextPass(t *testing.T) {
 	t.Parallel()
 	for _, since := range []time.Duration{time.Hour, lateLimit + time.Hour} {
 		t.Run(since.String(), func(t *testing.T) {
@@ -146,7 +145,7 @@ func TestATeamWhoseSecretsHangIsLeftToTheNextPass(t *testing.T) {
 }
 
 func isLeftToTheNextPass(t *testing.T, since time.Duration) {
-	w := newWorld(t)
+	w := newEnv(t)
 	old := w.settled("old")
 	w.later(5 * 24 * time.Hour)
 	for n := range 50 {
@@ -166,8 +165,8 @@ func isLeftToTheNextPass(t *testing.T, since time.Duration) {
 	}
 }
 
-// What may not be listed, or never can be, is logged and counted, and the other kinds are swept.
-func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
+// A list that is forbidden, or always fails, is logged and counted. The other kinds are swept.
+func TestFailingListStopsNoOtherPhase(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{
 		"it is forbidden":                    apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "", nil),
@@ -176,7 +175,7 @@ func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.payload("z", "push-2")
 			w.later(5 * 24 * time.Hour)
 			w.answer = func(call, _ string) error {
@@ -186,7 +185,7 @@ func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
 				return nil
 			}
 			for range 100 {
-				_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+				_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next workFor
 			}
 			if len(w.payloads) != 0 || !w.sweep.metrics.at.IsZero() {
 				t.Errorf("%d payloads are left, the pass counts as whole: %v", len(w.payloads), !w.sweep.metrics.at.IsZero())
@@ -195,10 +194,9 @@ func TestWhatCannotBeListedStopsNoOtherPhase(t *testing.T) {
 	}
 }
 
-// A list that can never go on, and always has to begin again, is no endless loop.
-func TestAListThatIsAlwaysTooOldEnds(t *testing.T) {
+func TestListThatAlwaysExpiresEnds(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.fill(1001)
 	w.payload("z", "push-2")
 	w.later(time.Hour)
@@ -210,19 +208,19 @@ func TestAListThatIsAlwaysTooOldEnds(t *testing.T) {
 		return nil
 	}
 	for range 200 {
-		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next turn
+		_ = w.sweep.Reconcile(t.Context(), system+"/"+key) // the timer of the next workFor
 	}
 	if len(w.payloads) != 0 {
 		t.Errorf("%d payloads are left", len(w.payloads))
 	}
 }
 
-// The workqueue waits longer after each failure of a key and forgets them when a reconcile has
-// nothing more to do, which this one never has: after eighteen hiccups in a month each one would
-// cost a quarter of an hour.
-func TestFailuresOfYesterdayDoNotSlowTheNextOneDown(t *testing.T) {
+// The workqueue waits longer after each failure of a key, and forgets them when a reconcile needs
+// no other, which never happens here. After eighteen failures in a month each one would cost a
+// quarter of an hour.
+func TestOldFailuresDoNotDelayTheNextRetry(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	fails := false
 	w.answer = func(call, _ string) error {
 		if fails = call == "list eventpayloads" && !fails; fails {

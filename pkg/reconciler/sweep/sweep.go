@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep removes what is no longer needed: settled events, payloads without an open event,
-// secrets that came late. It also has the checks closed of PipelineRuns without an event.
+// Package sweep deletes what is no longer needed: old settled events, payloads without an unsettled
+// event, and Secrets that were created late. It also closes the checks of PipelineRuns without an
+// event.
 package sweep
 
 import (
@@ -28,20 +29,20 @@ import (
 const (
 	// every is the time between two passes.
 	every = 10 * time.Minute
-	// deadline bounds one reconcile: it is shorter than the pod's grace period.
+	// deadline bounds one reconcile. It is shorter than the pod's grace period.
 	deadline = 40 * time.Second
-	// turn is how long a reconcile takes up new objects; then another one goes on from there.
-	turn = 10 * time.Second
+	// workFor is how long one reconcile takes new objects. The next one goes on from there.
+	workFor = 10 * time.Second
 	// soon is the pause between two reconciles of a pass.
 	soon = 100 * time.Millisecond
-	// rest is the pause after a page. One of 500 events costs the API server 170 ms of CPU, which
-	// events need at the same time; a pass over 100,000 of them takes ten minutes then.
-	rest = time.Second
+	// pagePause is the pause after a page. A page of 500 events costs the API server 170 ms of CPU,
+	// which events need at the same time. A pass over 100,000 events then takes ten minutes.
+	pagePause = time.Second
 )
 
-// Reconciler carries one pass after the other through its phases. Its key is always the same, so
-// there is one of it at a time in a process; two processes may overlap, and every write is guarded
-// by a UID or a resource version.
+// Reconciler makes one pass after the other through its phases. It has one key, so there is one
+// pass at a time in a process. The passes of two processes may overlap: every write is guarded by a
+// UID or a resource version.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
 
@@ -56,13 +57,13 @@ type Reconciler struct {
 	settings   *config.Store
 	clock      clock.PassiveClock
 	metrics    *metrics
-	forget     func() // makes the workqueue forget the failures of the key: no reconcile ends without asking for the next
+	forget     func() // resets the workqueue's failures of the key: each reconcile requests the next one
 
 	phases []phase
 	at     position
-	ages   ages   // of the stubs, as counted in this pass
-	found  counts // in this pass
-	looks  *looks // of this pass, at runs without an open event
+	ages   ages      // of the stubs that this pass has counted
+	found  counts    // in this pass
+	limit  *runLimit // of this pass, for runs without an unsettled event
 }
 
 var _ controller.Reconciler = (*Reconciler)(nil)
@@ -70,33 +71,33 @@ var _ controller.Reconciler = (*Reconciler)(nil)
 // counts are what a pass has found.
 type counts struct {
 	stubs, tombstones int
-	// asked is for how many runs without an event a Git service was asked, askedOf for how many of
-	// a namespace.
-	asked   int
-	askedOf map[string]int
-	// told is for how many settled events one was asked, toldOf for how many of a namespace.
-	told   int
-	toldOf map[string]int
-	// spared are the events that were not deleted because of what they have to report, sparedOf how
-	// many of a namespace.
+	// closed counts the runs for which a Git service was called, and closedOf those of a namespace.
+	closed   int
+	closedOf map[string]int
+	// reported counts the settled events for which a Git service was called, and reportedOf those
+	// of a namespace.
+	reported   int
+	reportedOf map[string]int
+	// spared are the events that were not deleted because they have something to report, and
+	// sparedOf counts those of a namespace.
 	spared   map[types.UID]bool
 	sparedOf map[string]int
 	// hangs are the namespaces whose Secrets take long and cannot be deleted.
 	hangs map[string]bool
-	// partial tells that a kind could not be listed.
+	// partial is set if a kind could not be listed.
 	partial bool
 }
 
-// runs is the resource of PipelineRuns, which are those of all namespaces.
+// runs is the resource of PipelineRuns, in all namespaces.
 const runs = "pipelineruns"
 
-// resources lists a kind of Plumbline's own, or runs; metadata only.
+// resources lists the metadata of one of Plumbline's kinds, or of PipelineRuns.
 type resources func(resource string) metadata.ResourceInterface
 
 func (r *Reconciler) plan(of resources) {
 	settled := "status.phase=" + string(v1alpha1.PhaseSettled)
 	r.phases = []phase{
-		// Events whose secrets may still come are no others' business until that is over.
+		// Other phases leave events alone whose Secrets may still be created.
 		{
 			name:     "late secrets",
 			list:     of("gitevents"),
@@ -152,20 +153,20 @@ func each(
 	}
 }
 
-// Reconcile goes on with the pass for a turn. What failed is tried again from where it was.
+// Reconcile continues the pass for a while. What failed is retried from there.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return nil // a key that is none cannot become one: nothing to requeue
+		return nil // an invalid key stays invalid
 	}
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx = r.settings.ToContext(ctx)
 	began := r.clock.Now()
-	over := func() bool { return r.clock.Since(began) > turn }
+	over := func() bool { return r.clock.Since(began) > workFor }
 	if r.at == (position{}) {
 		r.begin(ctx)
 	}
@@ -178,7 +179,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		}
 		r.forget()
 		if r.at.token != "" {
-			return backoff.Requeue(fault.Throttledf("SweepRests", rest, "the sweep goes on with the next page"))
+			return backoff.Requeue(fault.Throttledf("SweepPauses", pagePause, "the sweep continues with the next page"))
 		}
 	}
 	if !r.found.partial {
@@ -188,22 +189,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	return backoff.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
 
-// goesOn ends a turn.
-func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep goes on") }
+// goesOn requests the next reconcile of the pass.
+func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep continues") }
 
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
 	r.found = counts{
-		askedOf:  map[string]int{},
-		toldOf:   map[string]int{},
-		hangs:    map[string]bool{},
-		spared:   map[types.UID]bool{},
-		sparedOf: map[string]int{},
+		closedOf:   map[string]int{},
+		reportedOf: map[string]int{},
+		hangs:      map[string]bool{},
+		spared:     map[types.UID]bool{},
+		sparedOf:   map[string]int{},
 	}
-	if r.looks == nil || r.looks.next == nil {
-		r.looks = newLooks()
+	if r.limit == nil || r.limit.next == nil {
+		r.limit = newRunLimit()
 	} else {
-		r.looks = r.looks.next
+		r.limit = r.limit.next
 	}
 }

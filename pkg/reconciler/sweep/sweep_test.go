@@ -16,13 +16,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/tombstone"
 )
 
-func (w *world) fill(n int) {
+func (w *env) fill(n int) {
 	for i := range n {
 		w.settled(fmt.Sprintf("%s-%d", w.clock.Now(), i))
 	}
 }
 
-func (w *world) buried(e *v1alpha1.GitEvent) (tombstone.Entry, bool) {
+func (w *env) buried(e *v1alpha1.GitEvent) (tombstone.Entry, bool) {
 	page := w.pages[tombstone.PageOf(e.Name)]
 	if page == nil {
 		return tombstone.Entry{}, false
@@ -30,9 +30,9 @@ func (w *world) buried(e *v1alpha1.GitEvent) (tombstone.Entry, bool) {
 	return tombstone.Find(page, e.Name, w.clock.Now())
 }
 
-func TestWhatIsOverIsDeletedAndWhatIsAboveTheCapLeavesATombstone(t *testing.T) {
+func TestExpiredEventsAreDeletedAndEvictedOnesLeaveATombstone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	old := w.settled("old")
@@ -73,15 +73,14 @@ func TestWhatIsOverIsDeletedAndWhatIsAboveTheCapLeavesATombstone(t *testing.T) {
 	w.later(4 * 24 * time.Hour)
 	w.pass()
 	if len(w.pages) != 0 {
-		t.Errorf("%d pages are left when all of their tombstones are over", len(w.pages))
+		t.Errorf("%d pages are left when all of their tombstones have expired", len(w.pages))
 	}
 }
 
-// A receiver that finds neither an event nor a tombstone processes the delivery again: there is no
-// such moment.
-func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
+// A receiver that finds neither an event nor a tombstone would process the delivery again.
+func TestTombstoneIsWrittenBeforeItsEventIsDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	w.fill(150)
@@ -113,14 +112,14 @@ func TestATombstoneIsThereBeforeItsEventIsGone(t *testing.T) {
 	}
 }
 
-// A refused event's redelivery ran three days later, and may be redelivered for three days itself:
-// who has forgotten the first one by then would run it again under its name.
-func TestWhatMayRunAgainIsRememberedAsLongAsItsRedeliveryMayComeAgain(t *testing.T) {
+// The redelivery of a refused event ran three days later, and may be redelivered for three days
+// itself. Forgotten before that, it would run again under its name.
+func TestProcessedRedeliveryIsRememberedAsLongAsADelivery(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]int{"its stub expires": 1000, "its stub was evicted": 100} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.settings = map[string]string{"settled-cap": fmt.Sprint(keep)}
 			w.restart()
 			refused := w.settled("refused")
@@ -142,29 +141,28 @@ func TestWhatMayRunAgainIsRememberedAsLongAsItsRedeliveryMayComeAgain(t *testing
 	}
 }
 
-// One bad object is one bad object.
-func TestWhatCannotBeHandledStopsNothingElse(t *testing.T) {
+func TestBadObjectStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		spoil func(w *world)
+		spoil func(w *env)
 		left  int // of the payloads
 	}{
-		"a payload without a label":                  {func(w *world) { w.payload("a", "") }, 1},
-		"a payload whose label is no name":           {func(w *world) { w.payload("a", "No_Name") }, 1},
-		"a payload that cannot be deleted":           {func(w *world) { w.payload("a", "push-1"); w.refuse("delete eventpayloads", "a") }, 1},
-		"a settled event without a time":             {func(w *world) { w.settled("x").Status.SettledAt = nil }, 0},
-		"a marked one without a time":                {func(w *world) { e := w.settled("x"); e.Status.SettledAt, e.Status.LateSecrets = nil, true }, 0},
-		"an event that cannot be deleted":            {func(w *world) { w.refuse("delete gitevents", w.settled("x").Name) }, 0},
-		"an event that cannot be read":               {func(w *world) { w.refuse("get gitevents", w.settled("x").Name) }, 0},
-		"an event that the API server never answers": {func(w *world) { w.hang("get gitevents", w.settled("x").Name) }, 0},
-		"an event at which the sweep panics":         {func(w *world) { w.panicAt("delete gitevents", w.settled("x").Name) }, 0},
-		"a page that somebody wrote": {func(w *world) {
+		"a payload without a label":                  {func(w *env) { w.payload("a", "") }, 1},
+		"a payload whose label is no name":           {func(w *env) { w.payload("a", "No_Name") }, 1},
+		"a payload that cannot be deleted":           {func(w *env) { w.payload("a", "push-1"); w.refuse("delete eventpayloads", "a") }, 1},
+		"a settled event without a time":             {func(w *env) { w.settled("x").Status.SettledAt = nil }, 0},
+		"a marked one without a time":                {func(w *env) { e := w.settled("x"); e.Status.SettledAt, e.Status.LateSecrets = nil, true }, 0},
+		"an event that cannot be deleted":            {func(w *env) { w.refuse("delete gitevents", w.settled("x").Name) }, 0},
+		"an event that cannot be read":               {func(w *env) { w.refuse("get gitevents", w.settled("x").Name) }, 0},
+		"an event that the API server never answers": {func(w *env) { w.hang("get gitevents", w.settled("x").Name) }, 0},
+		"an event at which the sweep panics":         {func(w *env) { w.panicAt("delete gitevents", w.settled("x").Name) }, 0},
+		"a page that somebody wrote": {func(w *env) {
 			w.pages["x"] = &v1alpha1.TombstonePage{ObjectMeta: w.object("x"), Entries: []string{"x", ""}}
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.settings = map[string]string{"settled-cap": "100"}
 			w.restart()
 			c.spoil(w)
@@ -184,17 +182,17 @@ func TestWhatCannotBeHandledStopsNothingElse(t *testing.T) {
 	}
 }
 
-func (w *world) refuse(call, name string) {
+func (w *env) refuse(call, name string) {
 	w.on(call, name, func() error { return apierrors.NewForbidden(v1alpha1.Resource("x"), name, nil) })
 }
 
-func (w *world) hang(call, name string) {
+func (w *env) hang(call, name string) {
 	w.on(call, name, func() error { return context.DeadlineExceeded })
 }
 
-func (w *world) panicAt(call, name string) { w.on(call, name, func() error { panic("poison") }) }
+func (w *env) panicAt(call, name string) { w.on(call, name, func() error { panic("poison") }) }
 
-func (w *world) on(call, name string, answer func() error) {
+func (w *env) on(call, name string, answer func() error) {
 	w.answer = func(c, n string) error {
 		if c == call && n == name {
 			return answer()
@@ -203,9 +201,9 @@ func (w *world) on(call, name string, answer func() error) {
 	}
 }
 
-func TestAPayloadIsDeletedOnlyWhenNobodyNeedsIt(t *testing.T) {
+func TestOnlyUnneededPayloadsAreDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	open, settled := w.settled("open"), w.settled("settled")
 	open.Status.Phase = ""
 	w.payload("of-open", open.Name)
@@ -225,7 +223,7 @@ func TestAPayloadIsDeletedOnlyWhenNobodyNeedsIt(t *testing.T) {
 	}
 }
 
-func (w *world) secrets() int {
+func (w *env) secrets() int {
 	w.t.Helper()
 	list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), "")
 	w.must(err)
@@ -236,10 +234,9 @@ func (w *world) secrets() int {
 	return len(all.Items)
 }
 
-// A marked event is not deleted, however old it is, before its secrets are.
-func TestAMarkedEventIsKept(t *testing.T) {
+func TestMarkedEventStaysUntilItsSecretsAreDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	event := w.settled("taken over")
 	w.later(5 * 24 * time.Hour)
 	event.Status.LateSecrets, event.Status.SettledAt = true, &metav1.Time{Time: w.clock.Now()}
@@ -251,6 +248,6 @@ func TestAMarkedEventIsKept(t *testing.T) {
 	w.pass()
 	w.pass()
 	if w.events[event.Name] != nil {
-		t.Error("kept for ever")
+		t.Error("kept forever")
 	}
 }

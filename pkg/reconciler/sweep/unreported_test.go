@@ -14,19 +14,19 @@ import (
 
 const day = 24 * time.Hour
 
-// gaveUp adds an event that was received some time ago, and has just settled because nobody could
-// be told how its checks end.
-func (w *world) gaveUp(key string, age time.Duration) *v1alpha1.GitEvent {
+// gaveUp adds an event that was received some time ago, and has just settled because it could not
+// report the ends of its checks.
+func (w *env) gaveUp(key string, age time.Duration) *v1alpha1.GitEvent {
 	e := w.settled(key)
 	e.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(-age).Truncate(time.Second))
 	e.Status.Unreported = true
 	return e
 }
 
-// What was given up is reported later, when what stood in the way is mended. Until then only its
-// event knows how the checks end, and it may be older than all others when it settles: it waited
-// for days, and its runs took as long as they took.
-func TestWhatIsNotReportedYetIsKept(t *testing.T) {
+// A report that was given up is repeated when its problem is fixed. Until then only the event
+// records how its checks end. It may be older than all others when it settles: it waited for days,
+// and its runs took as long as they took.
+func TestUnreportedEventStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		age  time.Duration
@@ -37,7 +37,7 @@ func TestWhatIsNotReportedYetIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.settings = map[string]string{"settled-cap": fmt.Sprint(c.keep)}
 			w.restart()
 			e := w.gaveUp("given up", c.age)
@@ -46,21 +46,21 @@ func TestWhatIsNotReportedYetIsKept(t *testing.T) {
 			w.fill(100)
 			w.pass()
 			if w.events[e.Name] == nil {
-				t.Error("nobody knows any more how its checks end")
+				t.Error("the record of its checks is lost")
 			}
 			w.later(time.Minute)
 			w.pass()
 			if w.events[e.Name] != nil {
-				t.Error("it is kept for ever")
+				t.Error("it is kept forever")
 			}
 		})
 	}
 }
 
-// What is both too old and above the cap is one event, not two.
-func TestWhatIsNotReportedYetIsCountedOnce(t *testing.T) {
+// An event that is both too old and above the cap is one event.
+func TestUnreportedEventIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	for n := range maxSparedOf {
@@ -80,10 +80,10 @@ func TestWhatIsNotReportedYetIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A namespace can make many such events.
-func TestWhatIsNotReportedYetIsBounded(t *testing.T) {
+// A namespace can create many of them.
+func TestUnreportedEventsAreBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.settings = map[string]string{"settled-cap": "100"}
 	w.restart()
 	for n := range maxSparedOf + 50 {

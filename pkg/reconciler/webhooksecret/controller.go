@@ -10,10 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"knative.dev/pkg/configmap"
@@ -27,22 +24,22 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
+	"github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
 const (
 	// queueName names the workqueue, its metrics and its leases.
 	queueName = "webhook-secrets"
-	// concurrency is in shards: none waits for another one, whose Secrets cannot be read.
+	// concurrency is the number of shards: none waits for another one whose Secrets cannot be read.
 	concurrency = copies.Shards
 	// batch is how long a change of a Repository waits for others, so that many cost one write.
 	batch = 100 * time.Millisecond
-	// clientQPS is for the reads within their budgets, and as many calls again to read and write
-	// shards.
-	clientQPS = 2 * (asksPerSecond + firstsPerSecond + looksPerSecond)
-	userAgent = "plumbline-controller/webhook-secrets"
+	// clientQPS is for the reads within their budgets, and as many calls again for the shards.
+	clientQPS = 2 * (requestsPerSecond + firstsPerSecond + readsPerSecond)
 	meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 )
 
@@ -61,24 +58,23 @@ type Options struct {
 func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
-		repositories := repositoryinformer.Get(ctx)
+		informer := repositoryinformer.Get(ctx).Informer()
 		var resync func()
 		settings := config.NewStore(logger.Named("config"), func(string, any) { resync() })
-		kube := ownClient(ctx)
+		kube := apicalls.Client(injection.GetConfig(ctx), queueName, clientQPS)
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
-		r.conditions = conditions{
-			live: client.Get(ctx).
-				PipelinesascodeV1alpha1(),
-			recorder:  kubeevents.Recorder(ctx),
-			logger:    logger,
-			namespace: o.Namespace,
-		}
+		r.conditions = conditions{logger: logger, Condition: repositories.Condition{
+			Type:      pacv1alpha1.RepositoryWebhookSecret,
+			Client:    client.Get(ctx).PipelinesascodeV1alpha1(),
+			Recorder:  kubeevents.Recorder(ctx),
+			Namespace: o.Namespace,
+		}}
 		r.names = &names{
 			global: types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
 			app:    pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
 		}
-		r.serve(repositories.Informer().GetIndexer(), settings)
+		r.serve(informer.GetIndexer(), settings)
 		r.PromoteFunc = func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 			for _, key := range r.keys() {
 				enqueue(b, key)
@@ -99,65 +95,35 @@ func NewController(o Options) injection.ControllerConstructor {
 		)
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
-		resync = func() { // which Repositories are served may have changed
+		resync = func() { // the settings may decide which Repositories are served
 			r.names.changed()
 			for _, key := range r.keys() {
 				impl.EnqueueKeyAfter(key, batch)
 			}
 		}
 		settings.WatchConfigs(cmw)
-		_, err := repositories.Informer().
-			AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
+		_, err := informer.AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
 		if err != nil {
 			logger.Fatalw("Watching Repositories", "error", err)
 		}
-		if err := r.watchAsks(ctx, kube); err != nil {
-			logger.Fatalw("Watching the asks of receivers", "error", err)
+		// The start does not wait for the watch: what is missing is copied anyway.
+		if err := signal.Watch(ctx, kube, o.Namespace, copies.Asks, func(cm *corev1.ConfigMap) {
+			r.Request(copies.Asked(cm.Data[copies.AsksKey]))
+		}); err != nil {
+			logger.Fatalw("Watching the requests of receivers", "error", err)
 		}
 		return impl
 	}
 }
 
-// serve reads the Repositories that are served from a cache of all.
+// serve sets the Repositories that this installation serves.
 func (r *Reconciler) serve(all cache.Indexer, settings repositories.Settings) {
 	ours := repositories.Lister(all, settings)
 	r.names.repositories, r.conditions.cached = ours, ours
 	r.names.unread = func() bool { return settings.Load().Namespaces.Broken != "" }
 }
 
-// ownClient has limits of its own: what receivers ask for takes no call from events. Its user agent
-// tells its reads of Secrets from those that events need.
-func ownClient(ctx context.Context) kubernetes.Interface {
-	own := rest.CopyConfig(injection.GetConfig(ctx))
-	own.UserAgent, own.QPS, own.Burst = userAgent, clientQPS, clientQPS
-	return kubernetes.NewForConfigOrDie(own)
-}
-
-// watchAsks answers receivers. It is not waited for: what is missing is copied without being asked
-// for.
-func (r *Reconciler) watchAsks(ctx context.Context, kube kubernetes.Interface) error {
-	one := cache.NewListWatchFromClient(
-		kube.CoreV1().RESTClient(),
-		"configmaps",
-		r.namespace,
-		fields.OneTermEqualSelector("metadata.name", copies.Asks),
-	)
-	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
-	ask := func(object any) {
-		if asks, ok := object.(*corev1.ConfigMap); ok {
-			r.Ask(copies.Asked(asks.Data[copies.AsksKey]))
-		}
-	}
-	if _, err := informer.AddEventHandler(
-		cache.ResourceEventHandlerFuncs{AddFunc: ask, UpdateFunc: func(_, changed any) { ask(changed) }},
-	); err != nil {
-		return err
-	}
-	go informer.Run(ctx.Done())
-	return nil
-}
-
-// observe makes the gauge plumbline.webhook_secrets (state).
+// observe registers the gauge plumbline.webhook_secrets (state).
 func (r *Reconciler) observe() error {
 	_, err := otel.Meter(meterName).Int64ObservableGauge("plumbline.webhook_secrets", metric.WithUnit("{secret}"),
 		metric.WithDescription("Webhook secrets that this process copies for the receivers, by state"),

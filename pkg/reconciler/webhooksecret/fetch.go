@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
-// fetch reads Secrets, each on its own: one whose read hangs keeps no other one from being read.
-// What has no room in the budgets, or has not begun within readsWithin, is left to the next look.
+// fetch reads Secrets concurrently, so that one whose read hangs delays no other. The next pass
+// reads what exceeds the budgets, or has not begun within readsWithin.
 func (p *pass) fetch(ctx context.Context, all []due) {
 	ctx, cancel := context.WithTimeout(ctx, readsWithin)
 	defer cancel()
@@ -29,7 +29,7 @@ func (p *pass) fetch(ctx context.Context, all []due) {
 		case begun[name]:
 			continue
 		case len(validation.IsDNS1123Subdomain(name.Name)) > 0:
-			// There is none, and a client cannot even ask for some of these names.
+			// There is none, and a client cannot even request some of these names.
 			begun[name] = true
 			mu.Lock()
 			p.sources[name] = source{}

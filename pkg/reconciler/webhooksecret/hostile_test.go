@@ -19,18 +19,17 @@ import (
 	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// A Repository may name what no Secret can be called. The client refuses to ask for it, which must
-// not look like an outage: the shard would never be complete, no new receiver ready, and the reads
-// that others need would be used up, a second after the other.
-func TestNamesThatNoSecretCanHave(t *testing.T) {
-	w := newWorld(t)
+// The client refuses such a name, which must not look like an outage: the shard would never be
+// complete, no new receiver ready, and the reads of others exhausted.
+func TestInvalidSecretNamesAreMissing(t *testing.T) {
+	w := newEnv(t)
 	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) { // as the real client does
 		name := a.(clienttesting.GetAction).GetName()
 		reasons := rest.IsValidPathSegmentName(name)
 		return len(reasons) > 0, nil, fmt.Errorf("invalid resource name %q: %v", name, reasons)
 	})
 	names := []string{"..", ".", "a/b", "50%"}
-	for n := range 3 * asksPerSecond {
+	for n := range 3 * requestsPerSecond {
 		names = append(names, fmt.Sprintf("../%d", n))
 	}
 	for n, name := range names {
@@ -47,16 +46,15 @@ func TestNamesThatNoSecretCanHave(t *testing.T) {
 	}
 	w.store(secret("team", "lab", webhook("two")))
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	w.r.Ask([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
+	w.r.Request([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
 
-// One Secret that the API server cannot read, for example because it cannot be decrypted, keeps no
-// receiver from becoming ready for ever, and takes no more reads than others then. A short outage
-// of the same kind does wait.
-func TestASecretThatIsNeverReadable(t *testing.T) {
-	w := newWorld(t)
+// The API server may never be able to read one Secret, for example because it cannot be decrypted.
+// It takes no more reads than others then. A short outage of the same kind is waited for.
+func TestUnreadableSecretDoesNotKeepReceiversFromBecomingReady(t *testing.T) {
+	w := newEnv(t)
 	w.repository("team", "app", "lab")
 	w.fails("lab", apierrors.NewInternalError(fmt.Errorf("unable to transform key")))
 	for range maxFailures - 1 {
@@ -74,20 +72,19 @@ func TestASecretThatIsNeverReadable(t *testing.T) {
 	if reads := w.reconcile(); slices.Contains(reads, "team/lab") {
 		t.Errorf("read %q again at once", reads)
 	}
-	w.clock.SetTime(w.clock.Now().Add(lookEvery))
+	w.clock.SetTime(w.clock.Now().Add(readEvery))
 	if reads := w.reconcile(); !slices.Contains(reads, "team/lab") {
 		t.Errorf("read %q, want it read again from time to time", reads)
 	}
 }
 
-// A shard that somebody deletes, or takes copies out of, is filled at once, and not complete
-// before.
-func TestAShardThatSomebodyDeletes(t *testing.T) {
-	for name, harm := range map[string]func(w *world, shard string) error{
-		"deleted": func(w *world, shard string) error {
+// A shard that is deleted, or loses copies, is filled at once, and is not complete before.
+func TestDeletedShardIsFilledAtOnce(t *testing.T) {
+	for name, harm := range map[string]func(w *env, shard string) error{
+		"deleted": func(w *env, shard string) error {
 			return w.kube.CoreV1().Secrets(system).Delete(w.Context(), shard, metav1.DeleteOptions{})
 		},
-		"emptied": func(w *world, shard string) error {
+		"emptied": func(w *env, shard string) error {
 			found, err := w.kube.CoreV1().Secrets(system).Get(w.Context(), shard, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -98,7 +95,7 @@ func TestAShardThatSomebodyDeletes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, secret("team", "lab", webhook("one")))
+			w := newEnv(t, secret("team", "lab", webhook("one")))
 			w.repository("team", "app", "lab")
 			w.reconcile()
 			shard := copies.ShardName(copies.ShardOf(copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})))
@@ -122,10 +119,9 @@ func TestAShardThatSomebodyDeletes(t *testing.T) {
 	}
 }
 
-// A tenant who names Secrets that have no copy yet, ever new ones, holds up no copy that a receiver
-// asks for.
-func TestNewSecretsHoldUpNoAsk(t *testing.T) {
-	w := newWorld(t)
+// A user who names ever new Secrets without copies delays no copy that a receiver requested.
+func TestNewSecretsDelayNoRequest(t *testing.T) {
+	w := newEnv(t)
 	w.store(secret("team", "lab", webhook("one")))
 	w.repository("team", "app", "lab")
 	w.reconcile()
@@ -133,15 +129,15 @@ func TestNewSecretsHoldUpNoAsk(t *testing.T) {
 	for n := range 4 * firstsPerSecond {
 		w.repository("hostile", fmt.Sprint("app-", n), fmt.Sprint("missing-", n))
 	}
-	w.r.Ask([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
+	w.r.Request([]string{copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})})
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
 
-// However many Repositories name a Secret, what they are told holds up no copy, and is bounded.
-func TestManyRepositoriesAreToldInTurn(t *testing.T) {
-	w := newWorld(t, secret("team", "lab", webhook("one")))
-	const many = 2*maxTold + 10
+// Many Repositories may name one Secret. Their conditions are written a few at a time.
+func TestConditionsOfManyRepositoriesDelayNoCopy(t *testing.T) {
+	w := newEnv(t, secret("team", "lab", webhook("one")))
+	const many = 2*maxConditions + 10
 	for n := range many {
 		w.repository("hostile", fmt.Sprint("app-", n), "missing")
 	}
@@ -171,19 +167,18 @@ func TestManyRepositoriesAreToldInTurn(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	for _, want := range []int{maxTold, 2 * maxTold, many} {
+	for _, want := range []int{maxConditions, 2 * maxConditions, many} {
 		w.reconcile()
 		if got := told(); got != want {
-			t.Errorf("%d Repositories are told, want %d", got, want)
+			t.Errorf("%d conditions are written, want %d", got, want)
 		}
 		w.clock.SetTime(w.clock.Now().Add(moreAfter))
 	}
 }
 
-// However many namespaces fill a shard, there is room for the App's secret and the global
-// Repository's.
-func TestOthersLeaveRoomForOurOwn(t *testing.T) {
-	w := newWorld(t)
+// However many namespaces fill a shard, the App's secret and the global Repository's fit.
+func TestShardHasRoomForOwnSecrets(t *testing.T) {
+	w := newEnv(t)
 	p := &pass{Reconciler: w.r, wanted: map[string]named{}, data: map[string][]byte{}}
 	value := copies.Value{Current: make([]byte, copies.MaxValueBytes)}
 	for i := range value.Current {

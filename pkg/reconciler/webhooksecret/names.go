@@ -15,29 +15,29 @@ import (
 	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// named is one webhook secret that is to be copied.
+// named is a webhook secret that is to be copied.
 type named struct {
 	key pacv1alpha1.SecretKey
-	// by are the Repositories that use it; none is the App's.
+	// by are the Repositories that use it; it is empty for the App's.
 	by []types.NamespacedName
 }
 
-// secret is the name of the Secret.
+// secret returns the name of the Secret.
 func (n named) secret() types.NamespacedName {
 	return types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}
 }
 
-// names knows which webhook secrets Repositories name.
+// names collects the webhook secrets that Repositories name.
 type names struct {
 	repositories listers.RepositoryLister
 	global       types.NamespacedName
 	app          pacv1alpha1.SecretKey
-	// unread reports whether the setting serve-namespaces cannot be read.
+	// unread reports whether serve-namespaces cannot be read.
 	unread func() bool
 
 	mu         sync.Mutex
-	shards     [copies.Shards]map[string]named // nil when a Repository has changed since
-	incomplete bool                            // the setting could not be read, so that there may be more
+	shards     [copies.Shards]map[string]named // nil if a Repository has changed since
+	incomplete bool                            // serve-namespaces could not be read, so there may be more
 }
 
 // in returns the secrets of a shard by ID. It also reports whether the list may be incomplete,
@@ -51,7 +51,7 @@ func (n *names) in(shard int) (wanted map[string]named, incomplete bool) {
 	return n.shards[shard], n.incomplete
 }
 
-// collect asks every Repository: some microseconds for each, and only after one has changed.
+// collect goes through all Repositories: some microseconds for each, and only after a change.
 func (n *names) collect() {
 	n.incomplete = n.unread != nil && n.unread()
 	for shard := range n.shards {
@@ -72,7 +72,7 @@ func (n *names) collect() {
 	}
 }
 
-// globalRepository is nil when there is none.
+// globalRepository returns the global Repository; nil if there is none.
 func (n *names) globalRepository() *pacv1alpha1.Repository {
 	global, err := n.repositories.Repositories(n.global.Namespace).Get(n.global.Name)
 	if err != nil {
@@ -81,21 +81,21 @@ func (n *names) globalRepository() *pacv1alpha1.Repository {
 	return global
 }
 
-// keyOf is the webhook secret of a Repository; false when it names none, or its settings contradict
-// each other, which the receiver says.
+// keyOf returns the webhook secret of a Repository; false if it names none, or if its settings
+// contradict each other, which the receiver reports.
 func keyOf(repository, global *pacv1alpha1.Repository) (pacv1alpha1.SecretKey, bool) {
 	service, err := pacv1alpha1.ServiceOf(repository, global)
 	return service.Webhook, err == nil && service.Webhook.Name != ""
 }
 
-// changed forgets what was collected.
+// changed drops what was collected.
 func (n *names) changed() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.shards[:])
 }
 
-// handler wakes the shards whose secrets a Repository has begun or ceased to name.
+// handler wakes the shards of secrets that a Repository names, or does not name any more.
 func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -121,8 +121,8 @@ func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
 	}
 }
 
-// moved wakes the shards of Repositories as they were and as they are; the global one is
-// everybody's.
+// moved wakes the shards of Repositories before and after a change. The global Repository affects
+// all shards.
 func (n *names) moved(wake func(shard int), repositories ...*pacv1alpha1.Repository) {
 	n.changed()
 	global := n.globalRepository()

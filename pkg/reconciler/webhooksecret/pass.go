@@ -22,27 +22,28 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// state is what became of a secret that is to be copied.
+// state is the result of copying a secret.
 type state string
 
 const (
 	copied  state = "copied"
-	missing state = "missing" // the Secret or the key is certainly not there, or empty
+	missing state = "missing" // the API server says that the Secret or the key is missing or empty
 	refused state = "refused" // over a budget
-	unread  state = "unread"  // not read yet, or the read failed: the copy, if there is one, stays
+	unread  state = "unread"  // not read yet, or the read failed: an existing copy stays
 )
 
-// pass is one look at a shard.
+// pass is one reconcile of a shard.
 type pass struct {
 	*Reconciler
 	wanted     map[string]named
-	incomplete bool // other secrets may be wanted too
-	memory          // of the pass before
+	incomplete bool // other secrets may be wanted, too
+	memory          // of the last pass
 	next       memory
-	data       map[string][]byte // of the shard, as it is to be
-	// sources are the Secrets that were read in this pass: several keys of one cost one read.
+	data       map[string][]byte // of the shard, as it should be
+	// sources are the Secrets that were read in this pass: several keys of one Secret cost one
+	// read.
 	sources map[types.NamespacedName]source
-	// found is what Repositories are to be told, after the shard is written.
+	// found is what the conditions of Repositories say after the shard is written.
 	found []found
 }
 
@@ -54,11 +55,11 @@ type source struct {
 // due is a secret that is to be read now.
 type due struct {
 	id string
-	// budget is what the read is taken from.
+	// budget limits these reads.
 	budget flowcontrol.PassiveRateLimiter
 }
 
-// run reads what is due, writes what has changed and reports whether more is due.
+// run reads what is due and writes what has changed. It reports whether more is due.
 func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	live, err := p.get(ctx, p.namespace, name)
 	if err != nil {
@@ -79,11 +80,11 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	if err := p.write(ctx, name, live, p.complete()); err != nil {
 		return false, err
 	}
-	return !p.tell(ctx) || more, nil
+	return !p.report(ctx) || more, nil
 }
 
-// begin drops the copies that nobody names any more, as far as that is known, and takes over what
-// is known of the others.
+// begin drops the copies that no Repository names any more, unless the list may be incomplete, and
+// carries over the memory of the others.
 func (p *pass) begin() {
 	for id := range p.data {
 		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.incomplete {
@@ -91,10 +92,10 @@ func (p *pass) begin() {
 		}
 	}
 	p.next = memory{
-		asked:  map[string]bool{},
-		read:   map[string]time.Time{},
-		failed: map[string]int{},
-		states: map[string]state{},
+		requested: map[string]bool{},
+		read:      map[string]time.Time{},
+		failed:    map[string]int{},
+		states:    map[string]state{},
 	}
 	for id := range p.wanted {
 		p.next.states[id] = cmp.Or(p.memory.states[id], unread)
@@ -104,35 +105,34 @@ func (p *pass) begin() {
 		if n := p.failed[id]; n > 0 {
 			p.next.failed[id] = n
 		}
-		if p.asked[id] {
-			p.next.asked[id] = true
+		if p.memory.requested[id] {
+			p.next.requested[id] = true
 		}
 	}
 }
 
-// lost reports whether a copy that was made is not there any more: somebody has deleted or changed
-// the shard.
+// lost reports whether another writer removed a copy from the shard.
 func (p *pass) lost(id string) bool {
 	_, there := copies.Copy(p.data, id)
 	return !there && p.next.states[id] == copied
 }
 
-// due returns what is to be read: what is asked for first, then what has no copy, then the rest,
-// each from a budget of its own, so that a tenant who makes many Repositories holds up nobody's
-// rotation. Among them come first those that have failed least often, so that those that cannot be
-// read take no reads from others, and then those that were not read for the longest time.
+// due returns what is to be read: what receivers requested, then what has no copy, then the rest.
+// Each has a budget of its own, so a user who creates many Repositories delays no rotation. Secrets
+// whose reads failed come later, so that they take no reads from others, then those that were read
+// last.
 func (p *pass) due() []due {
 	var all []due
-	rank, budgets := map[string]int{}, []flowcontrol.PassiveRateLimiter{p.answers, p.firsts, p.looks}
+	rank, budgets := map[string]int{}, []flowcontrol.PassiveRateLimiter{p.onRequest, p.firsts, p.regular}
 	for id := range p.wanted {
 		at, known := p.next.read[id]
 		_, there := copies.Copy(p.data, id)
 		switch {
-		case p.next.asked[id]:
+		case p.next.requested[id]:
 			rank[id] = 0
 		case !known && !there, p.lost(id):
 			rank[id] = 1
-		case p.clock.Since(at) >= lookEvery:
+		case p.clock.Since(at) >= readEvery:
 			rank[id] = 2
 		default:
 			continue
@@ -146,7 +146,7 @@ func (p *pass) due() []due {
 	return all
 }
 
-// read copies one secret; it is false when that has to be tried again soon.
+// read copies one secret. It returns false if that has to be retried soon.
 func (p *pass) read(d due) bool {
 	n := p.wanted[d.id]
 	from, fetched := p.sources[n.secret()]
@@ -156,16 +156,16 @@ func (p *pass) read(d due) bool {
 	became, problem := p.take(d.id, n, from)
 	p.next.states[d.id] = became
 	if became != unread {
-		p.found = append(p.found, found{d.id, problem, p.next.read[d.id], p.next.asked[d.id]})
+		p.found = append(p.found, found{d.id, problem, p.next.read[d.id], p.next.requested[d.id]})
 	} else if fault.Of(from.err).Class != fault.Operator && !p.often(d.id) {
-		return false // what an operator has to mend, a right for example, is looked at as often as everything else
+		return false // what an operator has to fix, for example a right, is read as often as everything else
 	}
 	p.next.read[d.id] = p.clock.Now()
-	delete(p.next.asked, d.id)
+	delete(p.next.requested, d.id)
 	return true
 }
 
-// take writes the copy of a secret that was read, or takes it away.
+// take writes or removes the copy of a secret that was read.
 func (p *pass) take(id string, n named, from source) (state, *problem) {
 	if from.err != nil {
 		return unread, nil
@@ -211,8 +211,8 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 	return copied, nil
 }
 
-// room reports whether a copy fits into the shard, and into what its namespace may take of it. As
-// much is kept for our own namespace, which has the App's secret.
+// room reports whether a copy fits into the shard, and into the share of its namespace. As much is
+// reserved for Plumbline's own namespace, which has the App's secret.
 func (p *pass) room(n named, value copies.Value) bool {
 	all, own := value.Bytes(), value.Bytes()
 	for id, other := range p.wanted {
@@ -231,7 +231,7 @@ func (p *pass) room(n named, value copies.Value) bool {
 	return all <= copies.MaxShardBytes-copies.MaxNamespaceBytes && own <= copies.MaxNamespaceBytes
 }
 
-// complete reports whether everything that is to be copied is, or cannot be.
+// complete reports whether each secret is copied, or cannot be copied.
 func (p *pass) complete() bool {
 	for id := range p.wanted {
 		_, known := p.next.read[id]
@@ -242,8 +242,8 @@ func (p *pass) complete() bool {
 	return true
 }
 
-// write creates or changes the shard. Whoever else changed it since it was read makes this a
-// conflict.
+// write creates or patches the shard. If another writer changed it since it was read, the result is
+// a conflict.
 func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, complete bool) error {
 	annotations := map[string]string{}
 	if complete {
@@ -283,7 +283,7 @@ func (p *pass) write(ctx context.Context, name string, live *corev1.Secret, comp
 	return nil
 }
 
-// change is what differs from a shard's data, as a merge patch: null takes a key away.
+// change is the merge patch of a shard's data: null removes a key.
 func (p *pass) change(was map[string][]byte) map[string]any {
 	change := map[string]any{}
 	for id := range was {

@@ -15,10 +15,10 @@ import (
 	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// A controller that starts with a bad value does not know what is served: receivers that know the
-// earlier value need the copies. What is not served has none.
-func TestCopiesAreKeptWhileTheSettingCannotBeRead(t *testing.T) {
-	w := newWorld(t, secret("team", "lab", webhook("s")))
+// A controller that starts with an invalid value does not know what is served. Receivers with the
+// last valid value need the copies. A namespace that is not served has none.
+func TestCopiesStayWhileServeNamespacesIsInvalid(t *testing.T) {
+	w := newEnv(t, secret("team", "lab", webhook("s")))
 	w.repository("team", "one", "lab")
 	w.reconcile()
 	for _, step := range []struct{ setting, want string }{{"bad_value", "s"}, {"team", "s"}, {"!team", ""}} {
@@ -33,9 +33,9 @@ func TestCopiesAreKeptWhileTheSettingCannotBeRead(t *testing.T) {
 	}
 }
 
-// A Repository wakes the shards of what it named and names; the global one wakes all.
+// A Repository wakes the shards of the Secrets before and after a change. The global one wakes all.
 func TestRepositoriesWakeShards(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	var woken []int
 	handler := w.r.names.handler(func(shard int) { woken = append(woken, shard) })
 	repository := func(namespace, name, secret string) *pacv1alpha1.Repository {
@@ -65,14 +65,13 @@ func TestRepositoriesWakeShards(t *testing.T) {
 	}
 }
 
-// A Secret that has no copy in it is made again, too, when somebody has deleted it: receivers that
-// start wait for each of the eight.
-func TestADeletedShardWithoutCopiesIsMadeAgain(t *testing.T) {
-	w := newWorld(t)
+// Receivers that start wait for each of the eight shards.
+func TestDeletedShardWithoutCopiesIsRecreated(t *testing.T) {
+	w := newEnv(t)
 	w.reconcile()
 	for shard := range copies.Shards {
-		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > lookEvery {
-			t.Errorf("shard %d is looked at again after %v, want %v at most", shard, after, lookEvery)
+		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > readEvery {
+			t.Errorf("shard %d is reconciled again after %v, want %v at most", shard, after, readEvery)
 		}
 	}
 }

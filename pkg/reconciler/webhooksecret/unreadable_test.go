@@ -37,7 +37,7 @@ func inShard(shard int, namespace string, many int) (names []string) {
 	return names
 }
 
-// hanging are Secrets of which some are never answered.
+// hanging are Secrets, some of which are never answered.
 type hanging struct {
 	typedcorev1.SecretsGetter
 	names []string
@@ -79,11 +79,10 @@ func (h hangingIn) Patch(
 	return h.SecretInterface.Patch(ctx, name, kind, data, o, sub...)
 }
 
-// A Secret whose read hangs keeps no other one of its shard from being copied, nor the next look
-// from being made.
-func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
+// It delays neither the other copies of its shard nor the next pass.
+func TestHangingReadDelaysNoOtherSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		const shard = 3
 		hung := inShard(shard, "hostile", 41)
 		for n, name := range hung {
@@ -106,7 +105,7 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 		}
 		for n := range 3 {
 			if took := look(); took > 3*time.Second {
-				t.Errorf("look %d took %v", n+1, took)
+				t.Errorf("pass %d took %v", n+1, took)
 			}
 		}
 		for _, name := range others {
@@ -117,7 +116,7 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 		for _, name := range others {
 			ids = append(ids, idOf("team", name))
 		}
-		w.r.Ask(ids)
+		w.r.Request(ids)
 		look()
 		for _, name := range others {
 			w.wantCopy("team", name, "webhook.secret", "two")
@@ -125,11 +124,10 @@ func TestASecretWhoseReadHangsDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The reads that are left are those of Secrets that can be read: those that have failed come after
-// them.
+// The reads of a budget go to readable Secrets first.
 func TestUnreadableSecretsTakeNoReadsFromOthers(t *testing.T) {
-	w := newWorld(t)
-	for _, name := range inShard(copies.ShardOf(idOf("team", "lab")), "hostile", 2*looksPerSecond) {
+	w := newEnv(t)
+	for _, name := range inShard(copies.ShardOf(idOf("team", "lab")), "hostile", 2*readsPerSecond) {
 		w.store(secret("hostile", name, webhook("x")))
 		w.repository("hostile", name, name)
 	}
@@ -144,7 +142,7 @@ func TestUnreadableSecretsTakeNoReadsFromOthers(t *testing.T) {
 		return broken, nil, apierrors.NewInternalError(errors.New("unable to transform key"))
 	})
 	w.store(secret("team", "lab", webhook("two")))
-	for range lookEvery / time.Second {
+	for range readEvery / time.Second {
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 		w.reconcile()
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhooksecret copies the webhook secrets that Repositories name, and the App's, to where
-// the receivers read them (docs/adr/0016). No Secret of a team is listed or watched: each is read
-// by its name, when a receiver asks for it and from time to time.
+// Package webhooksecret copies the webhook secrets that Repositories name, and the App's, to
+// Secrets that receivers may read (docs/adr/0016). It neither lists nor watches the Secrets of
+// teams: it reads each by name, when a receiver requests it and from time to time.
 package webhooksecret
 
 import (
@@ -27,32 +27,32 @@ import (
 )
 
 const (
-	// lookEvery is how soon each Secret is read again, whether it is used or not: within the 30 s
-	// of S31.
-	lookEvery = 20 * time.Second
-	// looksPerSecond bounds these reads for each controller, which has a client of its own for
-	// them. Up to 200 Secrets are so read every lookEvery, 1,000 every 100 s: beyond 200 it takes a
-	// use, or a delivery that does not fit, to notice a change within 30 s.
-	looksPerSecond = 10
-	// asksPerSecond bounds the reads that receivers ask for: more than the 40 deliveries a second
-	// that a receiver takes.
-	asksPerSecond = 50
-	// firstsPerSecond bounds those of Secrets that have no copy yet.
+	// readEvery is how often each Secret is read, whether it is used or not: within the 30 s of
+	// S31.
+	readEvery = 20 * time.Second
+	// readsPerSecond bounds these reads for each controller, which has a client of its own for
+	// them. Up to 200 Secrets are read every readEvery, 1,000 every 100 s. Beyond 200 a change is
+	// noticed within 30 s only if the secret is used, or if a delivery does not match.
+	readsPerSecond = 10
+	// requestsPerSecond bounds the reads that receivers request. It is more than the 40 deliveries
+	// a second that a receiver takes.
+	requestsPerSecond = 50
+	// firstsPerSecond bounds the reads of Secrets that have no copy yet.
 	firstsPerSecond = 50
-	// moreAfter is when what had no room in these budgets, or failed, is tried again.
+	// moreAfter is the wait before what exceeded these budgets, or failed, is retried.
 	moreAfter = time.Second
-	// maxFailures is how often the first read of a Secret may fail, moreAfter apart, until a shard
-	// is complete without it: an outage is over by then or keeps the shard from being read, too,
-	// and one Secret that cannot be decrypted must not keep every new receiver from becoming ready.
+	// maxFailures is how often the first read of a Secret may fail, moreAfter apart, before a shard
+	// counts as complete without it. An outage is over by then, or also prevents the read of the
+	// shard. One Secret that cannot be decrypted must not keep new receivers from becoming ready.
 	maxFailures = 60
-	// maxTold is how many Repositories one look at a shard tells of their secrets: two calls each,
-	// a second or two in all. The rest is told in the next.
-	maxTold = 50
+	// maxConditions is how many conditions one pass writes, with two calls each: a second or two in
+	// all. The next pass writes more.
+	maxConditions = 50
 	// readsAtOnce is how many Secrets of a shard are read at the same time, and readsWithin bounds
-	// the reads of a look. A read takes some milliseconds.
+	// the reads of a pass. A read takes some milliseconds.
 	readsAtOnce = 20
 	readsWithin = 2 * time.Second
-	// reconcileTimeout ends one look at a shard. What was not read by then is read in the next.
+	// reconcileTimeout ends one pass. The next one reads what is left.
 	reconcileTimeout = 20 * time.Second
 )
 
@@ -67,24 +67,24 @@ type Reconciler struct {
 	conditions conditions
 	clock      clock.PassiveClock
 	logger     *zap.SugaredLogger
-	// looks, answers and firsts are for lookEvery, for what is asked for, and for what has no copy
-	// yet.
-	looks, answers, firsts flowcontrol.PassiveRateLimiter
-	wake                   func(shard types.NamespacedName, after time.Duration)
+	// regular, onRequest and firsts limit the reads of readEvery, those that receivers requested,
+	// and those of secrets without a copy.
+	regular, onRequest, firsts flowcontrol.PassiveRateLimiter
+	wake                       func(shard types.NamespacedName, after time.Duration)
 
 	mu     sync.Mutex
 	shards [copies.Shards]memory
 }
 
-// memory is what a controller knows of a shard that it has copied. It is advice: without it
-// everything is read again.
+// memory is what a controller knows of a shard that it has copied. Without it everything is read
+// again.
 type memory struct {
-	asked map[string]bool
-	read  map[string]time.Time
-	// failed is how often in a row a secret could not be read, or its Repositories not be told of
-	// it.
+	requested map[string]bool
+	read      map[string]time.Time
+	// failed counts the failures in a row to read a secret, or to write the conditions of its
+	// Repositories.
 	failed map[string]int
-	// states are what became of each secret, for the metric.
+	// states are for the metric.
 	states map[string]state
 }
 
@@ -95,10 +95,10 @@ var (
 
 func newReconciler(c clock.PassiveClock) *Reconciler {
 	return &Reconciler{
-		clock:   c,
-		looks:   flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(looksPerSecond, looksPerSecond, c),
-		answers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksPerSecond, c),
-		firsts:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(firstsPerSecond, firstsPerSecond, c),
+		clock:     c,
+		regular:   flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(readsPerSecond, readsPerSecond, c),
+		onRequest: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(requestsPerSecond, requestsPerSecond, c),
+		firsts:    flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(firstsPerSecond, firstsPerSecond, c),
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *Reconciler) key(shard int) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.namespace, Name: copies.ShardName(shard)}
 }
 
-// keys are all there are.
+// keys returns the keys of all shards.
 func (r *Reconciler) keys() []types.NamespacedName {
 	all := make([]types.NamespacedName, 0, copies.Shards)
 	for shard := range copies.Shards {
@@ -115,9 +115,9 @@ func (r *Reconciler) keys() []types.NamespacedName {
 	return all
 }
 
-// Ask has the copies of these IDs made again, as far as they are of secrets that a Repository names
-// and this process leads their shard.
-func (r *Reconciler) Ask(ids []string) {
+// Request has the copies of these IDs made again, if a Repository names the secret and this process
+// leads its shard.
+func (r *Reconciler) Request(ids []string) {
 	for _, id := range ids {
 		shard := copies.ShardOf(id)
 		wanted, _ := r.names.in(shard)
@@ -125,16 +125,16 @@ func (r *Reconciler) Ask(ids []string) {
 			continue
 		}
 		r.mu.Lock()
-		if r.shards[shard].asked == nil {
-			r.shards[shard].asked = map[string]bool{}
+		if r.shards[shard].requested == nil {
+			r.shards[shard].requested = map[string]bool{}
 		}
-		r.shards[shard].asked[id] = true
+		r.shards[shard].requested[id] = true
 		r.mu.Unlock()
 		r.wake(r.key(shard), 0)
 	}
 }
 
-// Reconcile brings one shard up to date. A failing read keeps what was copied before.
+// Reconcile updates one shard. If a read fails, the existing copy stays.
 func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	_, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	}
 	if !r.IsLeaderFor(r.key(shard)) {
 		r.remember(shard, memory{})
-		return controller.NewSkipKey(key) // being promoted enqueues it again
+		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
@@ -159,47 +159,47 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		return fmt.Errorf("copying webhook secrets: %w", err)
 	}
 	r.remember(shard, p.next)
-	r.wake(r.key(shard), r.nextLook(p.next, more))
+	r.wake(r.key(shard), r.nextPass(p.next, more))
 	return nil
 }
 
-// take returns what is known of a shard, with the asks that are to be answered now.
+// take returns the memory of a shard, with the requests to handle now.
 func (r *Reconciler) take(shard int) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.shards[shard]
-	r.shards[shard].asked = nil
+	r.shards[shard].requested = nil
 	return known
 }
 
-// remember replaces what is known of a shard; what was asked for meanwhile stays asked for.
+// remember replaces the memory of a shard, and keeps requests that came meanwhile.
 func (r *Reconciler) remember(shard int, known memory) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id := range r.shards[shard].asked {
-		if known.asked == nil {
-			known.asked = map[string]bool{}
+	for id := range r.shards[shard].requested {
+		if known.requested == nil {
+			known.requested = map[string]bool{}
 		}
-		known.asked[id] = true
+		known.requested[id] = true
 	}
 	r.shards[shard] = known
 }
 
-// nextLook is how soon a shard is looked at again: when the first of its secrets is due. One that
-// has none is looked at, too: somebody may have deleted it, and a receiver that starts is not ready
+// nextPass returns the wait before the next pass of a shard: until the first of its secrets is due.
+// A shard without secrets has passes, too: it may be deleted, and a new receiver is not ready
 // without it.
-func (r *Reconciler) nextLook(known memory, more bool) time.Duration {
+func (r *Reconciler) nextPass(known memory, more bool) time.Duration {
 	if more {
 		return moreAfter
 	}
-	next := lookEvery
+	next := readEvery
 	for _, at := range known.read {
-		next = min(next, max(moreAfter, lookEvery-r.clock.Since(at)))
+		next = min(next, max(moreAfter, readEvery-r.clock.Since(at)))
 	}
 	return next
 }
 
-// states counts what became of the secrets of the shards that this process leads.
+// states counts the secrets of the shards that this process leads.
 func (r *Reconciler) states() map[state]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +212,7 @@ func (r *Reconciler) states() map[state]int {
 	return count
 }
 
-// get returns a Secret, nil when there certainly is none.
+// get returns a Secret; nil if the API server says that there is none.
 func (r *Reconciler) get(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	secret, err := r.secrets.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {

@@ -25,10 +25,10 @@ func webhook(value string) map[string]string {
 	return map[string]string{"webhook.secret": value, "provider.token": "never-copied"}
 }
 
-// The App's secret and those that Repositories name are copied, and nothing else of their Secrets;
-// what nobody names any more is taken away.
-func TestWhatIsNamedIsCopied(t *testing.T) {
-	w := newWorld(t,
+// The App's secret and those that Repositories name are copied, and nothing else of their Secrets.
+// A copy goes when no Repository names its secret any more.
+func TestNamedSecretsAreCopied(t *testing.T) {
+	w := newEnv(t,
 		secret(system, "app", map[string]string{"webhook.secret": "of-the-app\n", "github-private-key": "never-copied"}),
 		secret("team", "lab", map[string]string{"webhook.secret": "new\n", "webhook.secret.previous": "old\n", "provider.token": "never-copied"}))
 	w.repository("team", "one", "lab")
@@ -58,10 +58,10 @@ func TestWhatIsNamedIsCopied(t *testing.T) {
 	w.wantCopy(system, "app", "webhook.secret", "of-the-app")
 }
 
-// A Repository without a token of its own uses the webhook secret of the global one, as for the
+// A Repository without a token of its own uses the webhook secret of the global one, as in the
 // receiver.
-func TestTheGlobalRepositorysSecretIsCopied(t *testing.T) {
-	w := newWorld(t, secret(system, "all", webhook("of-all")))
+func TestSecretOfTheGlobalRepositoryIsCopied(t *testing.T) {
+	w := newEnv(t, secret(system, "all", webhook("of-all")))
 	w.repository(system, "pipelines-as-code", "all")
 	heir := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{URL: "https://lab.example/heir", GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab"}}}
 	heir.Namespace, heir.Name = "team", "heir"
@@ -78,9 +78,10 @@ func TestTheGlobalRepositorysSecretIsCopied(t *testing.T) {
 	}
 }
 
-// A change is copied when a receiver asks, whatever else is due, and else after lookEvery.
-func TestAChangeIsCopied(t *testing.T) {
-	w := newWorld(t)
+// A change is copied when a receiver requests that, whatever else is due, and otherwise after
+// readEvery.
+func TestChangeIsCopied(t *testing.T) {
+	w := newEnv(t)
 	w.store(secret("team", "lab", webhook("one")))
 	w.repository("team", "app", "lab")
 	w.reconcile()
@@ -89,23 +90,22 @@ func TestAChangeIsCopied(t *testing.T) {
 		t.Errorf("read %q again at once", reads)
 	}
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
-	w.r.Ask([]string{id, "nobody's", strings.Repeat("0", 32), ""})
+	w.r.Request([]string{id, "nobody's", strings.Repeat("0", 32), ""})
 	if reads := w.reconcile(); !slices.Equal(reads, []string{"team/lab"}) {
 		t.Errorf("asked for one, read %q", reads)
 	}
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 	w.store(secret("team", "lab", webhook("three")))
-	if after := w.woken[copies.ShardName(copies.ShardOf(id))]; after > lookEvery {
-		t.Errorf("looks again after %v", after)
+	if after := w.woken[copies.ShardName(copies.ShardOf(id))]; after > readEvery {
+		t.Errorf("is due after %v", after)
 	}
-	w.clock.SetTime(w.clock.Now().Add(lookEvery))
+	w.clock.SetTime(w.clock.Now().Add(readEvery))
 	w.reconcile()
 	w.wantCopy("team", "lab", "webhook.secret", "three")
 }
 
-// What is certainly missing has no copy, and its Repositories say so until it is there. What cannot
-// be read keeps the copy that it has.
-func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
+// The condition of a Repository says that its Secret is missing.
+func TestMissingSecretHasNoCopyAndUnreadableOneKeepsIts(t *testing.T) {
 	unavailable := apierrors.NewServiceUnavailable("shutting down")
 	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "lab", errors.New(`User "x" cannot get resource "secrets"`))
 	whole := webhook("whole")
@@ -124,7 +124,7 @@ func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 		"the kind is not served": {whole, &apierrors.StatusError{}, "whole", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.store(secret("team", "lab", whole))
 			w.repository("team", "app", "lab")
 			w.reconcile()
@@ -134,7 +134,7 @@ func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 				w.store(secret("team", "lab", test.data))
 			}
 			w.fails("lab", test.fails)
-			w.clock.SetTime(w.clock.Now().Add(lookEvery))
+			w.clock.SetTime(w.clock.Now().Add(readEvery))
 			w.reconcile()
 			w.wantCopy("team", "lab", "webhook.secret", test.copy)
 			if got := w.condition("team", "app"); got != test.condition {
@@ -144,32 +144,31 @@ func TestWhatIsMissingAndWhatCannotBeRead(t *testing.T) {
 				return
 			}
 			w.store(secret("team", "lab", whole))
-			w.restart() // whoever leads next takes the condition back
+			w.restart() // the next leader withdraws the condition
 			w.reconcile()
 			w.wantCopy("team", "lab", "webhook.secret", "whole")
 			if got := w.condition("team", "app"); got != "True Copied" {
-				t.Errorf("the condition is %q after it was mended", got)
+				t.Errorf("the condition is %q after it was fixed", got)
 			}
 		})
 	}
 }
 
-// A new controller marks a shard complete only when everything was looked at, within its budget of
-// reads.
+// A new controller marks a shard as complete only after it has read everything.
 func TestManySecretsAreReadWithinABudget(t *testing.T) {
-	w := newWorld(t)
-	const many = 3 * asksPerSecond
+	w := newEnv(t)
+	const many = 3 * requestsPerSecond
 	for n := range many {
 		name := fmt.Sprintf("lab-%d", n)
 		w.store(secret("team", name, webhook(name)))
 		w.repository("team", name, name)
 	}
 	for second := 0; !w.complete(); second++ {
-		if second > 2*many/asksPerSecond {
+		if second > 2*many/requestsPerSecond {
 			t.Fatal("it does not end")
 		}
-		if reads := w.reconcile(); len(reads) > asksPerSecond {
-			t.Fatalf("%d reads at once, want %d at most", len(reads), asksPerSecond)
+		if reads := w.reconcile(); len(reads) > requestsPerSecond {
+			t.Fatalf("%d reads at once, want %d at most", len(reads), requestsPerSecond)
 		}
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 	}
@@ -177,15 +176,14 @@ func TestManySecretsAreReadWithinABudget(t *testing.T) {
 		name := fmt.Sprintf("lab-%d", n)
 		w.wantCopy("team", name, "webhook.secret", name)
 	}
-	w.clock.SetTime(w.clock.Now().Add(lookEvery))
-	if reads := w.reconcile(); len(reads) != looksPerSecond {
-		t.Errorf("%d reads that nobody asked for, want %d", len(reads), looksPerSecond)
+	w.clock.SetTime(w.clock.Now().Add(readEvery))
+	if reads := w.reconcile(); len(reads) != readsPerSecond {
+		t.Errorf("%d reads without a request, want %d", len(reads), readsPerSecond)
 	}
 }
 
-// No namespace takes the room of the others.
-func TestANamespaceHasABudget(t *testing.T) {
-	w := newWorld(t)
+func TestNamespaceHasAShareOfAShard(t *testing.T) {
+	w := newEnv(t)
 	long := strings.Repeat("x", copies.MaxValueBytes)
 	const many = copies.Shards*copies.MaxNamespaceBytes/copies.MaxValueBytes + 200
 	for n := range many {
@@ -196,7 +194,7 @@ func TestANamespaceHasABudget(t *testing.T) {
 	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.GetNamespace() == "greedy", secret("greedy", a.(clienttesting.GetAction).GetName(), webhook(long)), nil
 	})
-	for range 2 * many / asksPerSecond {
+	for range 2 * many / requestsPerSecond {
 		w.reconcile()
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 	}
@@ -218,16 +216,16 @@ func TestANamespaceHasABudget(t *testing.T) {
 	}
 }
 
-// Two controllers that believe to lead write one after the other: the second finds a conflict, and
-// what was asked of it is not lost.
-func TestAConflictLosesNoAsk(t *testing.T) {
-	w := newWorld(t)
+// Two controllers that believe to lead write one after the other. The second gets a conflict, and
+// keeps its requests.
+func TestConflictLosesNoRequest(t *testing.T) {
+	w := newEnv(t)
 	w.store(secret("team", "lab", webhook("one")))
 	w.repository("team", "app", "lab")
 	w.reconcile()
 	w.store(secret("team", "lab", webhook("two")))
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
-	w.r.Ask([]string{id})
+	w.r.Request([]string{id})
 	conflicts := 1
 	w.kube.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if !strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), `"resourceVersion"`) {
@@ -244,12 +242,12 @@ func TestAConflictLosesNoAsk(t *testing.T) {
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 }
 
-// A renewal lands whole or not at all, whatever its process was told of it before it ended:
-// receivers have the copy of before, or the new value with the one before it.
-func TestARenewalIsWholeOrNothing(t *testing.T) {
+// Whatever kills the process, receivers have either the old copy, or the new value with the
+// previous one.
+func TestRotationIsAtomic(t *testing.T) {
 	for name, lands := range map[string]bool{"it lands and the answer is lost": true, "it does not land": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEnv(t)
 			w.store(secret("team", "lab", webhook("one")))
 			w.repository("team", "app", "lab")
 			w.reconcile()
@@ -257,7 +255,7 @@ func TestARenewalIsWholeOrNothing(t *testing.T) {
 			rotated["webhook.secret"+copies.PreviousSuffix] = "one"
 			w.store(secret("team", "lab", rotated))
 			id := copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})
-			w.r.Ask([]string{id})
+			w.r.Request([]string{id})
 			lost, left := errors.New("connection reset"), "one"
 			w.kube.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				err := lost
@@ -281,7 +279,7 @@ func TestARenewalIsWholeOrNothing(t *testing.T) {
 }
 
 func TestOnlyTheLeaderCopies(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.r.Demote(pkgreconciler.UniversalBucket())
 	w.kube.ClearActions()
 	if err := w.r.Reconcile(t.Context(), w.r.key(0).String()); !controller.IsSkipKey(err) || len(w.kube.Actions()) != 0 {

@@ -34,16 +34,16 @@ const (
 
 var errNoPackage = errors.New("it changes no package")
 
-// listed is what `go list` tells of a package.
+// listed is the output of `go list` for a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 }
 
-// Each patch names its invariant, applies to this tree and leaves packages that compile: of a
-// mutant that does not, a campaign would find nothing. The types of what it changes are checked
-// against what the compiler has kept of the other packages, so that nothing is built or linked for
-// a single patch. Each invariant that a campaign checks has at least two.
+// Each patch names its invariant, applies to this tree and leaves packages that compile: a
+// campaign against a mutant that does not compile would find nothing. The types of the changed
+// packages are checked against the compiler's export data of the others, so that no patch needs a
+// build. Each invariant that a campaign checks has at least two patches.
 func TestEachPatchBreaksAnInvariant(t *testing.T) {
 	patches, err := filepath.Glob("*.patch")
 	if err != nil {
@@ -84,8 +84,8 @@ func invariants() []string {
 	return []string{"I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7", "I-8", "I-9", "I-10", "S21", "pruning", "newest", "cancelling", "pairs"}
 }
 
-// list tells of the packages in the folders and of all that they import, by their paths, after
-// compiling what was not.
+// list returns the packages in the folders and all their imports, by path, after compiling the
+// missing ones.
 func list(t *testing.T, dirs map[string]bool) map[string]listed {
 	t.Helper()
 	folders := slices.Collect(maps.Keys(dirs))
@@ -114,7 +114,7 @@ func list(t *testing.T, dirs map[string]bool) map[string]listed {
 	}
 }
 
-// patched returns a folder with the files that a patch changes, changed.
+// patched returns a folder with the patched files.
 func patched(t *testing.T, patch string, files []string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -153,7 +153,7 @@ func compiles(dir string, files []string, packages map[string]listed, compiled t
 	return nil
 }
 
-// checks checks the types of a package, of which files in another folder take the place of its own.
+// checks checks the types of a package, with files of another folder instead of its own.
 func checks(p listed, instead string, compiled types.Importer) error {
 	if len(p.GoFiles) == 0 {
 		return errNoPackage

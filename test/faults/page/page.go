@@ -89,8 +89,8 @@ func missing(from, in string) string {
 	return only.String()
 }
 
-// table is the lines as the page has them; a line that varies stays as the page of before has it,
-// but for what it says of the fault.
+// table returns the lines as the page has them. A line that varies stays as the old page has it,
+// except for its fault.
 func table(lines []Line, before string) string {
 	var b strings.Builder
 	b.WriteString("| Row | When | Class, reason | Tried again | What a person reads |\n|---|---|---|---|---|\n")
@@ -119,7 +119,7 @@ func lineWith(text, head string) string {
 	return ""
 }
 
-// again is what backoff.Requeue does with the fault.
+// again returns what backoff.Requeue does with the fault.
 func again(f *fault.Error) string {
 	switch {
 	case f.Class == fault.Invalid:
@@ -136,7 +136,7 @@ func again(f *fault.Error) string {
 	return "with backoff"
 }
 
-// rounded hides that the time until a reset is reckoned in whole seconds.
+// rounded hides that the time until a reset is computed in whole seconds.
 func rounded(wait time.Duration) time.Duration {
 	if wait > time.Minute {
 		return wait.Round(10 * time.Second)

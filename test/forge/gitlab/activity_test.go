@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestActivityTellsOfPushes(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestActivityListsPushes(t *testing.T) {
+	w := newFixture(t, Options{})
 	second := w.Commit(app, "feature/x", Change{Author: "bob", Files: map[string]string{"a": "1"}})
 	w.SetBranch(app, "feature/x", w.sha, "eve")
 	w.CreateTag(app, "v1", w.sha, "bob")
@@ -38,7 +38,7 @@ func TestActivityTellsOfPushes(t *testing.T) {
 }
 
 func TestTag(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.CreateTag(app, "v1/a", w.sha, "bob")
 	tag := w.get("/repository/tags/v1%2Fa").Object(t)
 	if commit := tag["commit"].(map[string]any); text(tag, "name") != "v1/a" || text(tag, "target") != w.sha || text(commit, "id") != w.sha {
@@ -49,8 +49,8 @@ func TestTag(t *testing.T) {
 	}
 }
 
-func TestVersionsOfAMergeRequest(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestVersionsOfMergeRequest(t *testing.T) {
+	w := newFixture(t, Options{})
 	first := w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	second := w.Commit(app, "topic", Change{Files: map[string]string{"a": "2"}})

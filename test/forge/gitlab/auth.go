@@ -16,8 +16,8 @@ type usage struct {
 	window int64
 }
 
-// authenticate finds out who calls. It refuses credentials that are wrong; a
-// call without credentials goes on as nobody.
+// authenticate finds the caller. It refuses wrong credentials; a call without credentials goes on
+// without a user where the route allows it.
 func (c *call) authenticate() {
 	value, private := c.r.Header.Get("PRIVATE-TOKEN"), true
 	if value == "" {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTokens(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	expired := w.CreateToken(NewToken{Project: app, Expires: time.Now().Add(-time.Second)}).Value
 	revoked := w.CreateToken(NewToken{Project: app}).Value
 	w.RevokeToken(revoked)
@@ -46,7 +46,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestScopesToRead(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	for scope, want := range map[string]string{
 		ScopeAPI:            "200 200 200",
 		ScopeReadAPI:        "200 200 200",
@@ -64,8 +64,8 @@ func TestScopesToRead(t *testing.T) {
 	}
 }
 
-func TestWhoSeesAProject(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestProjectVisibility(t *testing.T) {
+	w := newFixture(t, Options{})
 	stranger := w.CreateToken(NewToken{User: "sam"}).Value
 	guest := w.CreateToken(NewToken{User: "gus"}).Value
 	w.SetMember("org", "gus", Guest)
@@ -91,7 +91,7 @@ func TestWhoSeesAProject(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	at0 := time.Unix(1_800_000_030, 0)
-	w := newWorld(t, Options{RateLimit: 2, Now: func() time.Time { return at0 }})
+	w := newFixture(t, Options{RateLimit: 2, Now: func() time.Time { return at0 }})
 	var got []string
 	for range 3 {
 		r := w.get("")

@@ -14,9 +14,9 @@ import (
 
 const api = "/api/v4"
 
-// world is a started forge with one private project, a commit, a hook and the
+// fixture is a started forge with one private project, a commit, a hook and the
 // token of a bot with the level Developer.
-type world struct {
+type fixture struct {
 	*GitLab
 	t       *testing.T
 	project Project
@@ -32,14 +32,14 @@ const (
 	at  = api + "/projects/org%2Fteam%2Fapp"
 )
 
-func newWorld(t *testing.T, o Options) *world {
+func newFixture(t *testing.T, o Options) *fixture {
 	t.Helper()
 	g := New(o)
 	if err := g.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	w := &world{GitLab: g, t: t}
+	w := &fixture{GitLab: g, t: t}
 	w.project = g.CreateProject(app, ProjectOptions{Unprotected: true})
 	w.sha = g.Commit(app, "main", Change{Message: "first\n\nwith a body\n", Author: "alice", Files: map[string]string{
 		".tekton/push.yaml": "kind: PipelineRun\n", "README.md": "hello\n", "docs/a b.md": "a\n",
@@ -71,10 +71,10 @@ func (r reply) said() string {
 }
 
 // get reads a path below the world's project with its token.
-func (w *world) get(path string) reply { return w.do("GET", at+path, w.token, nil) }
+func (w *fixture) get(path string) reply { return w.do("GET", at+path, w.token, nil) }
 
 // do makes a call with a PRIVATE-TOKEN; body is anything JSON.
-func (w *world) do(method, path, token string, body any) reply {
+func (w *fixture) do(method, path, token string, body any) reply {
 	header := http.Header{}
 	if token != "" {
 		header.Set("PRIVATE-TOKEN", token)
@@ -82,7 +82,7 @@ func (w *world) do(method, path, token string, body any) reply {
 	return w.doWith(method, path, header, body)
 }
 
-func (w *world) doWith(method, path string, header http.Header, body any) reply {
+func (w *fixture) doWith(method, path string, header http.Header, body any) reply {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
 	return reply{asking.Ask(ctx, method, w.URL()+path, header, body)}
@@ -94,6 +94,6 @@ func text(m map[string]any, name string) string {
 }
 
 // post posts a commit status on the world's commit.
-func (w *world) post(fields map[string]any) reply {
+func (w *fixture) post(fields map[string]any) reply {
 	return w.do("POST", at+"/statuses/"+w.sha, w.token, fields)
 }

@@ -38,7 +38,7 @@ func anys(list []map[string]any) []any {
 }
 
 func TestCommit(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	second := w.Commit(app, "feature/x", Change{Author: "bob", Files: map[string]string{
 		"new": "n\n", "README.md": Deleted, "moved.md": "a\n", "docs/a b.md": Deleted, ".tekton/push.yaml": "kind: Task\n"}})
 	w.CreateTag(app, "v1", w.sha, "bob")
@@ -75,7 +75,7 @@ func TestCommit(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	w := newWorld(t, Options{DiffLimit: 2})
+	w := newFixture(t, Options{DiffLimit: 2})
 	w.Commit(app, "topic", Change{Files: map[string]string{"b": "1", "c": "2"}})
 	w.Commit(app, "main", Change{Files: map[string]string{"other": "o"}})
 	shape := func(query string) string {
@@ -94,7 +94,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestMergeRequest(t *testing.T) {
-	w := newWorld(t, Options{DiffLimit: 2})
+	w := newFixture(t, Options{DiffLimit: 2})
 	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app, Visibility: Public})
 	head := w.Commit("eve/app", "topic", Change{Author: "eve", Files: map[string]string{"a": "1", "b": "2", "c": "3"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, Source: "eve/app", SourceBranch: "topic", Author: "eve", Draft: true, Labels: []string{"z", "a"}})

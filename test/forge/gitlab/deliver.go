@@ -47,7 +47,7 @@ type DeliveryRecord struct {
 func (g *GitLab) deliver(h *hook, event string, payload any) Delivery {
 	body, err := json.Marshal(payload)
 	if err != nil {
-		mistake("building a %s: %v", event, err)
+		invalidUse("building a %s: %v", event, err)
 	}
 	d := Delivery{Key: traffic.NewUUID(), Event: event, Project: h.project.path, Body: body, hook: h.id, Header: http.Header{}}
 	for k, v := range map[string]string{

@@ -5,7 +5,7 @@ package gitlab
 import "fmt"
 
 // listDiscussions lists the comments on a commit, oldest first. Each is a
-// discussion of its own: nobody answers here.
+// discussion of its own, without replies.
 func listDiscussions(c *call) answer {
 	sha := c.r.PathValue("sha")
 	if c.project.db.Commit(sha) == nil {
@@ -43,5 +43,5 @@ func (g *GitLab) EditNote(id int64, body string) {
 			return
 		}
 	}
-	mistake("EditNote: no note %d", id)
+	invalidUse("EditNote: no note %d", id)
 }

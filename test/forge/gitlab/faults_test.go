@@ -36,7 +36,7 @@ func TestFaultActions(t *testing.T) {
 		"held, then served at once": {forge.Hold(closed()), "201 ", true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
+			w := newFixture(t, Options{})
 			f := w.Inject(Fault{Route: RouteStatusCreate, Count: 1, Do: tc.do})
 			r := w.post(map[string]any{"state": "running", "name": "ci"})
 			if got := fmt.Sprint(r.Status, " ", r.said()); got != tc.want {

@@ -21,7 +21,7 @@ func paths(list []map[string]any) string {
 }
 
 func TestTree(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.Commit(app, "feature/x", Change{Files: map[string]string{".tekton/sub/deep.yaml": "d"}})
 	for query, want := range map[string]string{
 		"":                              "200 .tekton, docs, README.md",
@@ -54,7 +54,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestTreePages(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	link := regexp.MustCompile(`<([^>]*)>; rel="next"`)
 	next, pages := w.URL()+at+"/repository/tree?recursive=true&pagination=keyset&per_page=2", []string{}
 	for next != "" {
@@ -87,7 +87,7 @@ func TestTreePages(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	later := w.Commit(app, "main", Change{Files: map[string]string{"other": "o"}})
 	r := w.get("/repository/files/docs%2Fa%20b%2Emd?ref=main")
 	f := r.Object(t)
@@ -121,7 +121,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestLongListsAreNotCounted(t *testing.T) {
-	w := newWorld(t, Options{CountLimit: 2})
+	w := newFixture(t, Options{CountLimit: 2})
 	for i := range 3 {
 		w.post(map[string]any{"state": "running", "name": fmt.Sprint(i)})
 	}

@@ -120,9 +120,9 @@ func (g *GitLab) lock() (done func()) {
 	return g.mu.Unlock
 }
 
-// act locks the forge until done is called, for what somebody does in a project. Everything that is
-// done to a project or its forks has a second of its own, because clients read these times to the
-// second. So the times run ahead of the clock where more is done than one thing a second.
+// act locks the forge until done is called, for one action in a project. Each action in a project
+// or its forks has its own second, because clients read these times to the second. So the times
+// run ahead of the clock when there is more than one action a second.
 func (g *GitLab) act(project string) (done func()) {
 	g.mu.Lock()
 	p := g.mustProject(project)
@@ -160,7 +160,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // key is how paths and usernames are looked up: their case does not count.
 func key(name string) string { return strings.ToLower(name) }
 
-// mistake stops a test whose author asked for something impossible.
-func mistake(format string, args ...any) {
+// invalidUse stops a test whose author asked for something impossible.
+func invalidUse(format string, args ...any) {
 	panic("gitlab: " + fmt.Sprintf(format, args...))
 }

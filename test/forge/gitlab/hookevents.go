@@ -101,7 +101,7 @@ func redacted(body []byte) json.RawMessage {
 	}
 	out, err := json.Marshal(withoutAddresses(payload))
 	if err != nil {
-		mistake("redacting a payload: %v", err)
+		invalidUse("redacting a payload: %v", err)
 	}
 	return out
 }

@@ -79,7 +79,7 @@ func (g *GitLab) HookState(id int64) HookState {
 func (g *GitLab) mustHook(id int64) *hook {
 	h := g.hooks[id]
 	if h == nil {
-		mistake("no hook %d", id)
+		invalidUse("no hook %d", id)
 	}
 	return h
 }
@@ -96,7 +96,7 @@ func (g *GitLab) hookFor(id int64, p *project, event string) *hook {
 		}
 	}
 	if found == nil {
-		mistake("no %s in %s", event, p.path)
+		invalidUse("no %s in %s", event, p.path)
 	}
 	return found
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestDeliver(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	rc := asking.NewReceiver(t)
 	w.SetHookURL(w.hook, rc.URL)
 	d := w.PushDelivery(PushEvent{Project: app, Ref: "refs/heads/main"})
@@ -61,9 +61,9 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-func TestAFailingHookIsPaused(t *testing.T) {
+func TestFailingHookIsPaused(t *testing.T) {
 	var ahead atomic.Int64
-	w := newWorld(t, Options{Now: func() time.Time { return time.Unix(1_800_000_000+ahead.Load(), 0) }})
+	w := newFixture(t, Options{Now: func() time.Time { return time.Unix(1_800_000_000+ahead.Load(), 0) }})
 	rc := asking.NewReceiver(t)
 	d := w.PushDelivery(PushEvent{Project: app, Ref: "refs/heads/main"})
 	send := func() string {
@@ -111,7 +111,7 @@ func TestAFailingHookIsPaused(t *testing.T) {
 }
 
 func TestDeliveryThatFails(t *testing.T) {
-	w := newWorld(t, Options{DeliveryTimeout: 50 * time.Millisecond, KeepFailingHooks: true})
+	w := newFixture(t, Options{DeliveryTimeout: 50 * time.Millisecond, KeepFailingHooks: true})
 	stuck := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stuck }))
 	defer srv.Close()

@@ -72,11 +72,11 @@ func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	source := g.mustProject(orDefault(n.Source, n.Target))
 	sha, found := source.branches[n.SourceBranch]
 	if !found {
-		mistake("OpenMergeRequest: no branch %q in %s", n.SourceBranch, source.path)
+		invalidUse("OpenMergeRequest: no branch %q in %s", n.SourceBranch, source.path)
 	}
 	branch := orDefault(n.TargetBranch, target.defaultBranch)
 	if target.branches[branch] == "" {
-		mistake("OpenMergeRequest: no branch %q in %s", branch, n.Target)
+		invalidUse("OpenMergeRequest: no branch %q in %s", branch, n.Target)
 	}
 	target.db.Take(source.db, sha)
 	m := &mergeRequest{
@@ -110,7 +110,7 @@ func (g *GitLab) changeMR(project string, iid int64, username string, change fun
 	defer g.act(project)()
 	m := g.mustProject(project).mr(iid)
 	if m == nil {
-		mistake("no merge request %s!%d", project, iid)
+		invalidUse("no merge request %s!%d", project, iid)
 	}
 	change(m, g.userOf(username))
 	g.core.Notify()

@@ -54,7 +54,7 @@ type Note struct {
 func (s *State) Notes(project string, iid int64, system bool) []Note {
 	m := s.g.mustProject(project).mr(iid)
 	if m == nil {
-		mistake("Notes: no merge request %s!%d", project, iid)
+		invalidUse("Notes: no merge request %s!%d", project, iid)
 	}
 	var out []Note
 	for _, n := range s.g.notesOf(m, system) {
@@ -88,7 +88,7 @@ func (g *GitLab) AddNote(project string, iid int64, username, body string) int64
 	return id
 }
 
-// DeleteNote has somebody who may delete a note of a merge request.
+// DeleteNote deletes a note of a merge request as a user with the right.
 func (g *GitLab) DeleteNote(project string, iid, id int64) {
 	g.changeMR(project, iid, "octocat", func(m *mergeRequest, _ *user) {
 		g.notes = slices.DeleteFunc(g.notes, func(n *note) bool { return n.mr == m && n.id == id })
@@ -100,7 +100,7 @@ func (g *GitLab) AddCommitNote(project, sha, username, body string) int64 {
 	defer g.act(project)()
 	p := g.mustProject(project)
 	if p.db.Commit(sha) == nil {
-		mistake("AddCommitNote: no commit %s in %s", sha, project)
+		invalidUse("AddCommitNote: no commit %s in %s", sha, project)
 	}
 	return g.addNote(&note{project: p, sha: sha, by: g.userOf(username), body: body}).id
 }
@@ -195,8 +195,8 @@ func (c *call) checkNote() {
 	panic(traffic.Refuse(refuse(http.StatusBadRequest, fmt.Sprintf(`400 Bad request - Note {:note=>[%q]}`, why))))
 }
 
-// mayEdit reports whether the caller may change a note: its author, and who
-// maintains the project.
+// mayEdit reports whether the caller may change a note: its author and the project's maintainers
+// may.
 func (c *call) mayEdit(n *note) bool {
 	return !n.system && (n.by == c.user || c.project.levelOf(c.user) >= Maintainer)
 }

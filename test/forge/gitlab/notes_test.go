@@ -12,8 +12,8 @@ import (
 )
 
 // What is done to a project has a later second than what was done before, however fast it comes.
-func TestEachActHasItsOwnSecond(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestActionsHaveDistinctSeconds(t *testing.T) {
+	w := newFixture(t, Options{})
 	sha := w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	last := ""
@@ -37,7 +37,7 @@ func TestEachActHasItsOwnSecond(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	const notes = at + "/merge_requests/1/notes"
@@ -104,8 +104,8 @@ func TestNotes(t *testing.T) {
 }
 
 // Where the discussion is locked only members write.
-func TestNotesOfALockedDiscussion(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestNotesOfLockedDiscussion(t *testing.T) {
+	w := newFixture(t, Options{})
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	w.LockMergeRequest(app, iid, "bob", true)

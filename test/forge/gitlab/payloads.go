@@ -44,11 +44,11 @@ func (g *GitLab) PushDelivery(e PushEvent) Delivery {
 	p := g.mustProject(e.Project)
 	up, known := p.updates[e.Ref]
 	if !known && (e.Before == "" || e.After == "") {
-		mistake("PushDelivery: %s of %s never changed", e.Ref, e.Project)
+		invalidUse("PushDelivery: %s of %s never changed", e.Ref, e.Project)
 	}
 	up.before, up.after = orDefault(e.Before, up.before), orDefault(e.After, up.after)
 	if up.after != gitdb.ZeroSHA && p.db.Commit(up.after) == nil {
-		mistake("PushDelivery: no commit %s in %s", up.after, e.Project)
+		invalidUse("PushDelivery: no commit %s in %s", up.after, e.Project)
 	}
 	if e.User != "" || up.by == nil {
 		up.by = g.userOf(orDefault(e.User, "octocat"))
@@ -112,7 +112,7 @@ func (g *GitLab) MergeRequestDelivery(e MergeRequestEvent) Delivery {
 	p := g.mustProject(e.Project)
 	m := p.mr(e.IID)
 	if m == nil {
-		mistake("MergeRequestDelivery: no merge request %s!%d", e.Project, e.IID)
+		invalidUse("MergeRequestDelivery: no merge request %s!%d", e.Project, e.IID)
 	}
 	last := m.last
 	if e.Action != "" && e.Action != last.action {
@@ -171,7 +171,7 @@ func (g *GitLab) NoteDelivery(noteID int64) Delivery {
 		}
 	}
 	if n == nil {
-		mistake("NoteDelivery: no note %d", noteID)
+		invalidUse("NoteDelivery: no note %d", noteID)
 	}
 	p := n.project
 	attrs := object{

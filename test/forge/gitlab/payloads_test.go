@@ -35,7 +35,7 @@ func dig(o map[string]any, path string) any {
 }
 
 func TestPushDelivery(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	shape := func(ref string) string {
 		d := w.PushDelivery(PushEvent{Project: app, Ref: ref})
 		b := body(t, d)
@@ -84,7 +84,7 @@ func TestPushDelivery(t *testing.T) {
 }
 
 func TestMergeRequestDelivery(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app})
 	one := w.Commit("eve/app", "topic", Change{Author: "eve", Files: map[string]string{"a": "1"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, Source: "eve/app", SourceBranch: "topic", Author: "eve", Draft: true})
@@ -142,7 +142,7 @@ func TestMergeRequestDelivery(t *testing.T) {
 // The fields of a payload that GitLab.com sent in March 2024, and those that
 // its documentation adds since.
 func TestMergeRequestDeliveryHasAllFields(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic", Labels: []string{"x"}})
 	b := body(t, w.MergeRequestDelivery(MergeRequestEvent{Project: app, IID: iid}))
@@ -171,7 +171,7 @@ func TestMergeRequestDeliveryHasAllFields(t *testing.T) {
 }
 
 func TestNoteDelivery(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "1"}})
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	d := w.NoteDelivery(w.AddNote(app, iid, "bob", "/retest"))
@@ -188,8 +188,8 @@ func TestNoteDelivery(t *testing.T) {
 	}
 }
 
-func TestEventOfTheTestsOwn(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestCustomEvent(t *testing.T) {
+	w := newFixture(t, Options{})
 	d := w.EventDelivery(w.hook, "Pipeline Hook", map[string]any{"object_kind": "pipeline"})
 	d.SetToken("wrong")
 	if d.Header.Get("X-Gitlab-Token") != "wrong" || d.Header.Get("X-Gitlab-Event") != "Pipeline Hook" || !json.Valid(d.Body) {

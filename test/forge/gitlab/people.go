@@ -123,7 +123,7 @@ func (g *GitLab) setMember(path string, u *user, l Level) {
 	case g.groups[key(path)] != nil:
 		members = g.groups[key(path)].members
 	default:
-		mistake("SetMember: no group or project %q", path)
+		invalidUse("SetMember: no group or project %q", path)
 	}
 	if l == NoAccess {
 		delete(members, u.id)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMembers(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.SetMember("org", "ann", Owner)
 	w.SetMember("org/team", "ben", Reporter)
 	w.SetMember(app, "ben", Developer)
@@ -44,8 +44,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestTheOwnerOfAPersonalProject(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestOwnerOfPersonalProject(t *testing.T) {
+	w := newFixture(t, Options{})
 	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app})
 	tok := w.CreateToken(NewToken{User: "eve"})
 	p := w.do("GET", api+"/projects/"+itoa(fork.ID), tok.Value, nil).Object(t)
@@ -59,8 +59,8 @@ func TestTheOwnerOfAPersonalProject(t *testing.T) {
 	}
 }
 
-func TestTheTokensOwnUser(t *testing.T) {
-	w := newWorld(t, Options{ExternalURL: "https://gitlab.example.com"})
+func TestUserOfToken(t *testing.T) {
+	w := newFixture(t, Options{ExternalURL: "https://gitlab.example.com"})
 	me := w.do("GET", api+"/user", w.token, nil).Object(t)
 	if me["bot"] != true || me["id"] != float64(w.bot.ID) || !strings.HasPrefix(text(me, "username"), "project_"+itoa(w.project.ID)+"_bot_") {
 		t.Errorf("the bot: %v", me)
@@ -71,7 +71,7 @@ func TestTheTokensOwnUser(t *testing.T) {
 }
 
 func TestMembersOfGroups(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.CreateGroup("org/team/sub")
 	w.CreateGroup("secret")
 	w.SetMember("org", "ann", Owner)

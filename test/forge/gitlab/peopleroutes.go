@@ -67,7 +67,7 @@ func (c *call) members(of leveled) answer {
 }
 
 // group is that of the path, by its id or full path; nil if the caller does not see it. Groups are
-// private: whoever is a member of one, or of a project or group in it, sees it.
+// private: the members of one, or of a project or group in it, see it.
 func (c *call) group() *group {
 	path := c.r.PathValue("group")
 	var found *group

@@ -43,7 +43,7 @@ func (g *GitLab) NativePipeline(project, ref, sha string) int64 {
 	defer g.lock()()
 	p, by := g.mustProject(project), g.userOf("octocat")
 	if p.db.Commit(sha) == nil {
-		mistake("NativePipeline: no commit %s in %s", sha, project)
+		invalidUse("NativePipeline: no commit %s in %s", sha, project)
 	}
 	pl := &pipeline{id: g.core.NextID(), project: p, sha: sha, ref: ref, user: by, created: g.now()}
 	g.pipelines = append(g.pipelines, pl)

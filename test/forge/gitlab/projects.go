@@ -72,7 +72,7 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 	defer g.lock()()
 	slash := strings.LastIndex(path, "/")
 	if g.projects[key(path)] != nil || slash < 1 {
-		mistake("CreateProject: %q exists or has no namespace", path)
+		invalidUse("CreateProject: %q exists or has no namespace", path)
 	}
 	p := &project{
 		id: g.core.NextID(), path: path, visibility: orDefault(o.Visibility, Private),
@@ -128,7 +128,7 @@ func (g *GitLab) ProtectBranch(path, branch string, l Level) {
 func (g *GitLab) mustProject(path string) *project {
 	p := g.projects[key(path)]
 	if p == nil {
-		mistake("no project %q", path)
+		invalidUse("no project %q", path)
 	}
 	return p
 }
@@ -162,7 +162,7 @@ func (p *project) resolve(ref string) string {
 	return p.db.Resolve(p.branches, p.tags, ref)
 }
 
-// canSee reports whether a user (nil is nobody) may know of the project.
+// canSee reports whether a user (nil without credentials) may know of the project.
 func (p *project) canSee(u *user) bool {
 	switch {
 	case p.visibility == Public, p.visibility == Internal && u != nil:

@@ -46,8 +46,8 @@ type need int
 
 const (
 	signedIn   need = iota // any valid token; the path names no project
-	seen                   // whoever may see the project
-	readable               // whoever may read its code
+	seen                   // callers who may see the project
+	readable               // callers who may read its code
 	visitor                // a token whose user may see the project
 	reader                 // a token whose user may read its code
 	maintainer             // a token whose user maintains the project

@@ -24,7 +24,7 @@ type call struct {
 	at   time.Time
 
 	token   *token
-	user    *user    // nil is nobody
+	user    *user    // nil without credentials
 	project *project // when the path names one
 	params  map[string]any
 

@@ -41,7 +41,7 @@ func TestStatusTransitions(t *testing.T) {
 		"an unknown state is refused":                 {"neutral", "400 state does not have a valid value", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
+			w := newFixture(t, Options{})
 			var r reply
 			for _, state := range strings.Fields(tc.posts) {
 				r = w.post(map[string]any{"state": state, "name": "ci"})
@@ -82,7 +82,7 @@ func TestStatusFields(t *testing.T) {
 		"without a name it is context, then the default": {map[string]any{"context": "other"}, "201"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
+			w := newFixture(t, Options{})
 			fields := map[string]any{"state": "success"}
 			for k, v := range tc.fields {
 				fields[k] = v
@@ -102,7 +102,7 @@ func TestStatusFields(t *testing.T) {
 	}
 }
 
-func TestWhoMayPostAStatus(t *testing.T) {
+func TestPostStatusNeedsRights(t *testing.T) {
 	for name, tc := range map[string]struct {
 		level Level
 		scope string
@@ -119,7 +119,7 @@ func TestWhoMayPostAStatus(t *testing.T) {
 		"who may not write is told so before a SHA matters": {Reporter, ScopeAPI, "nobody", "403 403 Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
+			w := newFixture(t, Options{})
 			if tc.level != NoAccess {
 				w.SetMember(app, "carol", tc.level)
 			}
@@ -132,8 +132,8 @@ func TestWhoMayPostAStatus(t *testing.T) {
 	}
 }
 
-func TestProtectedBranchNeedsAMaintainer(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestProtectedBranchNeedsMaintainer(t *testing.T) {
+	w := newFixture(t, Options{})
 	w.ProtectBranch(app, "main", Maintainer)
 	if r := w.post(map[string]any{"state": "running"}); r.Status != 403 {
 		t.Errorf("a developer on a protected branch: %d", r.Status)
@@ -144,8 +144,8 @@ func TestProtectedBranchNeedsAMaintainer(t *testing.T) {
 	}
 }
 
-func TestStatusOfAFork(t *testing.T) {
-	w := newWorld(t, Options{})
+func TestStatusOfFork(t *testing.T) {
+	w := newFixture(t, Options{})
 	w.CreateProject("eve/app", ProjectOptions{ForkOf: app, Visibility: Public})
 	head := w.Commit("eve/app", "topic", Change{Author: "eve", Files: map[string]string{"a": "1"}})
 	post := func(project string, fields map[string]any) string {
@@ -164,7 +164,7 @@ func TestStatusOfAFork(t *testing.T) {
 }
 
 func TestStatusesAreUpdatedAndListed(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	first := w.post(map[string]any{"state": "running", "name": "a", "description": "runs", "target_url": "http://x/1"}).Object(t)
 	// A form does as well as JSON.
 	if r := w.do("POST", at+"/statuses/"+w.sha, w.token, url.Values{"state": {"running"}, "name": {"form"}}); r.Status != 201 {
@@ -209,7 +209,7 @@ func TestStatusesAreUpdatedAndListed(t *testing.T) {
 }
 
 func TestAnotherUsersStatusIsNotUpdated(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	w.post(map[string]any{"state": "running", "name": "ci"})
 	other := w.CreateToken(NewToken{Project: app})
 	r := w.do("POST", at+"/statuses/"+w.sha, other.Value, map[string]any{"state": "running", "name": "ci"})
@@ -220,11 +220,11 @@ func TestAnotherUsersStatusIsNotUpdated(t *testing.T) {
 }
 
 func TestOptionsOfStatuses(t *testing.T) {
-	old := newWorld(t, Options{NoSkipped: true})
+	old := newFixture(t, Options{NoSkipped: true})
 	if r := old.post(map[string]any{"state": "skipped"}); r.said() != "state does not have a valid value" {
 		t.Errorf("skipped on an old server: %d %s", r.Status, r.said())
 	}
-	newer := newWorld(t, Options{AcceptRepeated: true})
+	newer := newFixture(t, Options{AcceptRepeated: true})
 	newer.post(map[string]any{"state": "running"})
 	if r := newer.post(map[string]any{"state": "running", "description": "x"}); r.Status != 201 || len(newer.StatusesFor(app, newer.sha)) != 1 {
 		t.Errorf("a repeated state on a server that takes it: %d %s", r.Status, r.said())
@@ -232,7 +232,7 @@ func TestOptionsOfStatuses(t *testing.T) {
 }
 
 func TestEachRefHasItsOwnPipeline(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newFixture(t, Options{})
 	first := w.post(map[string]any{"state": "failed", "name": "ci", "ref": "main"}).Object(t)
 	w.post(map[string]any{"state": "success", "name": "ci", "ref": "v1"})
 	w.NativePipeline(app, "refs/merge-requests/1/head", w.sha)

@@ -61,13 +61,13 @@ func (g *GitLab) CreateToken(n NewToken) Token {
 	case n.Group != "":
 		gr := g.groups[key(n.Group)]
 		if gr == nil {
-			mistake("CreateToken: no group %q", n.Group)
+			invalidUse("CreateToken: no group %q", n.Group)
 		}
 		t.user = g.bot("group_"+itoa(gr.id), n.Group, n.Level)
 	case n.User != "":
 		t.user = g.userOf(n.User)
 	default:
-		mistake("CreateToken: of no user, project or group")
+		invalidUse("CreateToken: of no user, project or group")
 	}
 	value := "glpat-" + traffic.RandomHex(10)
 	if n.OAuth {
@@ -89,7 +89,7 @@ func (g *GitLab) bot(prefix, path string, l Level) *user {
 func (g *GitLab) RevokeToken(value string) {
 	defer g.lock()()
 	if g.tokens[value] == nil {
-		mistake("RevokeToken: no such token")
+		invalidUse("RevokeToken: no such token")
 	}
 	g.tokens[value].revoked = true
 }

@@ -26,7 +26,7 @@ const (
 type original struct {
 	bin    string // the folder of its binaries
 	config string // the folder of the manifests that its release ships
-	// settings are keys of its ConfigMap that are not as shipped.
+	// settings are keys of its ConfigMap without their default values.
 	settings map[string]string
 }
 

@@ -16,9 +16,9 @@ import (
 	"sync"
 )
 
-// gateway is the forge as Pipelines-as-Code calls it: with the routes that it uses and Plumbline
-// does not. It counts the calls of each repository, which tells when Pipelines-as-Code, that keeps
-// no record of events, is done with one.
+// gateway is the forge as Pipelines-as-Code calls it, with the routes that only Pipelines-as-Code
+// uses. It counts the calls about each repository. Pipelines-as-Code has no record of events, so
+// the calls show when it has finished one.
 type gateway struct {
 	server *httptest.Server
 	forge  string // its URL
@@ -65,13 +65,14 @@ func (g *gateway) called(repo string) int {
 	return g.calls[repo]
 }
 
-// remember makes a comment known.
+// remember assigns the new runs to an act.
 func (g *gateway) remember(id int64, by, body string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.comments[id] = remark{by: by, body: body}
 }
 
+// comment is the text of a user who may know the pipelines' names.
 func (g *gateway) comment(w http.ResponseWriter, r *http.Request) {
 	g.count(r.PathValue("repo"))
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)

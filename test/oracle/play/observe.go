@@ -33,7 +33,7 @@ const (
 	limit = 2 * time.Minute
 )
 
-// settle waits until both sides are done with what happened: nothing has changed for so long.
+// settle waits until both sides have finished: nothing has changed for so long.
 func (p *performance) settle(ctx context.Context, quiet time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -54,8 +54,8 @@ func (p *performance) settle(ctx context.Context, quiet time.Duration) error {
 	})
 }
 
-// fingerprint changes with everything that is looked at. It is an error while something is known to
-// go on.
+// fingerprint changes with everything that is compared. It returns an error while something is
+// known to go on.
 func (p *performance) fingerprint(ctx context.Context) (string, error) {
 	calls := p.gateway.called(p.scenario.Name())
 	if calls == p.asked && time.Since(p.delivered) < begins {
@@ -93,7 +93,7 @@ func (p *performance) fingerprint(ctx context.Context) (string, error) {
 	return print, nil
 }
 
-// over is an error while a run goes on that nobody holds, or has ended and is not reported.
+// over returns an error while a run that is not held goes on, or has ended and is not reported.
 func (p *performance) over(run unstructured.Unstructured) error {
 	if !hasEnded(run) {
 		if pipeline, _ := p.scenario.Pipeline(pipelineOf(run)); pipeline.Held && statusOf(run) == "" {
@@ -143,7 +143,7 @@ func (p *performance) checksOf(s side) []forge.CheckRun {
 	return all
 }
 
-// look is what both sides show once nothing has changed for so long.
+// look returns what both sides show once nothing has changed for so long.
 func (p *performance) look(ctx context.Context, quiet time.Duration) (pac, ours verdict.Side, err error) {
 	if err := p.settle(ctx, quiet); err != nil {
 		return pac, ours, err
@@ -175,7 +175,7 @@ func (p *performance) plans(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// remember has the runs that are there now, and were not before, counted as those of an act.
+// remember assigns the new runs to an act.
 func (p *performance) remember(ctx context.Context, act int) error {
 	for _, side := range []side{p.pac, p.ours} {
 		runs, err := p.runsOf(ctx, side)

@@ -4,9 +4,9 @@ package scenario
 
 import "fmt"
 
-// control draws how many runs of some scenarios run at once, and of others how many are kept. Both
-// are only of scenarios in which every run ends by itself: a run that goes on would keep the slot,
-// and what waits for it is a PipelineRun of Pipelines-as-Code only.
+// control draws limits of concurrent runs for some scenarios, and numbers of kept runs for others.
+// All runs of these scenarios end by themselves. Otherwise a held run would keep the slot, and
+// only Pipelines-as-Code has a PipelineRun for a run that waits.
 func (d drawer) control(s *Scenario) {
 	switch d.IntN(6) {
 	case 0:
@@ -22,7 +22,7 @@ func (d drawer) control(s *Scenario) {
 	}
 }
 
-// again is what has the pipelines run once more, a few times.
+// again starts the pipelines again a few times.
 func (d drawer) again(first Act) []Act {
 	var acts []Act
 	for n := range 2 + d.IntN(2) {

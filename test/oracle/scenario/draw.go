@@ -51,7 +51,7 @@ func Draw(seed uint64, n int) Scenario {
 	return s
 }
 
-// ends reports whether an act may end runs.
+// ends reports whether an act may cancel runs.
 func ends(a Act) bool { return a.Kind == Closed || a.Kind == Comment && a.Text == cancel }
 
 type drawer struct{ *rand.Rand }
@@ -75,7 +75,7 @@ func (d drawer) acts() []Act {
 	return acts
 }
 
-// begin is what happens first. The pull request of a stranger is approved, nearly always.
+// begin is the first act. The pull request of an untrusted user is approved, nearly always.
 func (d drawer) begin() []Act {
 	switch n := d.IntN(10); {
 	case n < 2:
@@ -124,7 +124,7 @@ const cancel = "/cancel"
 // approve is a comment whose text is not drawn again.
 const approve = "/ok-to-test"
 
-// comment is what somebody writes who may know the pipelines' names.
+// comment is the text of a user who may know the pipelines' names.
 func (d drawer) comment(a Act, pipelines []Pipeline) string {
 	name := pick(d, pipelines...).Name
 	if a.Text == cancel {

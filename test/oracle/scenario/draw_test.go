@@ -9,7 +9,7 @@ import (
 )
 
 // A scenario follows from its seed and number, whatever else was drawn.
-func TestAScenarioFollowsFromItsSeed(t *testing.T) {
+func TestScenarioFollowsFromSeed(t *testing.T) {
 	for n := 1; n <= 50; n++ {
 		if a, b := Draw(7, n), Draw(7, n); !reflect.DeepEqual(a, b) {
 			t.Fatalf("two draws differ:\n%s\n%s", a, b)
@@ -21,7 +21,7 @@ func TestAScenarioFollowsFromItsSeed(t *testing.T) {
 }
 
 // A hundred scenarios have every event, every annotation, every kind of author and of provenance.
-func TestAHundredScenariosHaveEverything(t *testing.T) {
+func TestHundredScenariosCoverEverything(t *testing.T) {
 	for seed := range uint64(5) {
 		seen := map[string]bool{}
 		for n := 1; n <= 100; n++ {

@@ -2,8 +2,8 @@
 
 package scenario
 
-// newer are acts that start pipelines again while runs of the acts before may go on. Some are ended
-// by a command or a close after all.
+// newer are acts that start pipelines again while earlier runs may go on. A command or a close
+// cancels some of them.
 func (d drawer) newer() []Act {
 	acts := d.begin()
 	first := acts[0]

@@ -28,7 +28,7 @@ const (
 	Stranger = "sam"
 )
 
-// MayWrite tells who may push to the repository.
+// MayWrite reports whether a user may push to the repository.
 func MayWrite(user string) bool { return user == Owner || user == Writer }
 
 // Scenario is one repository and its history.

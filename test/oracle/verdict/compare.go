@@ -29,7 +29,8 @@ type Check struct{ Name, SHA, Status, Conclusion string }
 
 func (c Check) state() string { return cmp.Or(c.Conclusion, c.Status) }
 
-// Side is what one of both shows after an act: the runs that the act has started, and all checks.
+// Side is what one of the two shows after an act: the runs that the act has started, and all
+// checks.
 type Side struct {
 	Runs   []Run
 	Checks []Check
@@ -106,9 +107,9 @@ func (d Difference) String() string {
 // between stands in the name of a pipeline's check between the application's and its own.
 const between = " / "
 
-// Compare lists how two sides differ after each act. What differs in a check, or in how an earlier
-// run has ended, is listed once, after the act that made it so. A pipeline whose runs differ is not
-// asked for its checks, nor for its earlier runs, from that act on: they follow from the runs.
+// Compare lists the differences of two sides after each act. A difference in a check, or in the
+// end of an earlier run, is listed once, after the act that caused it. From the act on at which a
+// pipeline's runs differ, its checks and earlier runs are not compared: they follow from the runs.
 // application is the first part of the names of checks.
 func Compare(application string, pac, ours []Side) []Difference {
 	var all []Difference

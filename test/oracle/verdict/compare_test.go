@@ -18,7 +18,7 @@ func run(pipeline, event, ended, value string) Run {
 	return Run{Pipeline: pipeline, EventType: event, SHA: "abc", Ended: ended, Spec: map[string]any{"env": env}}
 }
 
-func TestWhatDiffersIsFound(t *testing.T) {
+func TestDifferencesAreFound(t *testing.T) {
 	a := run("build", "push", "succeeded", "1")
 	for name, test := range map[string]struct {
 		pac, ours Side
@@ -63,9 +63,9 @@ func TestWhatDiffersIsFound(t *testing.T) {
 	}
 }
 
-// A check that differs is listed after the act that made it so, and again when it differs
-// otherwise.
-func TestACheckIsListedOnce(t *testing.T) {
+// A check that differs is listed after the act that caused it, and again when it differs in
+// another way.
+func TestCheckDifferenceIsListedOnce(t *testing.T) {
 	side := func(state string) Side { return Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: state}}} }
 	got := ""
 	for _, d := range Compare(application, []Side{side("queued"), side("queued"), side("queued")}, []Side{side("done"), side("done"), side("late")}) {
@@ -76,7 +76,7 @@ func TestACheckIsListedOnce(t *testing.T) {
 	}
 }
 
-// Each difference is told in docs/, in the words that the table has.
+// Each difference is described in docs/, in the words of the table.
 func TestDifferencesAreDocumented(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range Differences() {
@@ -94,9 +94,9 @@ func TestDifferencesAreDocumented(t *testing.T) {
 	}
 }
 
-// Between people who may write, a push and its pull request, nothing is meant to differ but what
-// the table says of commands.
-func TestWhatNobodyMeansIsReported(t *testing.T) {
+// Between users with write access, a push and its pull request, only the listed differences of
+// commands are intended.
+func TestUnintendedDifferencesAreReported(t *testing.T) {
 	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}}, Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
 	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left, Became} {
 		for _, state := range []string{"", "queued", "success", "skipped", "cancelled", "main"} {
@@ -108,8 +108,8 @@ func TestWhatNobodyMeansIsReported(t *testing.T) {
 	}
 }
 
-// Which runs are left is asked of pipelines only whose runs do not differ.
-func TestWhatIsLeftFollowsFromTheRuns(t *testing.T) {
+// Kept runs are compared only for pipelines whose runs do not differ.
+func TestKeptRunsFollowFromRuns(t *testing.T) {
 	a := run("build", "push", "succeeded", "1")
 	pac := []Side{{Runs: []Run{a}, Left: map[string][]int{"build": {0}}}, {Left: map[string][]int{"build": {1}}}}
 	ours := []Side{{}, {}}

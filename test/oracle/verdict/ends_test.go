@@ -8,9 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
 )
 
-// What ends a run at Plumbline only is meant for the reason that is listed, and for nothing beside
-// it.
-func TestWhatEndsARunOnlyHere(t *testing.T) {
+// A run that ends only at Plumbline is intended for the listed reason, and for no other.
+func TestEndingOnlyHereIsIntended(t *testing.T) {
 	const held, cancels = "p1", "p2"
 	ours := func(pipeline string, of int) Difference {
 		return Difference{What: Became, Subject: pipeline, Of: of, PaC: "runs", Ours: "cancelled"}

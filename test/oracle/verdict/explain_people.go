@@ -16,8 +16,8 @@ func readersPull(s scenario.Scenario, d Difference) bool {
 	return fromReader(s, d) && (moved && d.What == OnlyPaC || waits)
 }
 
-// readersApproved is about the first approval of a commit. Pipelines-as-Code starts nothing that
-// has succeeded by /ok-to-test and /retest.
+// readersApproved is about the first approval of a commit. Pipelines-as-Code does not repeat
+// succeeded runs for /ok-to-test and /retest.
 func readersApproved(s scenario.Scenario, d Difference) bool {
 	p, _ := s.Pipeline(d.Subject)
 	a := act(s, d)
@@ -79,7 +79,7 @@ func waitingCheckEnds(s scenario.Scenario, d Difference) bool {
 	return outside(s, d) && approves(act(s, d)) && isEvent(d) && d.Ours == "skipped"
 }
 
-// stillWaits is about what runs at Pipelines-as-Code for another reason that is listed.
+// stillWaits is about runs that Pipelines-as-Code starts for another listed reason.
 func stillWaits(s scenario.Scenario, d Difference) bool {
 	return outside(s, d) && d.Ran && isEvent(d) && d.PaC == "" && d.Ours == "queued"
 }
@@ -108,8 +108,8 @@ func asks(a scenario.Act, words ...string) bool {
 	return a.Kind == scenario.Comment && slices.ContainsFunc(words, func(word string) bool { return strings.Contains("\n"+a.Text, "\n"+word) })
 }
 
-// approves reports whether an act lets the commit of a pull request run: of somebody who may write,
-// it says what starts runs.
+// approves reports whether an act lets the commit of a pull request run: a command to start runs
+// by a user with write access.
 func approves(a scenario.Act) bool {
 	return scenario.MayWrite(a.By) && asks(a, "/test", "/retest", "/ok-to-test") && a.Text != contradictory
 }
@@ -127,16 +127,16 @@ func pipelineOf(d Difference) string {
 // act is what the difference was found after.
 func act(s scenario.Scenario, d Difference) scenario.Act { return s.Acts[d.Act] }
 
-// reads reports whether somebody may run nothing because reading is all the rights there are.
+// reads reports whether a user may not start runs because of read-only access.
 func reads(user string) bool { return user == scenario.Member || user == scenario.Reader }
 
-// outside reports whether the pull request is from a fork of somebody who may not write.
+// outside reports whether the pull request is from a fork of a user without write access.
 func outside(s scenario.Scenario, d Difference) bool {
 	open, is := s.Opened(d.Act)
 	return is && open.Fork && !scenario.MayWrite(open.By)
 }
 
-// fromReader reports whether it is from a fork of somebody who may read.
+// fromReader reports whether it is from a fork of a user with read access.
 func fromReader(s scenario.Scenario, d Difference) bool {
 	open, is := s.Opened(d.Act)
 	return is && open.Fork && reads(open.By)

@@ -18,8 +18,8 @@ type Meant struct {
 	Explains func(scenario.Scenario, Difference) bool
 }
 
-// Judge splits differences into those that are meant, by the name of the first that explains them,
-// and the others.
+// Judge splits differences into intended ones, by the name of the first that explains them, and
+// the others.
 func Judge(s scenario.Scenario, found []Difference) (meant map[string]int, others []Difference) {
 	meant = map[string]int{}
 next:

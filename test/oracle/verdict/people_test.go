@@ -18,8 +18,8 @@ func opens(user string) scenario.Act {
 	return scenario.Act{Kind: scenario.Open, By: user, Fork: true, Branch: scenario.Main}
 }
 
-// What is meant of a difference after the last of some acts.
-func TestWhatIsMeant(t *testing.T) {
+// The intended differences after the last of some acts.
+func TestIntendedDifferences(t *testing.T) {
 	const (
 		readers = "a member or reader starts or ends runs by a comment"
 		remarks = "a writer's comment runs what waits for approval"
@@ -63,8 +63,8 @@ func TestWhatIsMeant(t *testing.T) {
 		"a label of somebody who may only label":          {labels, []scenario.Act{fork, approved, labelled}, run(OnlyOurs), 0},
 		"a label without an approval":                     {labels, []scenario.Act{fork, byWriter}, run(OnlyOurs), 0},
 		"a label, and the approval was of another commit": {labels, []scenario.Act{fork, approved, moved, byWriter}, run(OnlyOurs), 0},
-		// A stranger's command leaves alone what somebody has approved. Of a commit that nobody has
-		// approved it is no such thing.
+		// An untrusted user's command does not affect an approved commit. For a commit without
+		// approval this difference is not intended.
 		"a stranger asks again after an approval": {again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1},
 		"a stranger asks again after a remark":    {again, []scenario.Act{fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test")}, check("queued", "skipped"), 0},
 		// An approval that starts nothing has no check of its own here.
@@ -82,8 +82,8 @@ func TestWhatIsMeant(t *testing.T) {
 	}
 }
 
-// A check that waits is taken for a run's at Pipelines-as-Code only where it starts one.
-func TestACheckThatStillWaits(t *testing.T) {
+// A pending check becomes a run's check at Pipelines-as-Code only where it starts a run.
+func TestPendingCheckDifference(t *testing.T) {
 	const application, want = "Pipelines as Code CI", "a check that waits is not that of a run that somebody starts"
 	fork := opens(scenario.Stranger)
 	both := scenario.Act{Kind: scenario.Comment, By: scenario.Owner, Text: "/test\n/retest"}

@@ -128,7 +128,7 @@ func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) e
 		return err
 	}
 	if irrelevant(a.Event) {
-		if err := a.StoredPlan.About(ctx, ""); err != nil {
+		if err := a.StoredPlan.SetSubject(ctx, ""); err != nil {
 			return err
 		}
 	}

@@ -17,12 +17,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// timed is a service that takes its time for a page, and a receiver that says all the time that it
-// has refused something: a tenant above its budget has it say so.
+// timed is a service that takes its time for a page, and a receiver that signals all the time, as a
+// namespace above its budget makes it.
 type timed struct {
-	*world
+	*env
 	page  time.Duration
 	heard time.Time
 }
@@ -30,36 +31,36 @@ type timed struct {
 func (s *timed) Page(ctx context.Context, cursor string) ([]provider.Attempt, string, error) {
 	s.clock.Step(s.page)
 	if now := s.clock.Now(); now.Sub(s.heard) > 3*time.Second {
-		s.process.Heard()
+		s.process.Signal()
 		s.heard = now
 	}
-	return s.world.Page(ctx, cursor)
+	return s.env.Page(ctx, cursor)
 }
 
-// Of more than the ledger has room for each look reads all again. Receivers that have refused
-// something meanwhile do not have it read all the time: what was missed is asked for in between.
-func TestABacklogIsAskedForBetweenLooks(t *testing.T) {
-	w := newWorld(t)
-	w.run(time.Minute)
-	w.receive = nobody
+// When the ledger is full, each read reads the whole log again. Frequent signals leave time for
+// requests between the reads.
+func TestBacklogIsRequestedBetweenReads(t *testing.T) {
+	e := newEnv(t)
+	e.run(time.Minute)
+	e.receive = unreachable
 	for n := range maxMissed + 1000 {
-		w.deliver(fmt.Sprint("missed-", n), 1)
-		w.clock.Step(100 * time.Millisecond)
+		e.deliver(fmt.Sprint("missed-", n), 1)
+		e.clock.Step(100 * time.Millisecond)
 	}
-	w.receive = nil
-	service := &timed{world: w, page: 300 * time.Millisecond}
-	w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
-	w.run(20 * time.Minute)
-	if len(w.asked) < 600 || w.pages > 20*60 {
-		t.Errorf("asked for %d in twenty minutes, with %d pages", len(w.asked), w.pages)
+	e.receive = nil
+	service := &timed{env: e, page: 300 * time.Millisecond}
+	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
+	e.run(20 * time.Minute)
+	if len(e.requests) < 600 || e.pages > 20*60 {
+		t.Errorf("requested %d in twenty minutes, with %d pages", len(e.requests), e.pages)
 	}
 }
 
 // github is GitHub with its published limit of 900 points a minute, of which pkg/provider lets a
-// third be spent at once. A page takes one point and half a second, the fifth of it here, where a
-// page is as much shorter. A redelivery takes five points and a quarter of a second.
+// third be spent at once. A page takes one point and half a second; here it takes a fifth of that,
+// because it is shorter. A redelivery takes five points and a quarter of a second.
 type github struct {
-	*world
+	*env
 	points *rate.Limiter
 	posts  []time.Time
 }
@@ -70,44 +71,44 @@ func (g *github) spend(points int, takes time.Duration) {
 
 func (g *github) Page(ctx context.Context, cursor string) ([]provider.Attempt, string, error) {
 	g.spend(1, 100*time.Millisecond)
-	return g.world.Page(ctx, cursor)
+	return g.env.Page(ctx, cursor)
 }
 
 func (g *github) Redeliver(ctx context.Context, id int64) error {
 	g.spend(5, 250*time.Millisecond)
 	g.posts = append(g.posts, g.clock.Now())
-	return g.world.Redeliver(ctx, id)
+	return g.env.Redeliver(ctx, id)
 }
 
-// What an outage kept away is there again soon: 900 deliveries within ten minutes, which GitHub's
-// limits allow. Tenants take turns.
-func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
-	w := newWorld(t)
-	w.run(time.Minute)
+// 900 deliveries are requested within ten minutes, which GitHub's limits allow. The tenants take
+// turns.
+func TestRedeliveriesUseTheRateLimitFully(t *testing.T) {
+	e := newEnv(t)
+	e.run(time.Minute)
 	for id := range int64(3) { // each repository is another tenant's
-		claim := w.claim(id + 1).DeepCopy()
+		claim := e.claim(id + 1).DeepCopy()
 		claim.Spec.Repository.Namespace = fmt.Sprint("team-", id+1)
-		if err := w.claims.Update(claim); err != nil {
+		if err := e.claims.Update(claim); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.receive = nobody
+	e.receive = unreachable
 	const many = 900
 	for n := range many {
-		w.deliver(fmt.Sprint("missed-", n), int64(1+min(2, n/400))) // 400, 400 and 100, the last tenant's last
-		w.clock.Step(200 * time.Millisecond)
+		e.deliver(fmt.Sprint("missed-", n), int64(1+min(2, n/400))) // 400, 400 and 100, the last tenant's last
+		e.clock.Step(200 * time.Millisecond)
 	}
-	w.receive = nil
-	service := &github{world: w, points: rate.NewLimiter(10, 300)}
-	w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
-	w.heard()
-	began := w.clock.Now()
-	w.run(10 * time.Minute)
-	if len(w.asked) != many || len(w.recorded) != many {
-		t.Errorf("%d of %d were asked for in ten minutes, %d are recorded", len(w.asked), many, len(w.recorded))
+	e.receive = nil
+	service := &github{env: e, points: rate.NewLimiter(10, 300)}
+	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
+	e.signal()
+	began := e.clock.Now()
+	e.run(10 * time.Minute)
+	if len(e.requests) != many || len(e.recorded) != many {
+		t.Errorf("%d of %d were requested in ten minutes, %d are recorded", len(e.requests), many, len(e.recorded))
 	}
 	third := 0
-	for _, guid := range w.asked[:min(len(w.asked), 330)] {
+	for _, guid := range e.requests[:min(len(e.requests), 330)] {
 		if n, _ := strconv.Atoi(strings.TrimPrefix(guid, "missed-")); n >= 800 {
 			third++
 		}
@@ -118,27 +119,27 @@ func TestManyRedeliveriesTakeAsLongAsTheServiceLimits(t *testing.T) {
 	t.Logf("the last one after %v", service.posts[len(service.posts)-1].Sub(began))
 }
 
-// One tenant's many repositories hold up no other tenant, and take none of its room. Nor do the
-// many of strangers, which count while the number of some Repository is not known.
-func TestTenantsTakeTurns(t *testing.T) {
+// The many repositories of one tenant neither delay another tenant nor take its space. The same
+// holds for unknown repositories, which count while the number of some Repository is not known.
+func TestLargeTenantDelaysNoOtherTenant(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	for _, crowd := range []string{"crowd", ""} {
 		l := ledger{Through: now.Add(time.Hour)}
 		for n := range 2 * maxMissed {
-			l.Missed = append(l.Missed, missed{GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now})
+			l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now})
 		}
 		for n := range 10 {
-			l.Missed = append(l.Missed, missed{GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute)})
+			l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute)})
 		}
 		l.forget()
-		others, line := 0, newLine()
-		for at := now; at.Before(now.Add(20 * time.Second)); at = at.Add(askEvery) {
-			m, due := line.next(l.Missed, at)
-			if m == nil || due.After(at) {
+		others, queue := 0, redelivery.NewQueue()
+		for at := now; at.Before(now.Add(20 * time.Second)); at = at.Add(requestEvery) {
+			d, due := queue.Next(l.Missed, at, func(*redelivery.Delivery) (time.Time, bool) { return now, true })
+			if d == nil || due.After(at) {
 				t.Fatalf("nothing is due: %v", due)
 			}
-			line.took(m, at)
-			if m.Tenant == "other" {
+			queue.Requested(d, at)
+			if d.Tenant == "other" {
 				others++
 			}
 		}
@@ -148,130 +149,126 @@ func TestTenantsTakeTurns(t *testing.T) {
 	}
 }
 
-// The service may make an attempt late, when its queue is long, and list it where it was due.
-func TestAnAttemptThatWasMadeLate(t *testing.T) {
-	w := newWorld(t)
-	w.deliver("first", 1)
-	w.run(10 * time.Minute)
-	w.deliver("second", 1)
-	w.run(10 * time.Minute)
-	w.receive = nobody
-	w.deliver("late", 2)
-	w.receive = nil
-	w.log[0], w.log[1], w.log[2] = w.log[2], w.log[0], w.log[1]
-	w.run(6 * time.Minute)
-	w.wantRecorded("late")
+// GitHub may make an attempt late, and list it where it was due.
+func TestLateAttemptIsFound(t *testing.T) {
+	e := newEnv(t)
+	e.deliver("first", 1)
+	e.run(10 * time.Minute)
+	e.deliver("second", 1)
+	e.run(10 * time.Minute)
+	e.receive = unreachable
+	e.deliver("late", 2)
+	e.receive = nil
+	e.log[0], e.log[1], e.log[2] = e.log[2], e.log[0], e.log[1]
+	e.run(6 * time.Minute)
+	e.wantRecorded("late")
 }
 
-// What the service refuses to send again holds up nothing else.
-func TestRefusedRedeliveriesHoldUpNoOther(t *testing.T) {
-	w := newWorld(t)
-	w.run(time.Minute)
-	w.receive = nobody
+func TestRefusedRequestDelaysNoOtherDelivery(t *testing.T) {
+	e := newEnv(t)
+	e.run(time.Minute)
+	e.receive = unreachable
 	for n := range 20 {
-		w.deliver(fmt.Sprint("odd-", n), 1)
+		e.deliver(fmt.Sprint("odd-", n), 1)
 	}
 	for n := range 5 {
-		w.deliver(fmt.Sprint("good-", n), 1)
+		e.deliver(fmt.Sprint("good-", n), 1)
 	}
-	w.receive = nil
-	w.redeliverBy(func(id int64) error {
+	e.receive = nil
+	e.redeliverBy(func(id int64) error {
 		if id <= 20 {
 			return fault.Operatorf(fault.ReasonGitRejected, "422 Validation Failed")
 		}
-		return w.Redeliver(context.Background(), id)
+		return e.Redeliver(context.Background(), id)
 	})
-	w.heard()
-	w.run(time.Minute)
-	w.wantRecorded("good-0", "good-1", "good-2", "good-3", "good-4")
+	e.signal()
+	e.run(time.Minute)
+	e.wantRecorded("good-0", "good-1", "good-2", "good-3", "good-4")
 }
 
-// However github-url spells the host, its Repositories are served.
-func TestTheDefaultPort(t *testing.T) {
+func TestSpellingOfGitHubURLDoesNotMatter(t *testing.T) {
 	for _, base := range []string{"https://GitHub.com", "https://github.com:443"} {
-		w := newWorld(t)
-		w.process.baseURL = func() string { return base }
-		w.receive = nobody
-		w.deliver("missed", 1)
-		w.receive = nil
-		w.run(time.Minute)
-		w.wantRecorded("missed")
+		e := newEnv(t)
+		e.source.baseURL = func() string { return base }
+		e.receive = unreachable
+		e.deliver("missed", 1)
+		e.receive = nil
+		e.run(time.Minute)
+		e.wantRecorded("missed")
 	}
 }
 
-// setBack is a world whose service's clock was hours ahead and is set right; then a delivery is
-// missed, and nobody is there.
-func setBack(t *testing.T) *world {
+// setBack returns an env whose GitHub clock was hours ahead and is set right. Then a delivery
+// fails, because no receiver is reachable.
+func setBack(t *testing.T) *env {
 	t.Helper()
-	w := newWorld(t)
-	w.deliver("recorded", 1)
-	w.log[0].At = w.clock.Now().Add(3 * time.Hour)
-	w.run(10 * time.Minute)
-	w.receive = nobody
-	w.deliver("missed", 1)
-	return w
+	e := newEnv(t)
+	e.deliver("recorded", 1)
+	e.log[0].At = e.clock.Now().Add(3 * time.Hour)
+	e.run(10 * time.Minute)
+	e.receive = unreachable
+	e.deliver("missed", 1)
+	return e
 }
 
 // The clock of an Enterprise Server was hours ahead, and is set right.
-func TestAClockThatIsSetBack(t *testing.T) {
-	w := setBack(t)
-	w.receive = nil
-	w.run(6 * time.Minute)
-	w.wantRecorded("missed")
-	w.run(4 * time.Hour)
-	if len(w.asked) != 1 || len(w.events.Events) != 0 {
-		t.Errorf("asked for %q", w.asked)
+func TestClockSetBackLosesNothing(t *testing.T) {
+	e := setBack(t)
+	e.receive = nil
+	e.run(6 * time.Minute)
+	e.wantRecorded("missed")
+	e.run(4 * time.Hour)
+	if len(e.requests) != 1 || len(e.events.Events) != 0 {
+		t.Errorf("requested %q", e.requests)
 	}
 }
 
-// What was taken while the clock was ahead was not taken after what fails now: an outage after that
-// gives up nothing.
-func TestAnOutageAfterAClockIsSetBack(t *testing.T) {
-	w := newWorld(t)
-	w.deliver("recorded", 1)
-	w.log[0].At = w.clock.Now().Add(7 * time.Hour)
-	w.run(10 * time.Minute)
-	w.receive = nobody
-	w.deliver("missed", 1)
-	w.run(6 * time.Hour)
-	w.receive = nil
-	w.heard()
-	w.run(time.Minute)
-	w.wantRecorded("missed")
+// A success from the time when the clock was ahead does not count as one after later failures.
+func TestClockSetBackRefusesNothing(t *testing.T) {
+	e := newEnv(t)
+	e.deliver("recorded", 1)
+	e.log[0].At = e.clock.Now().Add(7 * time.Hour)
+	e.run(10 * time.Minute)
+	e.receive = unreachable
+	e.deliver("missed", 1)
+	e.run(6 * time.Hour)
+	e.receive = nil
+	e.signal()
+	e.run(time.Minute)
+	e.wantRecorded("missed")
 }
 
-// While the ledger cannot be read no look succeeds. What was missed in that time is found
-// afterwards, although the log still has an attempt of the time when the service's clock was ahead.
-func TestLooksThatFailAfterAClockIsSetBack(t *testing.T) {
-	w := setBack(t)
+// While the ledger cannot be read every read fails. Afterwards the deliveries of that time are
+// found, although the log has an attempt from when the clock was ahead.
+func TestFailedReadsAfterClockSetBackLoseNothing(t *testing.T) {
+	e := setBack(t)
 	unavailable := true
-	w.kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	e.kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return unavailable, nil, apierrors.NewServiceUnavailable("the API server is away")
 	})
-	w.run(30 * time.Minute)
+	e.run(30 * time.Minute)
 	unavailable = false
-	w.receive = nil
-	w.heard()
-	w.run(10 * time.Minute)
-	w.wantRecorded("missed")
+	e.receive = nil
+	e.signal()
+	e.run(10 * time.Minute)
+	e.wantRecorded("missed")
 }
 
-// Receivers do not notice that nobody reaches them, as when a certificate has ended, and so do not
-// say that it is over. A delivery that succeeds says it: what was missed is then asked for without
-// waiting, by a new process as well.
-func TestAnOutageThatNoReceiverNoticed(t *testing.T) {
-	for name, restart := range map[string]func(w *world){"the same process": func(*world) {}, "a new process": (*world).start} {
+// Receivers do not notice that no delivery reaches them, for example because a certificate has
+// expired, so none signals. A delivery that succeeds ends the waits, also for a new process.
+func TestSuccessEndsAnOutageThatNoReceiverNoticed(t *testing.T) {
+	for name, restart := range map[string]func(e *env){"the same process": func(*env) {}, "a new process": (*env).start} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.run(time.Minute)
-			w.receive = nobody
-			w.deliver("missed", 1)
-			w.run(85 * time.Minute)
-			restart(w)
-			w.receive = nil
-			w.deliver("fresh", 1)
-			w.run(15 * time.Minute)
-			w.wantRecorded("missed")
+			e := newEnv(t)
+			e.run(time.Minute)
+			e.receive = unreachable
+			e.deliver("missed", 1)
+			e.run(85 * time.Minute)
+			restart(e)
+			e.receive = nil
+			e.deliver("fresh", 1)
+			e.run(15 * time.Minute)
+			e.wantRecorded("missed")
 		})
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// long is a log of an hour in which much fails and is tried again.
+// long is a log of an hour in which many deliveries fail and are tried again.
 func long(begin time.Time) []provider.Attempt {
 	var log []provider.Attempt
 	for n := range 900 {
@@ -27,9 +28,8 @@ func long(begin time.Time) []provider.Attempt {
 	return log
 }
 
-// Whoever reads the log in pieces, some of it twice, knows what somebody knows who reads it at
-// once: the ledger may be of any age, and lost.
-func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
+// Reading the log in pieces, some of it twice, gives the same ledger as reading it at once.
+func TestLedgerDependsOnTheLogAlone(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	log := long(begin)
 	whole := ledger{Through: begin}
@@ -55,9 +55,9 @@ func TestTheLedgerIsAFunctionOfTheLog(t *testing.T) {
 	}
 }
 
-// Of more than there is room for, every repository keeps its oldest, and the log is read again from
-// where something has no room.
-func TestAFullLedgerLosesNothing(t *testing.T) {
+// A full ledger keeps the oldest deliveries of every repository. The log is read again from the
+// oldest delivery that it dropped.
+func TestFullLedgerLosesNothing(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	var log []provider.Attempt
 	for n := range 3 * maxMissed {
@@ -91,9 +91,9 @@ func TestAFullLedgerLosesNothing(t *testing.T) {
 	}
 }
 
-// What had no room is found again with all of its attempts. Those that an outage refused do not
-// count, although others were taken after it.
-func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
+// Deliveries that a full ledger dropped are found again with all attempts. Those of an outage do
+// not count as refused, although others succeeded after it.
+func TestFullLedgerCountsNoOutageAsRefusal(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	var log []provider.Attempt
 	attempt := func(guid string, status int) {
@@ -104,7 +104,7 @@ func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
 	for n := range maxMissed {
 		attempt(fmt.Sprint(n), 503)
 	}
-	for range 2 * maxRefused {
+	for range 2 * redelivery.MaxRefused {
 		attempt("without room", 503)
 	}
 	attempt("taken", 202)
@@ -121,30 +121,5 @@ func TestAFullLedgerGivesUpNothingForAnOutage(t *testing.T) {
 		if len(l.Missed) != maxMissed {
 			t.Fatalf("%d are kept", len(l.Missed))
 		}
-	}
-}
-
-// One repository's many missed deliveries hold up no other's.
-func TestRepositoriesTakeTurns(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	var missing []missed
-	for n := range 100 {
-		missing = append(missing, missed{GUID: fmt.Sprint(n), Repository: 1, First: now})
-	}
-	missing = append(missing, missed{GUID: "other", Repository: 2, First: now})
-	l := newLine()
-	for n := range 2 {
-		m, at := l.next(missing, now)
-		if m == nil || at.After(now) {
-			t.Fatalf("nothing is due: %v", at)
-		}
-		l.last = now
-		l.took(m, now)
-		if now = now.Add(askEvery); n == 1 && m.GUID != "other" {
-			t.Errorf("the second is %s of repository %d", m.GUID, m.Repository)
-		}
-	}
-	if _, at := l.next(missing, now.Add(-time.Millisecond)); !at.Equal(now) {
-		t.Errorf("the third is asked for at %v, want %v", at, now)
 	}
 }

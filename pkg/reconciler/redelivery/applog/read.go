@@ -8,79 +8,81 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 const (
-	// maxPages bounds one look, 30,000 attempts at GitHub: what is older is left to the next looks.
+	// maxPages bounds one read, 30,000 attempts at GitHub: later reads go on with older ones.
 	// GitHub allows 900 calls a minute.
 	maxPages = 300
-	// roomForUnread is how many deliveries the ledger may hold while what was left unread is read:
-	// the rest of its room is for what is missed meanwhile. If that had no room, the log would be
-	// read again from far back.
+	// roomForUnread is how many deliveries the ledger may hold while its unread part is read. The
+	// rest is for new ones: without room for these, the log would be read again from far back.
 	roomForUnread = maxMissed / 2
-	// aPage is the most deliveries of a page at GitHub. While the ledger has room for so many each
-	// look reads one at least, however much is missed of one tenant: another one's may grow old in
-	// what is unread.
-	aPage = 100
-	// manyPages is as long as a look may be to be made again soon; a longer one is made again
-	// later, so that looks take one call a second at most, and leave the time for asking.
-	manyPages = 10
-	// reasonGivenUp is of the Kubernetes Event on the Repository.
-	reasonGivenUp = "DeliveryGivenUp"
+	// githubPage is the most deliveries of a page at GitHub. While the ledger has room for so many,
+	// each read takes at least one page of the unread part, however many deliveries of one
+	// namespace are undelivered: those of another one may grow old in it.
+	githubPage = 100
+	// remedy is for the owner of a delivery that is given up.
+	remedy = "Its responses are in the App's settings at GitHub, under Advanced: fix what they name, then press Redeliver there."
 )
 
-// look reads the log since the last look, and some of what earlier looks have left unread, and
-// writes down what is missed.
-func (r *Reconciler) look(ctx context.Context, log provider.DeliveryLog) error {
-	l, was, err := r.store.load(ctx)
+// read reads the log since the last read, and a piece of its unread part. It stores what is
+// undelivered, and gives up what cannot be delivered.
+func (s *source) read(ctx context.Context, log provider.DeliveryLog) error {
+	l, was, err := s.store.load(ctx)
 	if err != nil {
 		return err
 	}
-	now := r.clock.Now()
-	if l.from().After(now) { // the clock was set back after that was written down
-		l.readFrom(now.Add(-lookEvery))
+	now := s.clock.Now()
+	if l.from().After(now) { // the clock was set back after that was stored
+		l.readFrom(now.Add(-redelivery.ReadEvery))
 	}
 	before := l.Through
-	attempts, left, err := r.read(ctx, log, &l)
+	attempts, left, err := s.attempts(ctx, log, &l)
 	if err != nil {
 		return err
 	}
 	for i := range attempts {
 		if a := &attempts[i]; a.Starts && a.At.After(before) {
-			r.line.learn(a)
+			s.learn(a)
 		}
 	}
 	l.account(attempts, now)
-	l.Unread, r.line.succeeded = left, l.Succeeded
-	served := r.servedAt(r.baseURL())
-	l.Missed = slices.DeleteFunc(l.Missed, func(m missed) bool { return !served.may(m.Repository) })
+	l.Unread = left
+	s.queue.Recovered = redelivery.Latest(s.queue.Recovered, l.Succeeded)
+	served := s.servedAt(s.baseURL())
+	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !served.may(d.Repository) })
 	for i := range l.Missed {
 		l.Missed[i].Tenant = served.owners[l.Missed[i].Repository].Namespace
 	}
-	for _, e := range l.giveUp(r.line.gone) {
-		r.tell(ctx, e, served)
+	for _, d := range l.giveUp(s.gone) {
+		s.report(ctx, d, served)
 	}
 	l.forget()
-	if err := r.store.save(ctx, l, was); err != nil {
+	if err := s.store.save(ctx, l, was); err != nil {
 		return err
 	}
-	r.ledger = l
-	r.line.forget(l.Missed)
-	if l.Unread.none() { // else the next look may have as many
-		r.pages = 1 + (r.pages-1)*newer(
-			attempts,
-			l.from(),
-		)/max(
-			1,
-			len(attempts),
-		) // where the ledger is full, it is read again from far back
+	s.ledger = l
+	s.queue.Prune(l.Missed)
+	clear(s.gone)
+	clear(s.reported)
+	if l.Unread.none() { // else the next read may have as many pages; of a full ledger it reads far back
+		s.schedule.Pages = 1 + (s.schedule.Pages-1)*newer(attempts, l.from())/max(1, len(attempts))
 	}
 	return nil
+}
+
+// learn takes a new attempt: one that was requested and failed means that no receiver is reachable.
+func (s *source) learn(newest *provider.Attempt) {
+	if newest.Succeeded() {
+		s.unreachable = false
+		return
+	}
+	if at, requested := s.queue.RequestedAt(newest.GUID); requested && at.After(s.schedule.Signalled) {
+		s.unreachable = true
+	}
 }
 
 // newer counts the attempts since then.
@@ -93,35 +95,31 @@ func newer(attempts []provider.Attempt, since time.Time) (n int) {
 	return n
 }
 
-// read returns the attempts since the last look, and what is read of the unread part, oldest first;
-// and what is left unread for later looks.
-func (r *Reconciler) read(
+// attempts returns the attempts since the last read and a piece of the unread part, oldest first;
+// and what is left unread.
+func (s *source) attempts(
 	ctx context.Context,
 	log provider.DeliveryLog,
 	l *ledger,
 ) (all []provider.Attempt, left unread, err error) {
-	r.pages = 0
-	all, left, err = r.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
+	s.schedule.Pages = 0
+	all, left, err = s.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
 	if err != nil {
 		return nil, unread{}, err
 	}
 	if !left.none() {
-		r.logger.Infow(
-			"the Git service's log of deliveries is longer than one look reads: later looks go on",
-			"attempts",
-			len(all),
-			"since",
-			left.Since,
-		)
+		s.logger.Infow("GitHub's log is longer than one read: later reads go on", "attempts", len(all), "since", left.Since)
 	}
 	switch {
 	case l.Unread.none():
-	case !left.none(): // all between the page that is next and the end of the older part: some of it may be read twice
-		left.Since = earliest(left.Since, l.Unread.Since)
+	case !left.none(): // all from the next page to the end of the older part; some of it may be read twice
+		if l.Unread.Since.Before(left.Since) {
+			left.Since = l.Unread.Since
+		}
 	default:
 		var older []provider.Attempt
 		used := len(l.Missed) + failures(all)
-		older, left = r.readOn(ctx, log, l.Unread, max(roomForUnread-used, min(aPage, maxMissed-used)))
+		older, left = s.readOn(ctx, log, l.Unread, max(roomForUnread-used, min(githubPage, maxMissed-used)))
 		all = append(all, older...)
 	}
 	slices.Reverse(all)
@@ -129,29 +127,23 @@ func (r *Reconciler) read(
 	return all, left, nil
 }
 
-// readOn reads of the unread part what there is room for. That it fails keeps nobody from what the
-// look has found already. A cursor that fails at once may be forgotten by the service, so the next
-// look begins anew with the newest page; a limit says nothing of the cursor.
-func (r *Reconciler) readOn(
+// readOn reads a piece of the unread part, with as many failures as there is room for. A failure
+// keeps what the read has found already. GitHub may have forgotten a cursor that fails at once, so
+// the next read starts over with the newest page; after a rate limit it does not.
+func (s *source) readOn(
 	ctx context.Context,
 	log provider.DeliveryLog,
 	part unread,
 	room int,
 ) ([]provider.Attempt, unread) {
-	if end, limited := ctx.Deadline(); limited { // what is found has to be written down as well
+	if end, limited := ctx.Deadline(); limited { // half of the time is for storing what is found
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Until(end)/2))
 		defer cancel()
 	}
-	older, left, err := r.walk(ctx, log, part, room)
+	older, left, err := s.walk(ctx, log, part, room)
 	if err != nil {
-		r.logger.Warnw(
-			"reading an older part of the Git service's log of deliveries failed; the next look goes on",
-			"since",
-			left.Since,
-			"error",
-			err.Error(),
-		)
+		s.logger.Warnw("reading an older part of GitHub's log failed", "since", left.Since, "error", err.Error())
 		if left.Cursor == part.Cursor && !fault.Is(err, fault.Throttled) && ctx.Err() == nil {
 			left.Cursor = ""
 		}
@@ -159,25 +151,25 @@ func (r *Reconciler) readOn(
 	return older, left
 }
 
-// walk reads a part of the log, newest first, and returns what is left of it: when the look has
-// read maxPages, before a page with more failures than there is room for, and after an error.
-func (r *Reconciler) walk(
+// walk reads a part of the log, newest first, and returns what is left of it. It stops after
+// maxPages, before a page with more failures than there is room for, and at an error.
+func (s *source) walk(
 	ctx context.Context,
 	log provider.DeliveryLog,
 	part unread,
 	room int,
 ) (all []provider.Attempt, left unread, err error) {
-	for left = part; r.pages < maxPages && room > 0; {
+	for left = part; s.schedule.Pages < maxPages && room > 0; {
 		page, next, err := log.Page(ctx, left.Cursor)
 		if err != nil {
 			return all, left, err
 		}
-		r.pages++
+		s.schedule.Pages++
 		if n := len(page); n > 0 && page[n-1].At.Before(part.Since) {
-			next = "" // and all that follow
+			next = "" // all that follow are older, too
 		}
-		// One that is older may come before another that is not: which was made late may be listed
-		// where it was due.
+		// An attempt that was made late may be listed where it was due, so an older one may come
+		// before another that is not.
 		page = slices.DeleteFunc(page, func(a provider.Attempt) bool { return a.At.Before(part.Since) })
 		if room -= failures(page); room < 0 {
 			return all, left, nil
@@ -191,7 +183,7 @@ func (r *Reconciler) walk(
 	return all, left, nil
 }
 
-// failures counts the attempts that a missed delivery may be found by.
+// failures counts the attempts that may be of an undelivered webhook.
 func failures(attempts []provider.Attempt) (n int) {
 	for i := range attempts {
 		if attempts[i].Starts && !attempts[i].Succeeded() {
@@ -201,35 +193,18 @@ func failures(attempts []provider.Attempt) (n int) {
 	return n
 }
 
-// tell tells whoever owns its repository that a delivery is given up: before that is written down,
-// so that a process that ends in between tells it twice rather than never.
-func (r *Reconciler) tell(ctx context.Context, m ended, served served) {
-	if r.line.told[m.GUID] {
-		return // and it could not be written down
+// report tells the owner of the repository that a delivery is given up. It does so before that is
+// stored: a process that ends in between reports it twice rather than never.
+func (s *source) report(ctx context.Context, d givenUp, served served) {
+	if s.reported[d.GUID] {
+		return // and it could not be stored
 	}
-	r.line.told[m.GUID] = true
-	r.metrics.gaveUp(ctx)
-	owner := served.owners[m.Repository]
-	r.logger.Warnw(
-		"a delivery is given up",
-		"delivery",
-		m.GUID,
-		"repository",
-		owner.Namespace+"/"+owner.Name,
-		"why",
-		m.why,
-	)
-	repository, err := r.repositories.Repositories(owner.Namespace).Get(owner.Name)
-	if err != nil {
-		return // there is nobody to be told
+	s.reported[d.GUID] = true
+	s.metrics.GaveUp(ctx)
+	owner := served.owners[d.Repository]
+	name := owner.Namespace + "/" + owner.Name
+	s.logger.Warnw("a delivery is given up", "delivery", d.GUID, "repository", name, "why", d.why)
+	if repository, err := s.repositories.Repositories(owner.Namespace).Get(owner.Name); err == nil {
+		redelivery.ReportGivenUp(s.recorder, repository, d.Delivery, d.why, remedy)
 	}
-	r.recorder.Eventf(
-		repository,
-		corev1.EventTypeWarning,
-		reasonGivenUp,
-		"Delivery %s of %s was not recorded, and is not asked for any more: %s. Its answers are in the App's settings at GitHub, under Advanced; when what they name is mended, press Redeliver there.",
-		m.GUID,
-		metav1.NewTime(m.First).UTC().Format(time.RFC3339),
-		m.why,
-	)
 }

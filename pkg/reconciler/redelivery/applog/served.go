@@ -17,51 +17,51 @@ import (
 type served struct {
 	// owners are by the service's number of the repository.
 	owners map[int64]v1alpha1.ClaimOwner
-	// unbound tells that the number of some is not known: no event of them was planned yet, or none
-	// since their Repository was made.
+	// unbound is set if the number of a repository is not known: no event of it was planned since
+	// its Repository was created.
 	unbound bool
 }
 
-// servedAt reads what is served at a host from the caches.
-func (r *Reconciler) servedAt(baseURL string) served {
-	s := served{owners: map[int64]v1alpha1.ClaimOwner{}}
+// servedAt reads from the caches what is served at a host.
+func (s *source) servedAt(baseURL string) served {
+	found := served{owners: map[int64]v1alpha1.ClaimOwner{}}
 	host := hostOf(baseURL)
-	claimed, _ := r.claims.List(labels.Everything()) // a cache's list cannot fail
+	claimed, _ := s.claims.List(labels.Everything()) // a cache's list cannot fail
 	for _, claim := range claimed {
 		switch {
-		case hostOf(claim.Spec.URL) != host, !r.namespaces().Serve(claim.Spec.Repository.Namespace):
+		case hostOf(claim.Spec.URL) != host, !s.namespaces().Serve(claim.Spec.Repository.Namespace):
 		case claim.Status.Bound == nil:
-			s.unbound = true
+			found.unbound = true
 		default:
-			s.owners[claim.Status.Bound.ID] = claim.Spec.Repository
+			found.owners[claim.Status.Bound.ID] = claim.Spec.Repository
 		}
 	}
-	all, _ := r.repositories.List(labels.Everything())
+	all, _ := s.repositories.List(labels.Everything())
 	for _, repository := range all {
 		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 		if err != nil || hostOf(canonical) != host {
 			continue
 		}
-		claim, err := r.claims.Get(v1alpha1.ClaimName(canonical))
+		claim, err := s.claims.Get(v1alpha1.ClaimName(canonical))
 		if err != nil { // not claimed yet
-			s.unbound = true
+			found.unbound = true
 			continue
 		}
-		s.expect(repository, claim)
+		found.expect(repository, claim)
 	}
-	return s
+	return found
 }
 
-// expect adds the repository whose events a claimed Repository is to be served next, if that is not
-// what its URL was bound to last.
+// expect adds the repository that a claimed Repository will serve next, if that is another one than
+// its URL was bound to last.
 func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
 	owner := urlClaim.Spec.Repository
 	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
-		return // the URL is another one's
+		return // another Repository has claimed the URL
 	}
 	identity, err := claim.Expected(repository, urlClaim.Status)
 	switch {
-	case err != nil: // its annotation cannot be read, so none of its events starts anything
+	case err != nil: // its annotation cannot be read, so its events start nothing
 	case identity == nil:
 		s.unbound = true
 	default:
@@ -69,8 +69,8 @@ func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.R
 	}
 }
 
-// may reports whether deliveries of a repository may be for somebody here. One more redelivery is
-// all that a wrong yes costs: the receiver ignores it.
+// may reports whether a Repository of this cluster may serve a repository. A wrong true costs one
+// redelivery, which the receiver ignores.
 func (s served) may(repository int64) bool {
 	_, known := s.owners[repository]
 	return known || s.unbound
@@ -81,5 +81,5 @@ func hostOf(raw string) string {
 	if err != nil {
 		return ""
 	}
-	return provider.Host(u) // github-url may name the port that https has anyway
+	return provider.Host(u) // github-url may name the default port
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// A URL is bound to the number of a repository that was deleted at the Git service and made anew:
-// the new one's is not known until an event of it is planned, if the Repository was made anew as
-// well or says that the new one is the right one.
-func TestANumberOfBefore(t *testing.T) {
+// A URL is bound to the number of a repository that was deleted and recreated at GitHub. The new
+// number is not known until an event is planned, if the Repository was recreated as well or
+// confirms the new one.
+func TestNumberOfRecreatedRepository(t *testing.T) {
 	for name, c := range map[string]struct {
 		by          types.UID
 		annotations map[string]string
@@ -33,7 +33,7 @@ func TestANumberOfBefore(t *testing.T) {
 		"made anew, and says that it is of another": {by: "before", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			e := newEnv(t)
 			url := "https://github.com/acme/app"
 			repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "uid", Annotations: c.annotations}, Spec: pacv1alpha1.RepositorySpec{URL: url}}
 			claim := &v1alpha1.RepositoryClaim{
@@ -41,61 +41,61 @@ func TestANumberOfBefore(t *testing.T) {
 				Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app", UID: "before"}},
 				Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 9, OwnerID: 17}, RepositoryUID: c.by}},
 			}
-			if err := w.repos.Add(repository); err != nil {
+			if err := e.repos.Add(repository); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.claims.Add(claim); err != nil {
+			if err := e.claims.Add(claim); err != nil {
 				t.Fatal(err)
 			}
-			w.receive = nobody
-			w.deliver("missed", 4)
-			w.receive = nil
-			w.heard()
-			w.run(time.Minute)
-			if got := w.recorded["missed"] > 0; got != c.want {
+			e.receive = unreachable
+			e.deliver("missed", 4)
+			e.receive = nil
+			e.signal()
+			e.run(time.Minute)
+			if got := e.recorded["missed"] > 0; got != c.want {
 				t.Errorf("it is recorded: %t, want %t", got, c.want)
 			}
 		})
 	}
 }
 
-// What another installation serves is not asked for, also while this one has a claim of before.
-func TestNothingIsAskedForNamespacesThatAreNotServed(t *testing.T) {
-	w := newWorld(t)
-	w.serve(1)
+// Another installation serves such a namespace, even while this one still has a claim.
+func TestNamespacesThatAreNotServedGetNoRequests(t *testing.T) {
+	e := newEnv(t)
+	e.serve(1)
 	for setting, want := range map[string]bool{"team": true, "!team": false} {
-		w.settings.OnConfigChanged(&corev1.ConfigMap{
+		e.settings.OnConfigChanged(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": setting},
 		})
-		if got := w.process.servedAt("https://github.com").may(1); got != want {
+		if got := e.source.servedAt("https://github.com").may(1); got != want {
 			t.Errorf("%s: %t, want %t", setting, got, want)
 		}
 	}
 }
 
-// A controller that starts with a bad value does not know what is served: what is missed stays
-// written down until it does.
-func TestNothingMissedIsDroppedWhileTheSettingCannotBeRead(t *testing.T) {
-	w := newWorld(t)
-	w.serve(1)
-	w.receive = nobody
-	w.deliver("missed", 1)
+// A controller that starts with an invalid serve-namespaces does not know what is served. The
+// ledger keeps everything until the setting is valid.
+func TestBrokenServeNamespacesDropsNothing(t *testing.T) {
+	e := newEnv(t)
+	e.serve(1)
+	e.receive = unreachable
+	e.deliver("missed", 1)
 	configure := func(value string) {
-		w.settings.OnConfigChanged(&corev1.ConfigMap{
+		e.settings.OnConfigChanged(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": value},
 		})
 	}
 	configure("bad_value")
-	w.heard()
-	w.run(10 * time.Minute)
-	w.receive = nil
-	w.run(time.Hour)
-	w.deliver("later", 2)
-	w.run(10 * time.Minute)
+	e.signal()
+	e.run(10 * time.Minute)
+	e.receive = nil
+	e.run(time.Hour)
+	e.deliver("later", 2)
+	e.run(10 * time.Minute)
 	configure("team")
-	w.heard()
-	w.run(10 * time.Minute)
-	if w.recorded["missed"] == 0 {
-		t.Error("it is not asked for")
+	e.signal()
+	e.run(10 * time.Minute)
+	if e.recorded["missed"] == 0 {
+		t.Error("it is not requested")
 	}
 }

@@ -18,9 +18,9 @@ import (
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
-// busy is a service while whose log is read others write the ConfigMap.
+// busy is a service that has the ConfigMap written by others during each read.
 type busy struct {
-	*world
+	*env
 	writes int
 }
 
@@ -32,39 +32,39 @@ func (b *busy) Page(ctx context.Context, cursor string) ([]provider.Attempt, str
 	if err := b.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system); err != nil {
 		return nil, "", err
 	}
-	return b.world.Page(ctx, cursor)
+	return b.env.Page(ctx, cursor)
 }
 
-func (w *world) tracked() *corev1.ConfigMap {
-	w.Helper()
-	found, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), system, asks.Ledger)
+func (e *env) tracked() *corev1.ConfigMap {
+	e.Helper()
+	found, err := e.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), system, asks.Ledger)
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 	return found.(*corev1.ConfigMap)
 }
 
-// What GitLab's webhooks give up is in the same ConfigMap, and a tenant with a server of its own
-// can have it written at any time. That keeps nobody's deliveries from being found.
-func TestOthersWhoWriteTheConfigMapHoldUpNothing(t *testing.T) {
-	w := newWorld(t)
-	w.kube.PrependReactor("update", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+// The ConfigMap also holds what GitLab's webhooks give up, and a user with a server of its own can
+// have it written at any time.
+func TestOtherWritersOfTheConfigMapDelayNothing(t *testing.T) {
+	e := newEnv(t)
+	e.kube.PrependReactor("update", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		update, _ := a.(clienttesting.UpdateAction)
-		if written, _ := update.GetObject().(metav1.Object); written.GetResourceVersion() != w.tracked().ResourceVersion {
+		if written, _ := update.GetObject().(metav1.Object); written.GetResourceVersion() != e.tracked().ResourceVersion {
 			return true, nil, apierrors.NewConflict(corev1.Resource("configmaps"), asks.Ledger, nil)
 		}
 		return false, nil, nil
 	})
-	service := &busy{world: w}
-	w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
-	w.run(time.Minute)
-	w.receive = nobody
-	w.deliver("missed", 1)
-	w.receive = nil
-	w.heard()
-	w.run(time.Minute)
-	w.wantRecorded("missed")
-	if got := w.tracked().Data["gitlab.1"]; got != fmt.Sprint(service.writes) {
+	service := &busy{env: e}
+	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
+	e.run(time.Minute)
+	e.receive = unreachable
+	e.deliver("missed", 1)
+	e.receive = nil
+	e.signal()
+	e.run(time.Minute)
+	e.wantRecorded("missed")
+	if got := e.tracked().Data["gitlab.1"]; got != fmt.Sprint(service.writes) {
 		t.Errorf("the others' part is %q after %d writes", got, service.writes)
 	}
 }

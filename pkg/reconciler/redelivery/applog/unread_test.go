@@ -17,37 +17,36 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// More is missed than the ledger holds, and so much comes afterwards that one look does not reach
-// back to what had no room. All of it is asked for in the end.
-func TestWhatIsFurtherBackThanOneLookReads(t *testing.T) {
-	w := newWorld(t)
-	w.run(time.Minute)
-	w.receive = nobody
+// More is undelivered than the ledger holds, and later deliveries put it out of reach of one read.
+// All of it is requested in the end.
+func TestBacklogBeyondOneReadIsRequested(t *testing.T) {
+	e := newEnv(t)
+	e.run(time.Minute)
+	e.receive = unreachable
 	var all []string
 	for n := range 5000 {
 		guid := fmt.Sprint("missed-", n)
-		w.deliver(guid, 1)
+		e.deliver(guid, 1)
 		all = append(all, guid)
-		w.clock.Step(100 * time.Millisecond)
+		e.clock.Step(100 * time.Millisecond)
 	}
-	w.receive = nil
-	w.heard()
+	e.receive = nil
+	e.signal()
 	for minute := range 150 {
 		for n := range 120 {
-			w.deliver(fmt.Sprint("good-", minute, "-", n), 2)
+			e.deliver(fmt.Sprint("good-", minute, "-", n), 2)
 		}
-		w.run(time.Minute)
+		e.run(time.Minute)
 	}
-	w.wantRecorded(all...)
-	if len(w.events.Events) != 0 || len(w.asked) > 2*len(all) {
-		t.Errorf("%d redeliveries of %d deliveries; the Repositories were told %d times", len(w.asked), len(all), len(w.events.Events))
+	e.wantRecorded(all...)
+	if len(e.events.Events) != 0 || len(e.requests) > 2*len(all) {
+		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.requests), len(all), len(e.events.Events))
 	}
 }
 
-// failing is a service that may answer with an error when it is asked for a page that is not the
-// newest.
+// failing is a service that may fail for all pages but the newest.
 type failing struct {
-	*world
+	*env
 	calls int
 	// answer is for the page at the cursor, in so many calls, the first one being 1.
 	answer func(cursor string, calls int) error
@@ -60,17 +59,16 @@ func (f *failing) Page(ctx context.Context, cursor string) ([]provider.Attempt, 
 			return nil, "", err
 		}
 	}
-	return f.world.Page(ctx, cursor)
+	return f.env.Page(ctx, cursor)
 }
 
-// The part that was left unread is read although the service does not know the page any more where
-// it is to be gone on with: then from the newest page on. What came meanwhile is found at once
-// whatever becomes of that part.
-func TestReadingOnFails(t *testing.T) {
+// The unread part is read although GitHub has forgotten its cursor: then from the newest page on.
+// New deliveries are found at once, whether or not the unread part can be read.
+func TestUnreadPartSurvivesFailures(t *testing.T) {
 	kept := fmt.Sprint(2 * pageSize)
 	for name, c := range map[string]struct {
 		answer func(cursor string, calls int) error
-		then   string // the cursor after the first look
+		then   string // the cursor after the first read
 	}{
 		"the cursor is forgotten": {answer: func(cursor string, _ int) error {
 			if cursor == kept {
@@ -92,66 +90,66 @@ func TestReadingOnFails(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.leftUnread(kept)
-			service := &failing{world: w, answer: c.answer}
-			w.process.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
-			w.run(10 * time.Second)
-			w.wantRecorded("new")
-			if l, _, err := w.process.store.load(t.Context()); err != nil || l.Unread.Cursor != c.then || l.Unread.none() {
-				t.Errorf("after the first look the unread part is %+v, %v", l.Unread, err)
+			e := newEnv(t)
+			e.leftUnread(kept)
+			service := &failing{env: e, answer: c.answer}
+			e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
+			e.run(10 * time.Second)
+			e.wantRecorded("new")
+			if l, _, err := e.source.store.load(t.Context()); err != nil || l.Unread.Cursor != c.then || l.Unread.none() {
+				t.Errorf("after the first read the unread part is %+v, %v", l.Unread, err)
 			}
-			w.run(20 * time.Minute)
-			w.wantRecorded("old")
-			pages := w.pages
-			w.run(time.Hour)
-			if looks := w.pages - pages; len(w.asked) != 2 || looks > 13 {
-				t.Errorf("asked for %q, and read %d pages in a quiet hour", w.asked, looks)
+			e.run(20 * time.Minute)
+			e.wantRecorded("old")
+			pages := e.pages
+			e.run(time.Hour)
+			if reads := e.pages - pages; len(e.requests) != 2 || reads > 13 {
+				t.Errorf("requested %q, and read %d pages in a quiet hour", e.requests, reads)
 			}
 		})
 	}
 }
 
-// leftUnread makes a ledger whose unread part begins at the cursor and has the missed delivery
-// "old"; "new" was missed since the last look.
-func (w *world) leftUnread(cursor string) {
-	w.Helper()
-	begin := w.clock.Now()
-	w.receive = nobody
-	w.deliver("old", 1)
-	w.receive = nil
+// leftUnread stores a ledger whose unread part begins at the cursor and has the undelivered webhook
+// "old"; "new" failed since the last read.
+func (e *env) leftUnread(cursor string) {
+	e.Helper()
+	begin := e.clock.Now()
+	e.receive = unreachable
+	e.deliver("old", 1)
+	e.receive = nil
 	for n := range 3 * pageSize {
-		w.deliver(fmt.Sprint("good-", n), 2)
+		e.deliver(fmt.Sprint("good-", n), 2)
 	}
-	w.clock.Step(time.Hour)
-	w.receive = nobody
-	w.deliver("new", 1)
-	w.receive = nil
-	text, err := json.Marshal(ledger{Through: w.clock.Now(), Unread: unread{Cursor: cursor, Since: begin}})
+	e.clock.Step(time.Hour)
+	e.receive = unreachable
+	e.deliver("new", 1)
+	e.receive = nil
+	text, err := json.Marshal(ledger{Through: e.clock.Now(), Unread: unread{Cursor: cursor, Since: begin}})
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
-	cm := w.tracked().DeepCopy()
+	cm := e.tracked().DeepCopy()
 	cm.Data = map[string]string{ledgerKey: string(text)}
-	if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system); err != nil {
-		w.Fatal(err)
+	if err := e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system); err != nil {
+		e.Fatal(err)
 	}
 }
 
-// However much is refused of one tenant, what is unread is read: a delivery of another one may grow
-// old in it.
-func TestATenantsBacklogHidesNothingUnread(t *testing.T) {
-	w := newWorld(t)
-	w.leftUnread(fmt.Sprint(2 * pageSize))
-	w.receive = func(guid string) int {
+// However many deliveries of one tenant are refused, the unread part is read: those of another
+// tenant may grow old in it.
+func TestBacklogOfOneTenantDelaysNoUnreadPart(t *testing.T) {
+	e := newEnv(t)
+	e.leftUnread(fmt.Sprint(2 * pageSize))
+	e.receive = func(guid string) int {
 		if strings.HasPrefix(guid, "refused-") {
 			return http.StatusServiceUnavailable
 		}
 		return http.StatusAccepted
 	}
 	for n := range roomForUnread + 100 {
-		w.deliver(fmt.Sprint("refused-", n), 2)
+		e.deliver(fmt.Sprint("refused-", n), 2)
 	}
-	w.run(time.Hour)
-	w.wantRecorded("old", "new")
+	e.run(time.Hour)
+	e.wantRecorded("old", "new")
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,122 +16,123 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/fault"
-	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 const (
 	// givenUpPrefix begins the keys of the ConfigMap that are of webhooks; a Repository's UID
-	// follows. The other key is the ledger of GitHub's deliveries, which has up to 512 KiB of the 1
-	// MiB.
+	// follows. The ledger of GitHub's deliveries has up to 512 KiB of the 1 MiB.
 	givenUpPrefix = "gitlab."
-	// givenUpFor is how long it is remembered that a delivery is given up: GitLab lists an attempt
-	// for seven days, and this is a day more.
-	givenUpFor = 8 * 24 * time.Hour
-	// maxGivenUp is of how many deliveries of one Repository that is remembered, the newest, at 40
-	// bytes each; and maxGivenUpBytes of all Repositories. To forget one costs another Kubernetes
-	// Event after the next start.
+	// maxGivenUp is of how many deliveries of one Repository it is stored that they were given up,
+	// the newest, at 40 bytes each; maxGivenUpBytes bounds all Repositories. One that is dropped
+	// costs another Kubernetes Event after the next start.
 	maxGivenUp      = 50
 	maxGivenUpBytes = 256 << 10
-	// maxConflicts is how often the write is tried at once: the others that write the ConfigMap do
-	// so every few seconds at most.
-	maxConflicts = 3
-	// writeEvery is the time between two writes, of which writesAtOnce are made at once: whoever
-	// has the server says what is given up, and each write stores the whole ConfigMap anew.
+	// writeEvery is the time between two writes, of which writesAtOnce are made at once: a user with
+	// a server of its own decides what is given up, and each write stores the whole ConfigMap.
 	writeEvery   = 5 * time.Second
 	writesAtOnce = 10
+	// remedy is for the owner of a delivery that is given up.
+	remedy = "Its responses are at GitLab, in Settings, Webhooks, under Recent events: fix what they name, then press Resend Request there or push again."
 )
 
-// givenUp remembers which deliveries were given up, so that no later process tells so again: the
-// service's log still has them.
+// errFull is returned by a change that would exceed maxGivenUpBytes.
+var errFull = errors.New("too many deliveries were given up")
+
+// givenUp stores which deliveries were given up, so that the next process does not report them
+// again: GitLab's log still has them.
 type givenUp struct {
-	configMaps typedcorev1.ConfigMapInterface
-	pace       *rate.Limiter
+	store redelivery.Store
+	rate  *rate.Limiter
 }
 
 func newGivenUp(configMaps typedcorev1.ConfigMapInterface) givenUp {
-	return givenUp{configMaps, rate.NewLimiter(rate.Every(writeEvery), writesAtOnce)}
+	return givenUp{redelivery.Store{ConfigMaps: configMaps}, rate.NewLimiter(rate.Every(writeEvery), writesAtOnce)}
 }
 
-// ends are deliveries, by the digest of their GUID, and until when they are remembered, in seconds
-// since 1970.
+// ends are deliveries that were given up, by the digest of their GUID, and until when that is
+// stored, in seconds since 1970.
 type ends map[string]int64
 
 func endOf(guid string) string {
-	sum := sha256.Sum256([]byte(guid)) // whoever has the server chooses the GUID
+	sum := sha256.Sum256([]byte(guid)) // the server chooses the GUID
 	return hex.EncodeToString(sum[:12])
 }
 
-// of returns what is remembered of a Repository.
+// of returns what is stored of a Repository. Without the ConfigMap that is nothing.
 func (g givenUp) of(ctx context.Context, repository types.UID) (ends, error) {
-	cm, err := g.read(ctx)
-	if err != nil {
+	cm, err := g.store.Read(ctx)
+	if err != nil || cm == nil {
 		return nil, err
 	}
 	return endsIn(cm.Data[givenUpPrefix+string(repository)]), nil
 }
 
-// add remembers more of a Repository, and drops what was remembered for long enough. It may be
-// repeated.
-func (g givenUp) add(ctx context.Context, repository types.UID, guids []string, now time.Time) (err error) {
-	for range maxConflicts {
-		cm, failed := g.read(ctx)
-		if failed != nil || cm.Name == "" {
-			return failed
-		}
-		cm = cm.DeepCopy()
-		tidy(cm, now)
+// add stores more of a Repository, and drops what has expired. It may be repeated.
+func (g givenUp) add(ctx context.Context, repository types.UID, guids []string, now time.Time) error {
+	cm, err := g.store.Read(ctx)
+	if err != nil || cm == nil {
+		return err
+	}
+	err = g.store.Update(ctx, cm, func(data map[string]string) error {
+		dropExpired(data, now)
 		known, key := ends{}, givenUpPrefix+string(repository)
-		maps.Copy(known, endsIn(cm.Data[key]))
+		maps.Copy(known, endsIn(data[key]))
 		for _, guid := range guids {
-			known[endOf(guid)] = now.Add(givenUpFor).Unix()
+			known[endOf(guid)] = now.Add(redelivery.RememberedFor).Unix()
 		}
-		text, unwritable := json.Marshal(known.newest())
-		if unwritable != nil {
-			return fmt.Errorf("writing down what is given up: %w", unwritable)
+		text, err := json.Marshal(known.newest())
+		if err != nil {
+			return fmt.Errorf("encoding what is given up: %w", err)
 		}
-		if cm.Data == nil {
-			cm.Data = map[string]string{}
+		if data[key] = string(text); size(data) > maxGivenUpBytes {
+			return errFull
 		}
-		if cm.Data[key] = string(text); size(cm) > maxGivenUpBytes {
-			return nil // and it is told once more by the next process
-		}
-		_, err = g.configMaps.Update(ctx, cm, metav1.UpdateOptions{})
-		if err == nil {
-			return nil
-		}
-		if err = fault.FromKube(
-			fault.VerbUpdate,
-			fmt.Errorf("writing ConfigMap %s: %w", asks.Ledger, err),
-		); !fault.Is(
-			err,
-			fault.Conflict,
-		) {
-			return err
-		}
+		return nil
+	})
+	if errors.Is(err, errFull) {
+		return nil // the next process reports it once more
 	}
 	return err
 }
 
-// read returns an empty ConfigMap if there is none: config/ is not applied, and nothing is
-// remembered.
-func (g givenUp) read(ctx context.Context) (*corev1.ConfigMap, error) {
-	cm, err := g.configMaps.Get(ctx, asks.Ledger, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return &corev1.ConfigMap{}, nil
+// giveUp ends the requests for some deliveries. It tells the owner of the Repository, unless a
+// process has done so before, and stores that afterwards: a process that ends in between reports it
+// twice rather than never.
+func (s *source) giveUp(ctx context.Context, v view, all []redelivery.Delivery, why string) error {
+	w, repository := v.hook, v.target.repository
+	if len(all) > 0 {
+		known, err := s.givenUp.of(ctx, repository.UID)
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			w.end(d.GUID)
+			w.expire(d.GUID, d.FirstID, false) // it may be read again together with another one
+			if _, reported := known[endOf(d.GUID)]; reported || slices.Contains(w.unwritten, d.GUID) {
+				continue
+			}
+			w.unwritten = append(w.unwritten, d.GUID)
+			s.metrics.GaveUp(ctx)
+			s.logger.Warnw("a delivery is given up", "repository", v.target.owner.String(), "delivery", d.GUID, "why", why)
+			redelivery.ReportGivenUp(s.recorder, repository, d, why, remedy)
+		}
 	}
-	if err != nil {
-		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading ConfigMap %s: %w", asks.Ledger, err))
+	w.unwritten = w.unwritten[max(0, len(w.unwritten)-maxGivenUp):]
+	if len(w.unwritten) == 0 || !s.givenUp.rate.AllowN(s.clock.Now(), 1) {
+		return nil // a later read stores it
 	}
-	return cm, nil
+	if err := s.givenUp.add(ctx, repository.UID, w.unwritten, s.clock.Now()); err != nil {
+		return err // the next read tries again
+	}
+	w.unwritten = nil
+	return nil
 }
 
-// endsIn is empty for what nobody here has written.
+// endsIn is empty for a text that the controller has not written.
 func endsIn(text string) (known ends) {
 	if json.Unmarshal([]byte(text), &known) != nil {
 		return nil
@@ -150,25 +152,25 @@ func (e ends) newest() ends {
 	return e
 }
 
-// tidy drops what was remembered for long enough, of Repositories that are gone as well.
-func tidy(cm *corev1.ConfigMap, now time.Time) {
-	for key, text := range cm.Data {
+// dropExpired drops what was stored for long enough, also of Repositories that are gone.
+func dropExpired(data map[string]string, now time.Time) {
+	for key, text := range data {
 		if !strings.HasPrefix(key, givenUpPrefix) {
 			continue
 		}
 		known := endsIn(text)
 		maps.DeleteFunc(known, func(_ string, until int64) bool { return until < now.Unix() })
-		if kept, err := json.Marshal(known); err == nil && len(known) > 0 {
-			cm.Data[key] = string(kept)
+		if left, err := json.Marshal(known); err == nil && len(known) > 0 {
+			data[key] = string(left)
 			continue
 		}
-		delete(cm.Data, key)
+		delete(data, key)
 	}
 }
 
-// size is what is remembered of all Repositories, in bytes.
-func size(cm *corev1.ConfigMap) (n int) {
-	for key, text := range cm.Data {
+// size is what is stored of all Repositories, in bytes.
+func size(data map[string]string) (n int) {
+	for key, text := range data {
 		if strings.HasPrefix(key, givenUpPrefix) {
 			n += len(key) + len(text)
 		}

@@ -18,13 +18,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
 
 const (
-	// underWay is how long after a head has moved its delivery may come: GitLab delivers from a
-	// queue.
-	underWay = 2 * time.Minute
+	// deliveryWithin is how long after a head has moved its delivery may come: GitLab delivers from
+	// a queue.
+	deliveryWithin = 2 * time.Minute
+	// compareEvery is the least time between two comparisons.
+	compareEvery = 15 * time.Second
 	// maxNamed is how many heads the condition names.
 	maxNamed = 10
 	// samplePages of samplePage events are read to see how old the oldest ones are.
@@ -33,75 +37,70 @@ const (
 	reasonNotRecorded = "HeadsNotRecorded"
 )
 
-// heads is what a process knows of the comparison of a project's heads with the records.
+// heads is the state of the comparison of a project's heads with the GitEvents.
 type heads struct {
-	// wanted is true from when deliveries may have been missed until a comparison has found none.
+	// wanted is set from when GitLab may have dropped deliveries until a comparison finds none.
 	wanted bool
 	// next is when the next comparison may be made.
 	next time.Time
 }
 
-// account tells what is known of a webhook that is called. What GitLab did not send, because it had
-// paused the webhook, is in no log: the project's heads are compared with the records. It returns
-// when to look again.
-func (r *Reconciler) account(ctx context.Context, m *memory, ours []provider.Hook, v view) (time.Duration, error) {
-	now := r.clock.Now()
+// compare reports on a webhook that GitLab calls. What GitLab dropped while it had paused the webhook
+// is in no log, so compare looks for it among the project's heads. It returns how long the next
+// read may wait.
+func (s *source) compare(ctx context.Context, m *memory, ours []provider.Hook, v view) (time.Duration, error) {
+	now := s.clock.Now()
 	is := v.target.repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
 	named := is != nil && is.Reason == reasonNotRecorded
 	if is != nil && is.Status == corev1.ConditionFalse {
-		m.heads.wanted = true // also when another process has said so
+		m.heads.wanted = true // another process may have said so
 	}
 	if !m.heads.wanted {
-		return lookEvery, r.tell(ctx, v.target, called())
+		return redelivery.ReadEvery, s.report(ctx, v.target, called())
 	}
-	if m.logs.missing() > 0 || now.Before(m.heads.next) { // what is sent again will be recorded
-		next := lookEvery
-		if m.logs.missing() == 0 {
+	if len(m.hooks.missed()) > 0 || now.Before(m.heads.next) { // resends will be recorded
+		next := redelivery.ReadEvery
+		if len(m.hooks.missed()) == 0 {
 			next = min(next, m.heads.next.Sub(now))
 		}
 		if named {
-			return next, nil // and it stays so until the next comparison
+			return next, nil // the condition stays until the next comparison
 		}
-		return next, r.tell(ctx, v.target, called())
+		return next, s.report(ctx, v.target, called())
 	}
-	missing, next, err := r.notRecorded(ctx, ours, v)
-	if err != nil { // what is missed goes on being sent again meanwhile
-		r.logger.Infow(
-			"comparing the heads of a project with the records failed",
-			"repository",
-			v.target.owner.String(),
-			"error",
-			err.Error(),
-		)
-		m.heads.next = now.Add(lookEvery)
-		return lookEvery, nil
+	missing, next, err := s.notRecorded(ctx, ours, v)
+	if err != nil { // resends go on meanwhile
+		s.logger.Infow("comparing heads with GitEvents failed", "repository", v.target.owner.String(), "error", err.Error())
+		m.heads.next = now.Add(redelivery.ReadEvery)
+		return redelivery.ReadEvery, nil
 	}
-	m.heads = heads{wanted: len(missing) > 0 || next < lookEvery, next: now.Add(next)}
+	m.heads = heads{wanted: len(missing) > 0 || next < redelivery.ReadEvery, next: now.Add(next)}
 	if len(missing) > 0 {
-		return next, r.tell(ctx, v.target, notRecorded(missing))
+		return next, s.report(ctx, v.target, headsNotRecorded(missing))
 	}
-	return next, r.tell(ctx, v.target, called())
+	return next, s.report(ctx, v.target, called())
 }
 
-// notRecorded returns the heads that no GitEvent is about although they have moved since the
-// Repository is there and its URL claimed, and as long as events are kept; and when to compare
-// again, because the delivery of another may be under way.
-func (r *Reconciler) notRecorded(
+// notRecorded returns the heads without a GitEvent, and how long the next comparison may wait. It
+// leaves out heads that moved before the Repository was created or its URL claimed, or so long ago
+// that the GitEvent may be deleted. A head that moved just now is compared again soon.
+func (s *source) notRecorded(
 	ctx context.Context,
 	ours []provider.Hook,
 	v view,
 ) (missing []provider.Head, next time.Duration, err error) {
-	now, next := r.clock.Now(), lookEvery
-	since := latest(now.Add(-r.settings().MaxWait()), latest(v.target.repository.CreationTimestamp.Time, v.target.since))
-	all, err := v.from.Heads(ctx, since)
+	now, next := s.clock.Now(), redelivery.ReadEvery
+	there := redelivery.Latest(v.target.repository.CreationTimestamp.Time, v.target.since)
+	since := redelivery.Latest(now.Add(-s.settings().MaxWait()), there)
+	all, err := v.log.Heads(ctx, since)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, head := range all {
-		if !tells(ours, head) {
+		if !covers(ours, head) {
 			continue
 		}
-		recorded, err := r.recorded(ctx, v.target, head)
+		recorded, err := s.recorded(ctx, v.target, head)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -109,36 +108,36 @@ func (r *Reconciler) notRecorded(
 			continue
 		}
 		if head.Pull != 0 {
-			if head.At, err = v.from.Moved(ctx, head.Pull); err != nil {
+			if head.At, err = v.log.Moved(ctx, head.Pull); err != nil {
 				return nil, 0, err
 			}
 		}
 		if head.At.Before(since) {
 			continue // its record may be gone
 		}
-		if left := head.At.Add(underWay).Sub(now); left > 0 {
+		if left := head.At.Add(deliveryWithin).Sub(now); left > 0 {
 			next = min(next, left)
 			continue
 		}
 		missing = append(missing, head)
 	}
-	if missing, err = r.withoutEvicted(ctx, missing); err != nil {
+	if missing, err = s.withoutEvicted(ctx, missing); err != nil {
 		return nil, 0, err
 	}
 	slices.SortFunc(missing, func(a, b provider.Head) int { return cmp.Compare(a.Pull, b.Pull) })
-	return missing, max(next, settleEvery), nil
+	return missing, max(next, compareEvery), nil
 }
 
-// tells reports whether one of the webhooks is called when such a head moves.
-func tells(hooks []provider.Hook, head provider.Head) bool {
+// covers reports whether GitLab calls one of the webhooks when such a head moves.
+func covers(hooks []provider.Hook, head provider.Head) bool {
 	return slices.ContainsFunc(hooks, func(h provider.Hook) bool {
 		return head.Pull == 0 && h.Pushes || head.Pull != 0 && h.Pulls
 	})
 }
 
-// recorded reports whether there is a GitEvent of the head, open or settled: a push to the branch,
-// or one of the pull request that has run or would have run that commit.
-func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
+// recorded reports whether there is a GitEvent of the head, settled or not: a push to the branch, or
+// one of the pull request that has run or would have run that commit.
+func (s *source) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
 	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
 		Namespace: t.repository.Namespace, UID: t.repository.UID, URL: t.repository.Spec.URL,
 	}, SHA: head.SHA}
@@ -146,7 +145,7 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 		about.PullRequest = &v1alpha1.PullRequest{Number: head.Pull}
 	}
 	found := false
-	err := history.Each(ctx, r.events, about.Subjects(), func(event *v1alpha1.GitEvent) bool {
+	err := history.Each(ctx, s.events, about.Subjects(), func(event *v1alpha1.GitEvent) bool {
 		here := head.Pull != 0 || event.Spec.BaseRef == "refs/heads/"+head.Branch
 		found = here && history.Record{Event: event}.SHA() == head.SHA
 		return !found
@@ -154,40 +153,39 @@ func (r *Reconciler) recorded(ctx context.Context, t *target, head provider.Head
 	return found, err
 }
 
-// withoutEvicted leaves out the heads whose records may have been evicted: the sweep deletes the
-// oldest settled events above settled-cap, and what it remembers of them does not say what they
-// were about.
-func (r *Reconciler) withoutEvicted(ctx context.Context, heads []provider.Head) ([]provider.Head, error) {
+// withoutEvicted leaves out the heads whose GitEvents may have been evicted: the sweep deletes the
+// oldest settled events above settled-cap, and its tombstones do not name a commit.
+func (s *source) withoutEvicted(ctx context.Context, heads []provider.Head) ([]provider.Head, error) {
 	if len(heads) == 0 {
 		return nil, nil
 	}
-	since, err := r.keptSince(ctx)
+	since, err := s.keptSince(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(heads, func(head provider.Head) bool { return head.At.Before(since) }), nil
 }
 
-// keptSince returns since when events are kept: since the oldest end of a settled one, if there are
-// nearly as many as settled-cap or more; else zero. One that has waited for days was created long
-// before those that were evicted, so that its creation tells nothing; nor does one that is spared
-// because it is unreported. Names are kinds and digests, so the first events are as old as others.
-func (r *Reconciler) keptSince(ctx context.Context) (time.Time, error) {
+// keptSince returns since when the GitEvents are complete: zero if there are far fewer than
+// settled-cap, else the oldest end of a settled one. The creation of an event says nothing: one that
+// waited for days is older than evicted ones. An unreported one says nothing either, because the
+// sweep spares it. Names are kinds and digests, so a sample of them has events of all ages.
+func (s *source) keptSince(ctx context.Context) (time.Time, error) {
 	var oldest time.Time
 	o, read := metav1.ListOptions{Limit: samplePage}, 0
 	for range samplePages {
-		page, err := r.events.List(ctx, o)
+		page, err := s.events.List(ctx, o)
 		if err != nil {
 			return time.Time{}, fault.FromKube(fault.VerbRead, fmt.Errorf("listing GitEvents: %w", err))
 		}
 		read += len(page.Items)
 		counted := page.Continue == "" || page.RemainingItemCount != nil
-		if counted && read+int(ptr.Deref(page.RemainingItemCount, 0)) < r.settings().SettledCap*9/10 {
+		if counted && read+int(ptr.Deref(page.RemainingItemCount, 0)) < s.settings().SettledCap*9/10 {
 			return time.Time{}, nil
 		}
 		for i := range page.Items {
 			event := &page.Items[i]
-			if end := event.EndedAt(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
+			if end := event.SettledTime(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
 				oldest = end
 			}
 		}
@@ -198,8 +196,8 @@ func (r *Reconciler) keptSince(ctx context.Context) (time.Time, error) {
 	return oldest, nil
 }
 
-// notRecorded is the verdict that names some heads.
-func notRecorded(missing []provider.Head) verdict {
+// headsNotRecorded names some heads.
+func headsNotRecorded(missing []provider.Head) repositories.State {
 	var named []string
 	for _, head := range missing[:min(len(missing), maxNamed)] {
 		what := "branch " + head.Branch
@@ -211,10 +209,11 @@ func notRecorded(missing []provider.Head) verdict {
 	if more := len(missing) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return verdict{
+	return state(
 		corev1.ConditionFalse,
 		reasonNotRecorded,
-		fmt.Sprintf("GitLab calls the webhook again, but never sent these, so nothing has run for them: %s. "+
-			"Push to them again; on a merge request a comment /test does it, too.", strings.Join(named, ", ")),
-	}
+		"GitLab calls the webhook again, but never sent these, so nothing has run for them: %s. "+
+			"Push to them again, or comment /test on a merge request.",
+		strings.Join(named, ", "),
+	)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 func names(n int) (all []string) {
@@ -22,191 +23,184 @@ func names(n int) (all []string) {
 	return all
 }
 
-// What nobody answered is sent again once, and not by the next process either.
-func TestWhatWasMissedIsSentAgain(t *testing.T) {
-	w := newWorld(t)
-	w.deliver("a")
-	w.missed("b", "c")
-	w.deliver("d")
-	w.run(time.Minute)
-	w.wantOnce("a", "b", "c", "d")
-	w.start()
-	w.run(time.Hour)
-	w.wantOnce("a", "b", "c", "d")
-	w.wantCondition("")
+// The next process does not resend them again.
+func TestUndeliveredWebhooksAreResentOnce(t *testing.T) {
+	e := newEnv(t)
+	e.deliver("a")
+	e.missed("b", "c")
+	e.deliver("d")
+	e.run(time.Minute)
+	e.wantOnce("a", "b", "c", "d")
+	e.start()
+	e.run(time.Hour)
+	e.wantOnce("a", "b", "c", "d")
+	e.wantCondition("")
 }
 
-// An outage that begins and ends while the process runs: what was missed is sent again within
-// seconds after a receiver says that it is there, even if GitLab writes down an attempt late.
-func TestAfterAnOutage(t *testing.T) {
-	w := newWorld(t)
-	w.deliver("a")
-	w.run(10 * time.Minute)
-	w.missed("b", "c")
-	w.heard()
-	w.run(10 * time.Second)
-	w.wantOnce("b", "c")
-	w.missed("late")
-	w.run(20 * time.Second)
-	w.wantOnce("late")
-	w.run(time.Hour)
-	w.wantOnce("a", "b", "c", "late")
+// An outage begins and ends while the process runs. Its deliveries are resent within seconds after
+// a signal, even if GitLab lists an attempt late.
+func TestOutageIsMadeUpForWithinSeconds(t *testing.T) {
+	e := newEnv(t)
+	e.deliver("a")
+	e.run(10 * time.Minute)
+	e.missed("b", "c")
+	e.signal()
+	e.run(10 * time.Second)
+	e.wantOnce("b", "c")
+	e.missed("late")
+	e.run(20 * time.Second)
+	e.wantOnce("late")
+	e.run(time.Hour)
+	e.wantOnce("a", "b", "c", "late")
 }
 
-// GitLab takes five a minute.
-func TestFiveAMinute(t *testing.T) {
-	w := newWorld(t)
+// GitLab allows a user five resends a minute in a project.
+func TestFiveResendsAMinute(t *testing.T) {
+	e := newEnv(t)
 	all := names(23)
-	w.missed(all...)
-	w.run(10 * time.Minute)
-	w.wantOnce(all...)
-	for i := provider.ResendsAtOnce; i < len(w.when); i++ {
-		if w.when[i].Sub(w.when[i-provider.ResendsAtOnce]) < provider.ResendsEvery {
-			t.Errorf("resend %d was too early: %v", i, w.when)
+	e.missed(all...)
+	e.run(10 * time.Minute)
+	e.wantOnce(all...)
+	for i := provider.ResendsAtOnce; i < len(e.when); i++ {
+		if e.when[i].Sub(e.when[i-provider.ResendsAtOnce]) < provider.ResendsEvery {
+			t.Errorf("resend %d was too early: %v", i, e.when)
 		}
 	}
-	if w.resent[0] != "m0" {
-		t.Errorf("the order is %v", w.resent)
+	if e.resent[0] != "m0" {
+		t.Errorf("the order is %v", e.resent)
 	}
 }
 
-// However often the process is replaced, all that was missed is recorded in the end, and what was
-// refused for good is given up.
-func TestProcessesThatEnd(t *testing.T) {
-	w := newWorld(t)
-	w.missed(names(4)...)
+func TestReplacedProcessesLoseNothing(t *testing.T) {
+	e := newEnv(t)
+	e.missed(names(4)...)
 	for range 12 {
-		w.run(3 * time.Second)
-		w.start()
+		e.run(3 * time.Second)
+		e.start()
 	}
-	w.run(time.Hour)
-	w.wantOnce(names(4)...)
+	e.run(time.Hour)
+	e.wantOnce(names(4)...)
 }
 
-// While nobody answers, next to nothing is sent, and nothing is given up: GitLab pauses webhooks
-// that fail.
-func TestNobodyIsThere(t *testing.T) {
-	w := newWorld(t)
-	w.receive = func(string) int { return 0 }
-	w.missed(names(10)...)
-	w.run(6 * time.Hour)
-	if n := len(w.resent); n < 3 || n > 12 {
+// GitLab pauses webhooks that fail.
+func TestOutageCausesFewResends(t *testing.T) {
+	e := newEnv(t)
+	e.receive = func(string) int { return 0 }
+	e.missed(names(10)...)
+	e.run(6 * time.Hour)
+	if n := len(e.resent); n < 3 || n > 12 {
 		t.Errorf("%d were sent again in 6 hours", n)
 	}
-	if len(w.events.Events) != 0 {
-		t.Errorf("an outage gave up: %s", <-w.events.Events)
+	if len(e.events.Events) != 0 {
+		t.Errorf("an outage gave up: %s", <-e.events.Events)
 	}
-	w.receive = nil
-	w.heard()
-	w.run(4 * time.Minute)
-	w.wantOnce(names(10)...)
+	e.receive = nil
+	e.signal()
+	e.run(4 * time.Minute)
+	e.wantOnce(names(10)...)
 }
 
-// One that is refused while others are taken is given up, and told. It holds up no other one for
-// long.
-func TestARefusedDeliveryIsGivenUp(t *testing.T) {
-	w := newWorld(t)
-	w.missed("bad")
-	w.receive = refuses("bad")
+// A delivery that keeps failing while others succeed is given up with an Event.
+func TestRefusedDeliveryIsGivenUp(t *testing.T) {
+	e := newEnv(t)
+	e.missed("bad")
+	e.receive = refuses("bad")
 	for i := range 100 {
-		w.deliver(fmt.Sprint("good", i))
-		w.run(10 * time.Minute)
+		e.deliver(fmt.Sprint("good", i))
+		e.run(10 * time.Minute)
 	}
 	tries := 0
-	for _, guid := range w.resent {
+	for _, guid := range e.resent {
 		if guid == "bad" {
 			tries++
 		}
 	}
-	if tries != maxRefused+1 && tries != maxRefused || len(w.events.Events) != 1 {
-		t.Fatalf("%d tries, %d events", tries, len(w.events.Events))
+	if tries != redelivery.MaxRefused+1 && tries != redelivery.MaxRefused || len(e.events.Events) != 1 {
+		t.Fatalf("%d tries, %d events", tries, len(e.events.Events))
 	}
-	if told := <-w.events.Events; !strings.Contains(told, "Delivery bad was not recorded") || !strings.Contains(told, reasonGivenUp) {
-		t.Errorf("told: %s", told)
-	}
-}
-
-// What GitLab does not have any more is given up at once.
-func TestWhatIsGoneIsGivenUp(t *testing.T) {
-	w := newWorld(t)
-	w.missed("a")
-	w.gone = true
-	w.run(time.Minute)
-	if len(w.events.Events) != 1 || w.process.memoryOf(key()).logs.missing() != 0 {
-		t.Errorf("%d events", len(w.events.Events))
+	if text := <-e.events.Events; !strings.Contains(text, "Delivery bad was not recorded") || !strings.Contains(text, redelivery.ReasonGivenUp) {
+		t.Errorf("text: %s", text)
 	}
 }
 
-// What starts nothing, what came before the Repository, and what another webhook or project missed
-// is nobody's here.
-func TestWhatIsNotOurs(t *testing.T) {
-	w := newWorld(t)
-	w.missed("issue", "old")
-	w.log[0].Starts = false
-	w.log[1].At = w.clock.Now().Add(-2 * time.Hour)
-	w.run(time.Hour)
-	w.missed("other project")
-	w.hooks[1].Project = 6
-	w.run(time.Hour)
-	if len(w.resent) != 0 {
-		t.Errorf("sent again: %v", w.resent)
-	}
-	w.hooks = w.hooks[:1]
-	w.run(time.Hour)
-	if len(w.resent) != 0 {
-		t.Errorf("sent again: %v", w.resent)
-	}
-	if told := w.wantCondition("Unknown WebhookNotFound"); strings.Contains(told, "chat.example.com") {
-		t.Errorf("it tells of other webhooks: %s", told)
+func TestDeliveryThatGitLabHasDroppedIsGivenUp(t *testing.T) {
+	e := newEnv(t)
+	e.missed("a")
+	e.gone = true
+	e.run(time.Minute)
+	if len(e.events.Events) != 1 || e.source.memoryOf(key()).hooks.missed() != nil {
+		t.Errorf("%d events", len(e.events.Events))
 	}
 }
 
-// What failed while the whole log could not be read is not forgotten.
-func TestALogThatCannotBeRead(t *testing.T) {
-	w := newWorld(t)
-	w.run(10 * time.Minute)
-	w.missed("a")
-	w.unread = fault.Transientf("TooLarge", "the answer is larger")
-	w.run(3 * time.Hour)
-	w.missed("b")
-	w.run(3 * time.Hour)
-	w.unread = nil
-	w.run(2 * time.Hour)
-	w.wantOnce("a", "b")
-}
-
-// What is so old that its event may be forgotten is not sent again: it could run twice. Nor is it
-// when GitLab tells no time and it was there when the process began.
-func TestWhatIsOld(t *testing.T) {
-	w := newWorld(t)
-	w.missed("old", "unknown", "new")
-	w.log[0].At = w.clock.Now().Add(-time.Minute)
-	w.log[1].At = time.Time{}
-	w.clock.Step(72 * time.Hour)
-	w.log[2].At = w.clock.Now()
-	w.run(10 * time.Minute)
-	w.missed("later")
-	w.log[len(w.log)-1].At = time.Time{}
-	w.run(10 * time.Minute)
-	w.wantOnce("new", "later")
-	if len(w.resent) != 2 {
-		t.Errorf("sent again: %v", w.resent)
+// Such a delivery starts nothing, precedes the Repository, or is of another webhook or project.
+func TestDeliveriesOfOthersAreNotResent(t *testing.T) {
+	e := newEnv(t)
+	e.missed("issue", "old")
+	e.log[0].Starts = false
+	e.log[1].At = e.clock.Now().Add(-2 * time.Hour)
+	e.run(time.Hour)
+	e.missed("other project")
+	e.hooks[1].Project = 6
+	e.run(time.Hour)
+	if len(e.resent) != 0 {
+		t.Errorf("resent: %v", e.resent)
+	}
+	e.hooks = e.hooks[:1]
+	e.run(time.Hour)
+	if len(e.resent) != 0 {
+		t.Errorf("resent: %v", e.resent)
+	}
+	if text := e.wantCondition("Unknown WebhookNotFound"); strings.Contains(text, "chat.example.com") {
+		t.Errorf("it names other webhooks: %s", text)
 	}
 }
 
-// A webhook that is paused again and again is one message, and nothing is sent to it. What was
-// missed meanwhile is sent after that.
-func TestAPausedWebhookIsTold(t *testing.T) {
-	w := newWorld(t)
-	w.missed("a")
+func TestUnreadableLogLosesNothing(t *testing.T) {
+	e := newEnv(t)
+	e.run(10 * time.Minute)
+	e.missed("a")
+	e.unread = fault.Transientf("TooLarge", "the answer is larger")
+	e.run(3 * time.Hour)
+	e.missed("b")
+	e.run(3 * time.Hour)
+	e.unread = nil
+	e.run(2 * time.Hour)
+	e.wantOnce("a", "b")
+}
+
+// The record of an expired delivery may be gone, so it could run twice. The same holds for a
+// delivery without a time that the first read found.
+func TestExpiredDeliveryIsNotResent(t *testing.T) {
+	e := newEnv(t)
+	e.missed("old", "unknown", "new")
+	e.log[0].At = e.clock.Now().Add(-time.Minute)
+	e.log[1].At = time.Time{}
+	e.clock.Step(72 * time.Hour)
+	e.log[2].At = e.clock.Now()
+	e.run(10 * time.Minute)
+	e.missed("later")
+	e.log[len(e.log)-1].At = time.Time{}
+	e.run(10 * time.Minute)
+	e.wantOnce("new", "later")
+	if len(e.resent) != 2 {
+		t.Errorf("resent: %v", e.resent)
+	}
+}
+
+// A webhook that GitLab pauses again and again has one message, and no resends. Afterwards the
+// undelivered webhooks are resent.
+func TestConditionReportsAPausedWebhook(t *testing.T) {
+	e := newEnv(t)
+	e.missed("a")
 	message := ""
 	for i := range 5 {
-		w.hooks[1].State, w.hooks[1].Until = provider.HookPaused, w.clock.Now().Add(time.Minute<<i)
-		w.run(time.Minute << i)
-		if told := w.wantCondition("False WebhookPaused"); message != "" && told != message {
-			t.Errorf("the message has changed from %q to %q", message, told)
+		e.hooks[1].State, e.hooks[1].Until = provider.HookPaused, e.clock.Now().Add(time.Minute<<i)
+		e.run(time.Minute << i)
+		if text := e.wantCondition("False WebhookPaused"); message != "" && text != message {
+			t.Errorf("the message has changed from %q to %q", message, text)
 		} else {
-			message = told
+			message = text
 		}
 	}
 	for _, remedy := range []string{"Settings, Webhooks, under Recent events", "press Test there: an answer of 2xx enables it at once", "What happens until then is not sent later"} {
@@ -214,70 +208,69 @@ func TestAPausedWebhookIsTold(t *testing.T) {
 			t.Errorf("the message does not say %q: %s", remedy, message)
 		}
 	}
-	if w.statusWrites() != 1 || len(w.resent) != 0 {
-		t.Errorf("%d writes, sent again %v", w.statusWrites(), w.resent)
+	if e.statusWrites() != 1 || len(e.resent) != 0 {
+		t.Errorf("%d writes, sent again %v", e.statusWrites(), e.resent)
 	}
-	w.hooks[1].State = provider.HookDisabled
-	w.run(10 * time.Minute)
-	w.wantCondition("False WebhookDisabled")
-	w.hooks[1].State, w.hooks[1].Until = provider.HookCalled, time.Time{}
-	w.run(10 * time.Minute)
-	w.wantCondition("True Called")
-	w.wantOnce("a")
-	if ready := w.sync().Status.GetCondition("Ready"); ready != nil && !ready.IsUnknown() {
+	e.hooks[1].State = provider.HookDisabled
+	e.run(10 * time.Minute)
+	e.wantCondition("False WebhookDisabled")
+	e.hooks[1].State, e.hooks[1].Until = provider.HookCalled, time.Time{}
+	e.run(10 * time.Minute)
+	e.wantCondition("True Called")
+	e.wantOnce("a")
+	if ready := e.sync().Status.GetCondition("Ready"); ready != nil && !ready.IsUnknown() {
 		t.Errorf("Ready is %v", ready)
 	}
 }
 
-// A token that may not look is told once, in words that name the role.
-func TestATokenThatMayNot(t *testing.T) {
-	w := newWorld(t)
-	w.fails = fault.Operatorf(fault.ReasonPermissionMissing, "403")
-	w.run(24 * time.Hour)
-	if told := w.wantCondition("Unknown PermissionMissing"); !strings.Contains(told, "Maintainer") || !strings.Contains(told, "team/token") {
-		t.Errorf("told: %s", told)
+// The message names the role.
+func TestConditionReportsAMissingPermission(t *testing.T) {
+	e := newEnv(t)
+	e.fails = fault.Operatorf(fault.ReasonPermissionMissing, "403")
+	e.run(24 * time.Hour)
+	if text := e.wantCondition("Unknown PermissionMissing"); !strings.Contains(text, "Maintainer") || !strings.Contains(text, "team/token") {
+		t.Errorf("text: %s", text)
 	}
-	if w.statusWrites() != 1 || w.calls > 50 {
-		t.Errorf("%d writes, %d calls in a day", w.statusWrites(), w.calls)
+	if e.statusWrites() != 1 || e.calls > 50 {
+		t.Errorf("%d writes, %d calls in a day", e.statusWrites(), e.calls)
 	}
-	w.fails = nil
-	w.run(time.Hour)
-	w.wantCondition("True Called")
+	e.fails = nil
+	e.run(time.Hour)
+	e.wantCondition("True Called")
 }
 
-// A service that does not answer is asked less and less, and nothing is told of it.
-func TestAServiceThatFails(t *testing.T) {
-	w := newWorld(t)
-	w.fails = fault.Transientf("Down", "502")
-	w.run(24 * time.Hour)
-	w.wantCondition("")
-	if w.calls > 40 {
-		t.Errorf("%d calls in a day", w.calls)
+// The condition does not report it.
+func TestFailingServiceIsCalledLessOften(t *testing.T) {
+	e := newEnv(t)
+	e.fails = fault.Transientf("Down", "502")
+	e.run(24 * time.Hour)
+	e.wantCondition("")
+	if e.calls > 40 {
+		t.Errorf("%d calls in a day", e.calls)
 	}
-	w.fails = nil
-	w.missed("a")
-	w.heard()
-	w.run(time.Minute)
-	w.wantOnce("a")
+	e.fails = nil
+	e.missed("a")
+	e.signal()
+	e.run(time.Minute)
+	e.wantOnce("a")
 }
 
-// A quiet webhook costs two calls in five minutes; one that is not claimed, or while webhook-url is
-// not set, none.
-func TestAQuietWebhook(t *testing.T) {
-	w := newWorld(t)
-	w.run(time.Hour)
-	if w.calls < 20 || w.calls > 30 {
-		t.Errorf("%d calls in an hour", w.calls)
+// It costs two calls in five minutes, and none without a claim or without webhook-url.
+func TestQuietWebhookCostsFewCalls(t *testing.T) {
+	e := newEnv(t)
+	e.run(time.Hour)
+	if e.calls < 20 || e.calls > 30 {
+		t.Errorf("%d calls in an hour", e.calls)
 	}
-	before := w.calls
-	w.process.settings().WebhookURL = ""
-	w.run(time.Hour)
-	w.process.settings().WebhookURL = here
-	claim := w.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy()
-	claim.Status.ReleasedAt = &metav1.Time{Time: w.clock.Now()}
-	w.add(w.claims, claim)
-	w.run(time.Hour)
-	if w.calls != before {
-		t.Errorf("%d calls for nobody", w.calls-before)
+	before := e.calls
+	e.source.settings().WebhookURL = ""
+	e.run(time.Hour)
+	e.source.settings().WebhookURL = here
+	claim := e.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy()
+	claim.Status.ReleasedAt = &metav1.Time{Time: e.clock.Now()}
+	e.add(e.claims, claim)
+	e.run(time.Hour)
+	if e.calls != before {
+		t.Errorf("%d calls without a target", e.calls-before)
 	}
 }

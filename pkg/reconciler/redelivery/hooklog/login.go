@@ -15,37 +15,37 @@ import (
 const (
 	// loginWithin bounds the read of a Secret, which takes some milliseconds.
 	loginWithin = 2 * time.Second
-	// loginFor is how long a step may wait for its turn with the token that was read for it.
+	// loginFor is how long a step may wait with the token that was read for it.
 	loginFor = 10 * time.Second
 )
 
-// login is what the next step of a Repository calls its service with.
+// login is what the next step of a Repository calls its Git service with.
 type login struct {
 	credentials provider.Credentials
 	read        time.Time // zero for none
 }
 
 // logIn reads the token of the next step unless it was just read, and returns how long the
-// Repository has to wait for that. No step takes its turn at a server before, and few reads are
-// made for a Secret and for a namespace at the same time: a Secret whose read hangs delays the
-// Repositories that need it, and no other ones.
-func (r *Reconciler) logIn(ctx context.Context, m *memory, t *target) (left time.Duration, err error) {
-	now := r.clock.Now()
+// Repository has to wait for that. It does so before the step counts against the limits of its
+// server. Few reads run at once for a Secret and for a namespace: a Secret whose read hangs delays
+// only the Repositories that need it.
+func (s *source) logIn(ctx context.Context, m *memory, t *target) (wait time.Duration, err error) {
+	now := s.clock.Now()
 	if !m.login.read.IsZero() && now.Sub(m.login.read) < loginFor {
 		return 0, nil
 	}
-	left, leave := r.pace.enter(loginOf(t.owner), []lane{
+	wait, leave := s.limits.enter(loginOf(t.owner), []limit{
 		{name: "secret " + t.service.Token.Namespace + "/" + t.service.Token.Name, atOnce: 1},
 		{name: "secrets for " + t.owner.Namespace, atOnce: atOnce},
 	}, now)
-	if left > 0 {
-		return left, nil
+	if wait > 0 {
+		return wait, nil
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, loginWithin)
 	defer cancel()
-	credentials, err := r.credentials.Read(ctx, t.repository, t.service, t.base, r.settings())
-	m.away = fault.Is(err, fault.Transient)
+	credentials, err := s.credentials.Read(ctx, t.repository, t.service, t.base, s.settings())
+	m.apiServerDown = fault.Is(err, fault.Transient)
 	if err != nil {
 		return 0, err
 	}

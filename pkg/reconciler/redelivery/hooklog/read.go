@@ -11,177 +11,172 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-const (
-	// maxPages bounds what one look reads, 1,000 attempts at GitLab, of what failed and of all.
-	maxPages = 50
-	// reasonGivenUp is of the Kubernetes Event on the Repository.
-	reasonGivenUp = "DeliveryGivenUp"
-)
+// maxPages bounds one read, 1,000 attempts at GitLab, of what failed and of all.
+const maxPages = 50
 
-// look reads what the service says of the webhooks that lead here, tells it, and notes what is
-// missed. It returns when to look again.
-func (r *Reconciler) look(ctx context.Context, m *memory, t *target, log provider.HookLog) (time.Duration, error) {
+// view is what a log is read with.
+type view struct {
+	hook   *webhook
+	target *target
+	log    provider.HookLog
+}
+
+// look reads the state of the webhooks that lead here and their logs, and reports it in the
+// condition. It returns how long the next read may wait.
+func (s *source) look(ctx context.Context, m *memory, t *target, log provider.HookLog) (time.Duration, error) {
 	hooks, err := log.Hooks(ctx)
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
-		m.logs.unseen()
-		return deniedEvery, r.tell(ctx, t, denied(t))
+		m.hooks.unreadable()
+		return deniedEvery, s.report(ctx, t, denied(t))
 	}
 	if err != nil {
 		return 0, err
 	}
 	ours := t.ours(hooks)
 	if len(ours) == 0 {
-		m.logs.unseen()
-		return lookEvery, r.tell(ctx, t, noHook(t))
+		m.hooks.unreadable()
+		return redelivery.ReadEvery, s.report(ctx, t, noHook(t))
 	}
 	if t.project.ID != 0 && t.project.ID != ours[0].Project {
-		m.logs.unseen()
-		return lookEvery, nil // another project has the name now: the condition URL tells of it when an event comes
+		m.hooks.unreadable()
+		return redelivery.ReadEvery, nil // another project has the name now; the condition URL says so after its first event
 	}
-	ours = m.logs.open(ours)
+	ours = m.hooks.open(ours)
 	if slices.ContainsFunc(ours, func(h provider.Hook) bool { return h.State != provider.HookCalled }) {
 		m.heads.wanted = true
 	}
-	if ours[0].State != provider.HookCalled { // none of them is called
-		m.logs.unseen()
-		return untilPauseEnds(ours[0], r.clock.Now()), r.tell(ctx, t, notCalled(t, ours[0]))
+	if ours[0].State != provider.HookCalled { // GitLab calls none of them
+		m.hooks.unreadable()
+		return untilPauseEnds(ours[0], s.clock.Now()), s.report(ctx, t, notCalled(t, ours[0]))
 	}
-	err = r.readAll(ctx, m, ours, view{nil, t, log})
+	err = s.readAll(ctx, m, ours, view{nil, t, log})
 	if fault.Is(err, fault.Ignored) {
-		return lookEvery, r.tell(ctx, t, noLog(t))
+		return redelivery.ReadEvery, s.report(ctx, t, noLog(t))
 	}
 	if err != nil {
 		return 0, err
 	}
-	return r.account(ctx, m, ours, view{nil, t, log})
+	return s.compare(ctx, m, ours, view{nil, t, log})
 }
 
-// readAll reads the logs of webhooks, of those that the service calls.
-func (r *Reconciler) readAll(ctx context.Context, m *memory, hooks []provider.Hook, v view) error {
+// readAll reads the logs of the webhooks that GitLab calls.
+func (s *source) readAll(ctx context.Context, m *memory, hooks []provider.Hook, v view) error {
 	for i, hook := range hooks {
-		v.log = m.logs.of[i]
+		v.hook = m.hooks.of[i]
 		if hook.State != provider.HookCalled {
-			v.log.unseen()
+			v.hook.unreadable()
 			continue
 		}
-		if err := r.readOne(ctx, v); err != nil {
+		if err := s.readOne(ctx, m, v); err != nil {
 			return err
 		}
 	}
+	m.hooks.queue.Prune(m.hooks.missed())
 	return nil
 }
 
-// readOne notes what is missed of one webhook, and gives up what is too old or was refused too
+// readOne finds what is undelivered of one webhook, and gives up what is too old or was refused too
 // often.
-func (r *Reconciler) readOne(ctx context.Context, v view) error {
-	if err := r.read(ctx, v); err != nil {
+func (s *source) readOne(ctx context.Context, m *memory, v view) error {
+	if err := s.read(ctx, m, v); err != nil {
 		return err
 	}
-	if err := r.giveUp(
-		ctx,
-		v,
-		slices.Clone(v.log.toTell),
-		"it is so old that it would run again if it was recorded after all",
-	); err != nil {
+	const tooOld = "it is so old that it would run again if it was recorded after all"
+	if err := s.giveUp(ctx, v, slices.Clone(v.hook.toReport), tooOld); err != nil {
 		return err
 	}
-	refused := slices.DeleteFunc(slices.Clone(v.log.missed), func(m missed) bool { return m.refused < maxRefused })
-	return r.giveUp(ctx, v, refused, fmt.Sprintf("it was refused %d times or more when it was sent again", maxRefused))
+	accepted := func(d redelivery.Delivery) bool { return d.Refused < redelivery.MaxRefused }
+	refused := slices.DeleteFunc(slices.Clone(v.hook.missed), accepted)
+	why := fmt.Sprintf("it was refused %d times or more when it was sent again", redelivery.MaxRefused)
+	return s.giveUp(ctx, v, refused, why)
 }
 
-// untilPauseEnds is when to look again at a webhook that is not called.
+// untilPauseEnds returns how long the next read of a webhook waits that GitLab does not call.
 func untilPauseEnds(hook provider.Hook, now time.Time) time.Duration {
 	if hook.Until.IsZero() {
-		return lookEvery
+		return redelivery.ReadEvery
 	}
-	return min(lookEvery, max(0, hook.Until.Sub(now))+time.Second)
+	return min(redelivery.ReadEvery, max(0, hook.Until.Sub(now))+time.Second)
 }
 
-// read accounts for what the log has since the last look.
-func (r *Reconciler) read(ctx context.Context, v view) error {
-	l := v.log
-	for _, m := range l.missed {
-		if r.old(m.at) {
-			l.grownOld(m.guid, m.first, true)
+// read accounts for what the log has since the last read.
+func (s *source) read(ctx context.Context, m *memory, v view) error {
+	w := v.hook
+	for _, d := range w.missed {
+		if s.old(d.First) {
+			w.expire(d.GUID, d.FirstID, true)
 		}
 	}
-	failed, err := r.pages(ctx, v, true, l.through)
+	failed, err := s.pages(ctx, v, true, w.through)
 	if err != nil {
 		return err
 	}
-	oldest := l.saw(failed)
+	oldest := w.unaccounted(failed)
 	if oldest == 0 {
-		if err := r.readNewest(ctx, v); err != nil {
+		if err := s.readNewest(ctx, m, v); err != nil {
 			return err
 		}
-		l.accounted(failed, r.clock.Now())
+		w.accounted(failed, s.clock.Now())
 		return nil
 	}
-	all, err := r.pages(ctx, v, false, oldest-1)
+	all, err := s.pages(ctx, v, false, oldest-1)
 	if err != nil {
 		return err
 	}
-	l.taken(all, r.clock.Now())
+	s.recover(m, w, all)
 	end := oldest
 	if len(all) > 0 {
-		// What is older than what was read is sent again if it failed: whether it has succeeded
-		// since, the receiver knows.
+		// A failed attempt that is older than what was read is resent. The receiver knows whether
+		// the delivery has succeeded since.
 		end = all[len(all)-1].ID
 		all = append(all, slices.DeleteFunc(slices.Clone(failed), func(a provider.Attempt) bool { return a.ID >= end })...)
 	}
-	l.decide(all, end)
+	w.decide(all, end)
 	slices.Reverse(all)
-	l.account(all)
-	l.accounted(failed, r.clock.Now())
+	w.account(all)
+	w.accounted(failed, s.clock.Now())
 	return nil
 }
 
-// readNewest looks on the first page for a delivery that was taken, while what is missed waits
-// because others were not.
-func (r *Reconciler) readNewest(ctx context.Context, v view) error {
-	if v.log.away == 0 || len(v.log.missed) == 0 {
+// readNewest reads the first page while resends pause after a failure: a delivery that succeeded
+// ends the pause.
+func (s *source) readNewest(ctx context.Context, m *memory, v view) error {
+	if v.hook.failures == 0 || len(v.hook.missed) == 0 {
 		return nil
 	}
-	newest, _, err := v.from.Attempts(ctx, v.log.hook, false, 1)
+	newest, _, err := v.log.Attempts(ctx, v.hook.id, false, 1)
 	if err != nil {
 		return err
 	}
-	v.log.taken(newest, r.clock.Now())
+	s.recover(m, v.hook, newest)
 	return nil
 }
 
-// view is what a log is read with.
-type view struct {
-	log    *log
-	target *target
-	from   provider.HookLog
+func (s *source) recover(m *memory, w *webhook, newest []provider.Attempt) {
+	if w.recovered(newest) {
+		m.hooks.queue.Recovered = s.clock.Now()
+	}
 }
 
-// pages returns the attempts that are newer than an id, the newest ids first. Their order in the
-// log is that of times, which of attempts that are made together is another one.
-func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
+// pages returns the attempts that are newer than an id, the newest ids first. The log is in the
+// order of times, which differs for attempts that are made together.
+func (s *source) pages(ctx context.Context, v view, failed bool, after int64) ([]provider.Attempt, error) {
 	byID := map[int64]provider.Attempt{} // pages move while attempts are made
 	end := shareOf(ctx)
 	for page, older := 1, false; !older; page++ {
 		if page > maxPages || page > 1 && time.Now().After(end) {
 			if failed {
-				r.logger.Warnw(
-					"more deliveries failed than what is read of the webhook's log: older ones have to be sent again by hand",
-					"repository",
-					v.target.owner.String(),
-					"read",
-					len(byID),
-				)
+				const text = "more deliveries failed than one read of the webhook's log takes: resend older ones by hand"
+				s.logger.Warnw(text, "repository", v.target.owner.String(), "read", len(byID))
 			}
 			break
 		}
-		attempts, more, err := v.from.Attempts(ctx, v.log.hook, failed, page)
+		attempts, more, err := v.log.Attempts(ctx, v.hook.id, failed, page)
 		if err != nil {
 			return nil, err
 		}
@@ -191,44 +186,43 @@ func (r *Reconciler) pages(ctx context.Context, v view, failed bool, after int64
 				older = true
 				continue
 			}
-			byID[a.ID] = r.counted(v, a)
+			byID[a.ID] = s.counted(v, a)
 		}
 	}
 	return slices.SortedFunc(maps.Values(byID), func(a, b provider.Attempt) int { return cmp.Compare(b.ID, a.ID) }), nil
 }
 
-// counted returns an attempt that starts something only if it counts, and notes one that is too
-// old.
-func (r *Reconciler) counted(v view, a provider.Attempt) provider.Attempt {
-	if a.Starts && r.old(a.At) {
-		v.log.grownOld(a.GUID, a.ID, isMissed(a) && !precedes(a, v.target))
+// counted clears Starts of an attempt that does not count, and records one that is too old.
+func (s *source) counted(v view, a provider.Attempt) provider.Attempt {
+	if a.Starts && s.old(a.At) {
+		v.hook.expire(a.GUID, a.ID, failed(a) && !precedes(a, v.target))
 	}
-	a.Starts = a.Starts && r.counts(v.log, v.target, a)
+	a.Starts = a.Starts && s.counts(v, a)
 	return a
 }
 
-// shareOf is until when one list is read, a quarter of the time that is left: a look that has not
-// read all is worth more than one that was stopped, because the next would be stopped as well.
+// shareOf returns until when one list is read: for a quarter of the time that is left. An
+// incomplete read is worth more than one that is ended, because the next would be ended as well.
 // GitLab may take seconds for a page of whole payloads, and calls for each of large ones.
 func shareOf(ctx context.Context) time.Time {
 	deadline, limited := ctx.Deadline()
 	if !limited {
-		deadline = time.Now().Add(reconcileTimeout)
+		deadline = time.Now().Add(stepTimeout)
 	}
 	return time.Now().Add(time.Until(deadline) / 4)
 }
 
-// counts reports whether an attempt may be one of a delivery that is missed: what came before the
-// Repository was for nobody here, and what is older than the stubs of events are kept might run
-// twice. Where GitLab tells no time only what comes while this process looks counts.
-func (r *Reconciler) counts(l *log, t *target, a provider.Attempt) bool {
+// counts reports whether an attempt may be of an undelivered webhook. One from before the
+// Repository was for nothing here, and one that is too old might run twice. Where GitLab reports no
+// times, only attempts after the first read count.
+func (s *source) counts(v view, a provider.Attempt) bool {
 	if a.At.IsZero() {
-		if l.markedAt.IsZero() { // the first look
-			l.before = max(l.before, a.ID)
+		if v.hook.markedAt.IsZero() { // the first read
+			v.hook.untimed = max(v.hook.untimed, a.ID)
 		}
-		return a.ID > l.before
+		return a.ID > v.hook.untimed
 	}
-	return !r.old(a.At) && !precedes(a, t)
+	return !s.old(a.At) && !precedes(a, v.target)
 }
 
 // precedes reports whether an attempt was made before the Repository.
@@ -236,89 +230,13 @@ func precedes(a provider.Attempt, t *target) bool {
 	return a.At.Before(t.repository.CreationTimestamp.Time)
 }
 
-// isMissed reports whether nobody took an attempt; a 4xx is an answer.
-func isMissed(a provider.Attempt) bool {
+// failed reports whether no receiver took an attempt. A 4xx is the response to a delivery that it
+// refuses for good.
+func failed(a provider.Attempt) bool {
 	return a.Status == 0 || a.Status >= http.StatusInternalServerError
 }
 
 // old reports whether the stub of an event may be gone whose first attempt was made then.
-func (r *Reconciler) old(at time.Time) bool {
-	return !at.IsZero() && at.Before(r.clock.Now().Add(-r.settings().MaxWait()))
-}
-
-// sendsNothing reports whether the service refuses to send anything again. What else fails may be
-// because of the one delivery.
-func sendsNothing(f *fault.Error) bool {
-	switch f.Reason {
-	case "HookPaused", fault.ReasonPermissionMissing, fault.ReasonCredentialsRefused:
-		return true
-	}
-	return f.Class == fault.Throttled
-}
-
-// resend has a delivery sent again.
-func (r *Reconciler) resend(ctx context.Context, m *memory, v view, missing *missed) error {
-	guid := missing.guid
-	if r.old(missing.at) {
-		v.log.grownOld(guid, missing.first, true)
-		m.look = r.clock.Now()
-		return nil // the look gives it up, if it has not succeeded since
-	}
-	status, err := v.from.Resend(ctx, v.log.hook, missing.id)
-	if fault.Is(err, fault.Ignored) {
-		return r.giveUp(ctx, v, []missed{*missing}, "GitLab does not send it again any more")
-	}
-	if f := fault.Of(err); f != nil {
-		if !sendsNothing(f) {
-			v.log.notSent(guid, r.clock.Now())
-		}
-		return err
-	}
-	m.logs.took(v.log, guid, status, r.clock.Now())
-	if m.heads.wanted && m.logs.missing() == 0 {
-		m.look = earliest(m.look, r.clock.Now().Add(settleAfter)) // what else was missed can be seen now
-	}
-	r.metrics.resent(ctx, status)
-	r.logger.Infow("had a delivery sent again", "repository", v.target.owner.String(), "delivery", guid, "answer", status)
-	return nil
-}
-
-// giveUp ends the tries for some deliveries. It tells whoever owns the Repository, unless a process
-// has done so before, and then writes down that it has: one that ends in between tells it twice
-// rather than never.
-func (r *Reconciler) giveUp(ctx context.Context, v view, all []missed, why string) error {
-	l, repository := v.log, v.target.repository
-	if len(all) > 0 {
-		known, err := r.givenUp.of(ctx, repository.UID)
-		if err != nil {
-			return err
-		}
-		for _, m := range all {
-			l.end(m.guid)
-			l.grownOld(m.guid, m.first, false) // what is read again for the sake of another one is not sent again
-			if _, told := known[endOf(m.guid)]; told || slices.Contains(l.unwritten, m.guid) {
-				continue
-			}
-			l.unwritten = append(l.unwritten, m.guid)
-			r.metrics.gaveUp(ctx)
-			r.logger.Warnw("a delivery is given up", "repository", v.target.owner.String(), "delivery", m.guid, "why", why)
-			r.recorder.Eventf(
-				repository,
-				corev1.EventTypeWarning,
-				reasonGivenUp,
-				"Delivery %s was not recorded, and is not sent again any more: %s. Its answers are at GitLab, in Settings, Webhooks, under Recent events; when what they name is mended, press Resend Request there, or push again.",
-				m.guid,
-				why,
-			)
-		}
-	}
-	l.unwritten = l.unwritten[max(0, len(l.unwritten)-maxGivenUp):]
-	if len(l.unwritten) == 0 || !r.givenUp.pace.AllowN(r.clock.Now(), 1) {
-		return nil // a later look writes it
-	}
-	if err := r.givenUp.add(ctx, repository.UID, l.unwritten, r.clock.Now()); err != nil {
-		return err // the next look tries again
-	}
-	l.unwritten = nil
-	return nil
+func (s *source) old(at time.Time) bool {
+	return !at.IsZero() && at.Before(s.clock.Now().Add(-s.settings().MaxWait()))
 }

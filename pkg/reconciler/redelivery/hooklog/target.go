@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// tokenEvery is the time between two steps with the same token, of two calls each, and one for
-	// each further webhook that leads here: 60 calls a minute. gitlab.com allows a user 2,000
-	// a minute, and a self-managed GitLab that limits users 120 unless told otherwise.
+	// tokenEvery is the time between two steps with the same token. A step has two calls, and one
+	// for each further webhook that leads here: 60 calls a minute. gitlab.com allows a user 2,000
+	// a minute, and a self-managed GitLab that limits users 120 by default.
 	tokenEvery = 2 * time.Second
 	// hostEvery is the time between two steps at the same server: gitlab.com allows 2,000 calls a
 	// minute from an address.
 	hostEvery = 250 * time.Millisecond
-	// namespaceEvery is the same for one namespace: half of what a server's turns are, so that the
-	// others have the rest.
+	// namespaceEvery is the same for one namespace, which so has at most half of the steps at a
+	// server.
 	namespaceEvery = 2 * hostEvery
-	// atOnce is how many steps there may be at the same time at one server, and for one namespace:
-	// fewer than workers, so that nobody's slow server holds up the others.
+	// atOnce is how many steps may run at the same time at one server, and for one namespace. It is
+	// less than the number of workers, so that a slow server does not delay other Repositories.
 	atOnce = 2
 )
 
-// target is whose webhook is looked at, and where.
+// target is a Repository whose webhooks are read, and where they are.
 type target struct {
 	owner      types.NamespacedName
 	repository *pacv1alpha1.Repository
@@ -40,49 +40,45 @@ type target struct {
 	project    v1alpha1.Project
 	// leads is where our webhook leads.
 	leads string
-	// since is when the URL was claimed. What happened before may be recorded by another
-	// installation.
+	// since is when the URL was claimed. Another installation may have recorded earlier events.
 	since time.Time
 }
 
-// serves reports whether the Repository is of the Git service that is looked at, and its address
-// here is known.
-func (r *Reconciler) serves(repository *pacv1alpha1.Repository) bool {
+// serves reports whether the Repository is of this Git service and has a URL.
+func (s *source) serves(repository *pacv1alpha1.Repository) bool {
 	own := repository.Spec.GitProvider
-	return own != nil && own.Type == r.service.Name && repository.Spec.URL != "" && repository.DeletionTimestamp == nil
+	return own != nil && own.Type == s.service.Name && repository.Spec.URL != "" && repository.DeletionTimestamp == nil
 }
 
-// target returns nil while there is nothing to look at: the URL is another Repository's or not
-// claimed yet, or webhook-url is not set.
-func (r *Reconciler) target(repository *pacv1alpha1.Repository) (*target, error) {
-	leads := r.settings().WebhookURL
+// target returns nil while there is nothing to read: the Repository does not hold the claim of its
+// URL, or webhook-url is not set.
+func (s *source) target(repository *pacv1alpha1.Repository) (*target, error) {
+	leads := s.settings().WebhookURL
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	if err != nil || leads == "" {
 		return nil, err
 	}
-	claim := r.cached.claim(v1alpha1.ClaimName(canonical))
-	if claim == nil || claim.Status.ReleasedAt != nil ||
+	claim, err := s.claims.Get(v1alpha1.ClaimName(canonical))
+	if err != nil || claim.Status.ReleasedAt != nil ||
 		claim.Spec.Repository.Namespace != repository.Namespace || claim.Spec.Repository.Name != repository.Name {
 		return nil, nil
 	}
-	service, err := pacv1alpha1.ServiceOf(
-		repository,
-		r.cached.repository(types.NamespacedName{Namespace: r.namespace, Name: r.global}),
-	)
+	global, err := s.repositories.Repositories(s.namespace).Get(s.global)
+	if err != nil {
+		global = nil // there is none
+	}
+	service, err := pacv1alpha1.ServiceOf(repository, global)
 	if err != nil {
 		return nil, err
 	}
 	t := &target{
-		owner: types.NamespacedName{
-			Namespace: repository.Namespace,
-			Name:      repository.Name,
-		},
+		owner:      types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name},
 		repository: repository,
 		service:    service,
 		leads:      leads,
 		since:      claim.CreationTimestamp.Time,
 	}
-	t.base = r.service.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
+	t.base = s.service.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
 	t.project = projectAt(t.base, canonical)
 	if bound := claim.Status.Bound; bound != nil && bound.RepositoryUID == repository.UID {
 		t.project.ID = bound.ID
@@ -100,11 +96,8 @@ func projectAt(base, canonical string) v1alpha1.Project {
 		return project // which the service refuses
 	}
 	own := strings.Trim(page.Path, "/")
-	if below := strings.Trim(
-		at.Path,
-		"/",
-	); below != "" && len(own) > len(below) &&
-		strings.EqualFold(own[:len(below)+1], below+"/") {
+	below := strings.Trim(at.Path, "/")
+	if below != "" && len(own) > len(below) && strings.EqualFold(own[:len(below)+1], below+"/") {
 		own = own[len(below)+1:]
 	}
 	project.Owner, project.Name = path.Split(own)
@@ -128,13 +121,13 @@ func (t *target) ours(hooks []provider.Hook) (ours []provider.Hook) {
 	return ours
 }
 
-// lanes are those that a step takes its turn in.
-func (t *target) lanes() []lane {
+// limits returns the limits of a step, in the order in which it passes them.
+func (t *target) limits() []limit {
 	host := t.base
 	if u, err := url.Parse(t.base); err == nil {
 		host = strings.ToLower(u.Host)
 	}
-	return []lane{
+	return []limit{
 		{name: "token " + t.service.Token.Namespace + "/" + t.service.Token.Name, every: tokenEvery},
 		{name: "namespace " + t.owner.Namespace, every: namespaceEvery, atOnce: atOnce},
 		{name: "host " + host, every: hostEvery, atOnce: atOnce},

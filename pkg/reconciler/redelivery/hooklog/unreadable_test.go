@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// hanging are Secrets that are never answered, in one namespace.
+// hanging are Secrets of one namespace whose reads hang.
 type hanging struct {
 	typedcorev1.SecretsGetter
 	namespace string
@@ -42,40 +42,39 @@ func (hangingIn) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev
 }
 
 // repository adds a Repository of another namespace, which is served as well.
-func (w *world) repository(namespace, name, secret string) {
-	w.Helper()
+func (e *env) repository(namespace, name, secret string) {
+	e.Helper()
 	url := "https://gitlab.com/" + namespace + "/" + name
-	w.add(w.repos, &pacv1alpha1.Repository{
+	e.add(e.repos, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1},
 		Spec: pacv1alpha1.RepositorySpec{
 			URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: secret}},
 		},
 	})
-	w.add(w.claims, &v1alpha1.RepositoryClaim{
+	e.add(e.claims, &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
 		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: namespace, Name: name}},
 	})
 }
 
-// stuck reconciles Repositories one after the other, each of which comes back as soon as it is to,
-// until it waits for a Secret or for a while. It returns how many wait for theirs, and a function
-// that waits until no one does.
-func (w *world) stuck(keys ...string) (waiting int, wait func()) {
-	w.Helper()
+// stuck reconciles Repositories until each waits for a Secret or backs off. It returns how many
+// wait for their Secrets, and a function that waits until none does.
+func (e *env) stuck(keys ...string) (waiting int, wait func()) {
+	e.Helper()
 	var all sync.WaitGroup
 	var inside atomic.Int64
 	for _, key := range keys {
 		all.Go(func() {
 			for range 10 {
 				inside.Add(1)
-				requeue, after := controller.IsRequeueKey(w.process.Reconcile(context.Background(), key))
+				requeue, after := controller.IsRequeueKey(e.process.Reconcile(context.Background(), key))
 				if inside.Add(-1); !requeue || after <= 0 || after > retryFirst {
-					w.Errorf("%s comes back: %t, %v", key, requeue, after)
+					e.Errorf("%s comes back: %t, %v", key, requeue, after)
 				}
 				if after > tokenEvery {
 					return
 				}
-				w.clock.Step(after)
+				e.clock.Step(after)
 			}
 		})
 		synctest.Wait()
@@ -83,25 +82,24 @@ func (w *world) stuck(keys ...string) (waiting int, wait func()) {
 	return int(inside.Load()), all.Wait
 }
 
-// Repositories whose Secrets cannot be read take no turn at the server: those of others are looked
-// at meanwhile.
-func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
+// Repositories whose Secrets cannot be read do not count against the limits of the server.
+func TestUnreadableSecretDelaysNoOtherRepository(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.process.credentials.Kube = hanging{w.kube.CoreV1(), "hostile"}
+		e := newEnv(t)
+		e.source.credentials.Kube = hanging{e.kube.CoreV1(), "hostile"}
 		var keys []string
 		for n := range 4 * atOnce {
 			name := fmt.Sprint("app-", n)
-			w.repository("hostile", name, name)
+			e.repository("hostile", name, name)
 			keys = append(keys, "hostile/"+name)
 		}
-		inside, wait := w.stuck(keys...)
+		inside, wait := e.stuck(keys...)
 		if inside == 0 || inside > atOnce {
 			t.Errorf("%d of a namespace wait for their Secrets, want %d at most", inside, atOnce)
 		}
-		w.run(5 * time.Second)
-		if w.calls == 0 {
-			t.Error("the webhook of another namespace is not looked at meanwhile")
+		e.run(5 * time.Second)
+		if e.calls == 0 {
+			t.Error("the webhook of another namespace is not read meanwhile")
 		}
 		began := time.Now()
 		wait()
@@ -111,14 +109,13 @@ func TestSecretsThatCannotBeReadDelayNoOtherRepository(t *testing.T) {
 	})
 }
 
-// One Secret that many namespaces use is waited for once at a time: the other workers look at what
-// can be read.
-func TestASecretThatManyUseIsReadOnceAtATime(t *testing.T) {
+// Many namespaces use one Secret whose read hangs, and take one worker.
+func TestSharedSecretIsReadOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.process.credentials.Kube = hanging{w.kube.CoreV1(), system}
-		w.process.global = "pipelines-as-code"
-		w.add(w.repos, &pacv1alpha1.Repository{
+		e := newEnv(t)
+		e.source.credentials.Kube = hanging{e.kube.CoreV1(), system}
+		e.source.global = "pipelines-as-code"
+		e.add(e.repos, &pacv1alpha1.Repository{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"},
 			Spec: pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{
 				Type: "gitlab", URL: "https://gitlab.com", Secret: &pacv1alpha1.Secret{Name: "global"},
@@ -127,11 +124,15 @@ func TestASecretThatManyUseIsReadOnceAtATime(t *testing.T) {
 		var keys []string
 		for n := range 4 {
 			owner := types.NamespacedName{Namespace: fmt.Sprint("team-", n), Name: "app"}
-			w.repository(owner.Namespace, owner.Name, "")
-			w.process.cached.repository(owner).Spec.GitProvider.Secret = nil
+			e.repository(owner.Namespace, owner.Name, "")
+			repository, err := e.source.repositories.Repositories(owner.Namespace).Get(owner.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			repository.Spec.GitProvider.Secret = nil
 			keys = append(keys, owner.String())
 		}
-		inside, wait := w.stuck(keys...)
+		inside, wait := e.stuck(keys...)
 		if inside != 1 {
 			t.Errorf("%d wait for the Secret, want 1", inside)
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A redelivery makes the event again while the check of its run is being closed. Its verdict may
-// have been there already, and was overwritten: it is reported once more. A run that somebody
-// follows again is not labelled, because the label would hide it from them.
-func TestTheVerdictOfARedeliveryWins(t *testing.T) {
+// A redelivery creates the event again while the check of its run is being closed. The verdict of
+// that event, which may have been replaced, is reported once more. The run is not labelled, because
+// its event still needs it.
+func TestVerdictOfARedeliveryIsReportedAgain(t *testing.T) {
 	t.Parallel()
 	down := fault.Transientf(fault.ReasonGitUnavailable, "502, and it is stored")
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.refuse = c.first
 			w.during = func(events plumblineclient.GitEventInterface) {
 				event := recorded()
@@ -62,11 +62,11 @@ func TestTheVerdictOfARedeliveryWins(t *testing.T) {
 	}
 }
 
-// The git-auth secret of a run whose event was deleted goes with the run: it belonged to the
-// Repository, and nobody else would give it away.
-func TestASecretGoesWithItsLostRun(t *testing.T) {
+// The git-auth Secret of a run whose event was deleted belongs to the Repository until the run
+// becomes its owner.
+func TestGitAuthSecretIsDeletedWithItsRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.start()
 	secrets := w.closer.Secrets.Secrets(tenant)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: resources.SecretName(w.run.Name), OwnerReferences: []metav1.OwnerReference{{Kind: "Repository", UID: "repo-uid"}}}}

@@ -16,11 +16,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// reason is that of the result of a run whose event was deleted.
+// reason is the reason of the result of a run whose event was deleted.
 const reason = "GitEventDeleted"
 
-// recorded returns the event with that run alone and the result of it; nil if the event has
-// recorded none.
+// recorded returns the event with that run alone and its result; nil if the event has recorded no
+// result.
 func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1alpha1.GitEvent {
 	if event.Status.Plan == nil {
 		return nil
@@ -35,9 +35,9 @@ func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1al
 	return nil
 }
 
-// eventOf is what an event would be that has only the end of a run left to report. It is not
-// stored. What the annotations of the run say may be anybody's words: where is reported is the
-// Repository's, and what its URL is bound to.
+// eventOf returns an event that has only the end of a run left to report. It is not stored. The
+// annotations of the run are not trusted: the Repository, and what its URL is bound to, decide
+// where it reports.
 func eventOf(
 	run *metav1.PartialObjectMetadata,
 	repository v1alpha1.RepositoryReference,
@@ -60,7 +60,7 @@ func eventOf(
 				Result: &v1alpha1.Result{
 					Outcome: v1alpha1.OutcomeCancelled,
 					Reason:  reason,
-					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so nobody follows PipelineRun " + run.Name +
+					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so Plumbline does not follow PipelineRun " + run.Name +
 						" any more. The PipelineRun itself was left as it is.",
 				},
 			}},
@@ -75,7 +75,7 @@ func eventOf(
 	return event
 }
 
-// projectAt is what a Git service has at the URL of a Repository.
+// projectAt returns the project at the URL of a Repository.
 func projectAt(at string, id v1alpha1.ProjectIdentity) (host string, project v1alpha1.Project) {
 	project = v1alpha1.Project{ID: id.ID, OwnerID: id.OwnerID, URL: strings.TrimSuffix(strings.TrimRight(at, "/"), ".git")}
 	u, err := url.Parse(project.URL)
@@ -86,7 +86,7 @@ func projectAt(at string, id v1alpha1.ProjectIdentity) (host string, project v1a
 	return strings.ToLower(u.Host), project
 }
 
-// number is 0 for what is none.
+// number returns 0 for what is no number.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {

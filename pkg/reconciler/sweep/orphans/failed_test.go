@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// What cannot work is asked for once an hour, whichever run it is for; then the check is closed.
-func TestWhatFailedIsAskedForAgainAnHourLater(t *testing.T) {
+// A failing Git service is called once an hour, whichever run it is for. Then the check is closed.
+func TestFailureIsRetriedAnHourLater(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]error{
 		"the Git service is down":          fault.Transientf(fault.ReasonGitUnavailable, "down"),
@@ -30,7 +30,7 @@ func TestWhatFailedIsAskedForAgainAnHourLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.refuse = refuse
 			w.start()
 			if asked, err := w.close(); !asked || err == nil {
@@ -39,7 +39,7 @@ func TestWhatFailedIsAskedForAgainAnHourLater(t *testing.T) {
 			w.run.UID = "another"
 			w.refuse = nil
 			if asked, _ := w.close(); asked {
-				t.Error("it is asked again at once")
+				t.Error("it is called again at once")
 			}
 			w.clock.SetTime(w.clock.Now().Add(time.Hour))
 			if asked, err := w.close(); !asked || err != nil || len(w.patches) != 1 {
@@ -49,14 +49,14 @@ func TestWhatFailedIsAskedForAgainAnHourLater(t *testing.T) {
 	}
 }
 
-// A run whose check never can be closed, of a commit that is gone or that its annotations make up,
-// keeps no other one open: neither at once nor when it comes first each hour.
-func TestARunThatNeverCanBeClosedHoldsUpNoOther(t *testing.T) {
+// A check can never be closed if its commit is gone, or made up by the annotations. It comes
+// neither first at once nor first each hour.
+func TestCheckThatCannotBeClosedDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{fault.ReasonCommitUnknown, fault.ReasonGitUnavailable, fault.ReasonTimeout} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			w.refuses = func(head git.Head) error {
 				if head.SHA != sha {
 					return fault.Transientf(reason, "not this one")
@@ -80,10 +80,10 @@ func TestARunThatNeverCanBeClosedHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// What a namespace makes a Git service do, or its own one, is its own matter.
-func TestANamespaceWithoutAnswersHoldsUpNoOther(t *testing.T) {
+// A namespace decides how its own Git service responds.
+func TestUnresponsiveGitServiceDelaysNoOtherNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.refuse = fault.Transientf(fault.ReasonTimeout, "no answer")
 	their, theirs := repository(), claim()
 	their.Namespace, their.Spec.URL, theirs.Spec.URL = "other", url+"2", url+"2"
@@ -102,11 +102,11 @@ func TestANamespaceWithoutAnswersHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// While a Git service may not be called, whoever wants to report there finds no turn. When it may
-// be called again, others need not wait until all of these were called, who do not come.
-func TestWhoFoundNoTurnHoldsUpNoOther(t *testing.T) {
+// While a Git service may not be called, reports for it find no worker. When it may be called
+// again, others do not wait for these, which will not come back.
+func TestReportThatFoundNoWorkerDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	their, theirs := repository(), claim()
 	their.Namespace, their.Spec.URL, theirs.Spec.URL = "other", url+"2", url+"2"
 	theirs.Name, theirs.Spec.Repository.Namespace = v1alpha1.ClaimName(url+"2"), "other"
@@ -114,18 +114,18 @@ func TestWhoFoundNoTurnHoldsUpNoOther(t *testing.T) {
 	w.secrets = append(w.secrets, "other")
 	w.refuse = fault.Throttledf(provider.ReasonPaced, time.Minute, "not yet")
 	w.during = func(plumblineclient.GitEventInterface) {
-		w.observe(provider.Answered{Began: w.clock.Now(), Closed: time.Minute})
+		w.observe(provider.CallResult{Began: w.clock.Now(), Closed: time.Minute})
 	}
 	w.start()
 	for n := range 5 {
 		w.run = w.run.DeepCopy()
 		w.run.UID = types.UID(fmt.Sprint("run-", n))
-		if asked, err := w.close(); asked || err == nil { // not even the first one, of which no call was made
+		if asked, err := w.close(); asked || err == nil { // not even the first one, which made no call
 			t.Fatal(n, asked, err)
 		}
 	}
 	if len(w.puts) != 1 {
-		t.Fatalf("%d reports, want one: then nobody may call", len(w.puts))
+		t.Fatalf("%d reports, want one: then no call is allowed", len(w.puts))
 	}
 	w.refuse = nil
 	w.clock.SetTime(w.clock.Now().Add(time.Minute + time.Second))
@@ -141,7 +141,7 @@ func TestWhoFoundNoTurnHoldsUpNoOther(t *testing.T) {
 		t.Error(asked, err)
 	}
 	w.clock.SetTime(w.clock.Now().Add(10 * time.Minute))
-	w.run = mine // nor do they rest for an hour: nobody was asked for them
+	w.run = mine // nor do they back off for an hour: no call was made for them
 	if asked, err := w.close(); !asked || err != nil {
 		t.Error(asked, err)
 	}

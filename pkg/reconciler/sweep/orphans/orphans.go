@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphans closes the checks of PipelineRuns whose GitEvent does not report any more how
-// they end: it was deleted, or it settled because nobody could be told. Nobody else would conclude
-// them ever. See docs/adr/0032.
+// Package orphans closes the checks of PipelineRuns whose GitEvent does not report their end: it
+// was deleted, or it gave up reporting. No other part of Plumbline would ever conclude these checks
+// (docs/adr/0032).
 package orphans
 
 import (
@@ -31,24 +31,23 @@ import (
 )
 
 const (
-	// age is how old a run must be: by then whoever creates runs has recorded it, and a person who
-	// deletes an event by mistake has had its delivery sent again, which adopts the run.
-	age = time.Hour
-	// limit bounds the calls for one report. It is longer than a Git service takes that works.
+	// minAge is how old a run must be: by then the process that created it has recorded it. A user
+	// who deletes an event by mistake can have it redelivered, and the new event adopts the run.
+	minAge = time.Hour
+	// limit bounds the calls for one report. A healthy Git service takes less.
 	limit = 20 * time.Second
-	// again is how long what failed is left alone. A run rests twice as long each time, atMost at
-	// last: otherwise the first one of a Repository that never can be closed would be tried each
-	// time instead of those after it.
-	again, atMost = time.Hour, 24 * time.Hour
+	// retryFirst is the wait after a failure. For a run it doubles up to retryAtMost: otherwise a
+	// check that can never be closed would be tried each time instead of others of its Repository.
+	retryFirst, retryAtMost = time.Hour, 24 * time.Hour
 )
 
 // Closer closes checks. It is for one goroutine.
 type Closer struct {
-	// Events, Claims and Repositories are read live: nothing is closed on a cache's word.
+	// Events, Claims and Repositories are read live: nothing is closed because of a cache.
 	Events       plumblineclient.GitEventInterface
 	Claims       plumblineclient.RepositoryClaimInterface
 	Repositories pacclient.RepositoriesGetter
-	// Runs patches PipelineRuns, and Secrets what they clone with.
+	// Runs patches PipelineRuns, and Secrets their git-auth Secrets.
 	Runs        metadata.Getter
 	Secrets     corev1client.SecretsGetter
 	Credentials *credentials.Pool
@@ -72,25 +71,25 @@ func OneByOne(o credentials.Options, after func(time.Duration, func())) credenti
 	})
 	o.Calls = credentials.Calls{
 		Acquire: queue.Acquire,
-		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+		Observe: func(event *v1alpha1.GitEvent, a provider.CallResult) {
 			queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
 		},
 	}
 	return o
 }
 
-// pause is how long, and until when, something is left alone.
+// pause is how long, and until when, something is not retried.
 type pause struct {
 	long  time.Duration
 	until time.Time
 }
 
-// Close closes the check of a run that no event reports any more, and reports whether it looked the
-// run's event up, which takes up to three live reads, and whether it asked a Git service. A run
-// whose check is closed is labelled as completed, so that nobody lists it any more. The error is
-// why the check may still be open; another attempt within the hour does nothing.
-func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (looked, asked bool, err error) {
-	if c.Clock.Since(run.CreationTimestamp.Time) < age || c.rests(string(run.UID)) || c.rests(ofNamespace(run.Namespace)) {
+// Close closes the check of a run that no event reports any more. It reports whether it looked up
+// the run's event, which takes up to three live reads, and whether it called a Git service. A run
+// whose check is closed is labelled as completed, so that no later pass lists it. The error says
+// why the check may still be open. Another attempt within the hour does nothing.
+func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (checked, called bool, err error) {
+	if c.Clock.Since(run.CreationTimestamp.Time) < minAge || c.backsOff(string(run.UID)) || c.backsOff(ofNamespace(run.Namespace)) {
 		return false, false, nil
 	}
 	event, err := c.eventFor(ctx, run)
@@ -98,15 +97,15 @@ func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (
 		return true, false, err
 	}
 	service, known := c.Providers[event.Spec.Provider]
-	if !known || c.rests(ofRepository(event)) {
+	if !known || c.backsOff(ofRepository(event)) {
 		return true, false, nil
 	}
 	err = c.close(ctx, run, event, service)
-	return true, !notAsked(fault.Of(err)), err
+	return true, !notCalled(fault.Of(err)), err
 }
 
-// notAsked reports whether a fault is that the Git service may not be called now.
-func notAsked(f *fault.Error) bool {
+// notCalled reports whether a fault says that the Git service may not be called now.
+func notCalled(f *fault.Error) bool {
 	return f != nil && (f.Reason == fault.ReasonBusy || f.Reason == provider.ReasonPaced)
 }
 
@@ -116,9 +115,9 @@ func (c *Closer) close(
 	event *v1alpha1.GitEvent,
 	service provider.Provider,
 ) error {
-	c.rest(string(run.UID), atMost) // also when it is closed: the label may be refused
+	c.backOff(string(run.UID), retryAtMost) // also if it gets closed: the label may be refused
 	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
-	followed, wrong := c.correct(ctx, run) // also after a report that failed: it may have been taken nevertheless
+	followed, wrong := c.correct(ctx, run) // also after a report that failed: it may have been accepted
 	if followed || wrong != nil {
 		return wrong // the event labels the run when it has reported its end
 	}
@@ -129,11 +128,10 @@ func (c *Closer) close(
 	return c.label(ctx, service, &event.Status.Runs[0], id)
 }
 
-// correct reports whether the run has an event again, which a redelivery made after eventFor had
-// found none. If that event has recorded a result, it may have reported its verdict between the
-// look and the write of the report here, which has then taken it back: no Git service compares
-// before it writes. So the verdict is reported once more. Without a result the event reports later
-// than that, and wins.
+// correct reports whether the run has an event again, from a redelivery after eventFor found none.
+// If that event has recorded a result, it may have reported its verdict just before the report here
+// replaced it: no Git service compares before it writes. So correct reports the verdict once more.
+// Without a result the event reports later, and its report stays.
 func (c *Closer) correct(ctx context.Context, run *metav1.PartialObjectMetadata) (followed bool, err error) {
 	name := run.Labels[plumbline.EventLabel]
 	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
@@ -146,34 +144,34 @@ func (c *Closer) correct(ctx context.Context, run *metav1.PartialObjectMetadata)
 	if event = recorded(event, run); event == nil {
 		return true, nil
 	}
-	if _, err = c.report(ctx, event, "", false); err != nil { // the id that the run names may be anybody's word
+	if _, err = c.report(ctx, event, "", false); err != nil { // the id on the run is not trusted
 		return true, fmt.Errorf("putting the verdict of PipelineRun %s/%s back: %w", run.Namespace, run.Name, err)
 	}
 	return true, nil
 }
 
-// eventFor returns the event to report the run with, and no other run; nil if there is none.
+// eventFor returns the event to report the run with, without other runs; nil if there is none.
 func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata) (*v1alpha1.GitEvent, error) {
 	name := run.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
 		return nil, nil
 	}
 	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
-	if err == nil { // it reports itself, or Report does when it has given up
+	if err == nil { // it reports itself, or Report does after it gave up
 		return nil, c.patch(ctx, event, run)
 	}
 	if !fault.Gone(err) {
 		return nil, kube("reading GitEvent "+name, err)
 	}
 	repository, bound, err := c.servedBy(ctx, run)
-	if bound == nil || err != nil { // with the Repository went the right to report
+	if bound == nil || err != nil { // without the Repository there is no right to report
 		return nil, err
 	}
 	return eventOf(run, repository, *bound), nil
 }
 
-// label marks the run as reported, when it has its git-auth secret. It is not needed for anything
-// else: without it both are looked at again.
+// label marks the run as reported after it has its git-auth Secret. Without the label both are
+// checked again.
 func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
 	if err := c.leave(ctx, run); err != nil {
 		return err
@@ -196,8 +194,8 @@ func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alp
 	return fault.FromKube(fault.VerbPatch, fmt.Errorf("labelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
 }
 
-// leave gives the run its git-auth secret, as its event would have done: the Repository owns it,
-// and would keep it when the run is gone.
+// leave makes the run the owner of its git-auth Secret, as its event would have done. The Secret
+// would otherwise stay with the Repository when the run is deleted.
 func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
 	name := resources.SecretName(run.Name)
 	_, err := c.Secrets.Secrets(run.Namespace).
@@ -208,10 +206,10 @@ func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
 	return fault.FromKube(fault.VerbPatch, fmt.Errorf("leaving secret %s/%s to its run: %w", run.Namespace, name, err))
 }
 
-// servedBy returns the Repository that a run is of, and what its URL is bound to at the Git
-// service; nil if that is not certain. Whoever may create PipelineRuns in a namespace may give them
-// any label and annotation. So these do not say where the namespace may report to: the claim of the
-// Repository's URL does.
+// servedBy returns the Repository of a run, and what its URL is bound to at the Git service; nil if
+// that is not certain. Labels and annotations of a PipelineRun are not trusted: users of its
+// namespace can set them. The claim of the Repository's URL decides where the namespace may report
+// to.
 func (c *Closer) servedBy(
 	ctx context.Context,
 	run *metav1.PartialObjectMetadata,
@@ -258,18 +256,18 @@ func kube(what string, err error) error {
 	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s: %w", what, err))
 }
 
-// failedFor leaves alone what would fail like a run or an event. What a run makes a Git service
-// answer, and how slowly, is up to its namespace: it says nothing of others'.
+// failedFor backs off from what would fail like a run or an event. A namespace can make its own
+// runs fail, and make the Git service slow for them: that says nothing about other namespaces.
 func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string) {
 	switch reason {
 	case fault.ReasonCommitUnknown: // other runs are of other commits
-	case fault.ReasonGitRejected: // what it has against one check says nothing of others
-	case fault.ReasonBusy, provider.ReasonPaced: // nobody was asked: the next pass asks
+	case fault.ReasonGitRejected: // the refusal of one check says nothing about others
+	case fault.ReasonBusy, provider.ReasonPaced: // no call was made: the next pass makes it
 		c.failed.Delete(what)
 	case fault.ReasonGitUnreachable, fault.ReasonTimeout, fault.ReasonCanceled:
-		c.rest(ofNamespace(event.Spec.Repository.Namespace), again)
+		c.backOff(ofNamespace(event.Spec.Repository.Namespace), retryFirst)
 	default:
-		c.rest(ofRepository(event), again)
+		c.backOff(ofRepository(event), retryFirst)
 	}
 }
 
@@ -279,15 +277,15 @@ func ofRepository(event *v1alpha1.GitEvent) string {
 	return event.Spec.Repository.Namespace + "/" + event.Spec.Repository.Name
 }
 
-func (c *Closer) rests(what string) bool {
+func (c *Closer) backsOff(what string) bool {
 	last, _ := c.failed.Get(what)
 	return c.Clock.Now().Before(last.until)
 }
 
-// rest leaves something alone, twice as long as the time before.
-func (c *Closer) rest(what string, most time.Duration) {
+// backOff doubles the wait before something is retried, up to most.
+func (c *Closer) backOff(what string, most time.Duration) {
 	c.failed.Update(what, func(last pause, _ bool) (pause, bool) {
-		long := min(most, max(again, 2*last.long))
+		long := min(most, max(retryFirst, 2*last.long))
 		return pause{long: long, until: c.Clock.Now().Add(long)}, true
 	})
 }

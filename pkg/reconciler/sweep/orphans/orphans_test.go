@@ -40,8 +40,8 @@ const (
 	sha    = "0123456789012345678901234567890123456789"
 )
 
-// world is a PipelineRun without an event, with a Git service that takes down what it is told.
-type world struct {
+// env is a PipelineRun without an event, and a Git service that records what is reported.
+type env struct {
 	t      *testing.T
 	closer *orphans.Closer
 	clock  *clocktesting.FakePassiveClock
@@ -56,8 +56,8 @@ type world struct {
 	tooMany bool                                           // were asked for
 	puts    []put
 	patches []string
-	alarms  []func()                // of the turns
-	observe func(provider.Answered) // of the last session
+	alarms  []func()                  // of the turns
+	observe func(provider.CallResult) // of the last session
 }
 
 type put struct {
@@ -67,9 +67,9 @@ type put struct {
 	check   status.Check
 }
 
-func newWorld(t *testing.T) *world {
+func newEnv(t *testing.T) *env {
 	t.Helper()
-	w := &world{t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	w := &env{t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.run = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: tenant, Name: "build-1", UID: "run-uid", CreationTimestamp: metav1.NewTime(w.clock.Now().Add(-2 * time.Hour)),
 		Labels: map[string]string{plumbline.EventLabel: "push-1"},
@@ -97,8 +97,8 @@ func claim() *v1alpha1.RepositoryClaim {
 	}
 }
 
-// start makes the Closer of a new process.
-func (w *world) start() {
+// start creates the Closer of a new process.
+func (w *env) start() {
 	own := fake.NewSimpleClientset(w.objects...)
 	var secrets []runtime.Object
 	for _, namespace := range append(w.secrets, tenant) {
@@ -126,7 +126,7 @@ func (w *world) start() {
 	}
 }
 
-func (w *world) close() (asked bool, err error) {
+func (w *env) close() (asked bool, err error) {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	_, asked, err = w.closer.Close(settings.ToContext(w.t.Context()), w.run)
@@ -134,7 +134,7 @@ func (w *world) close() (asked bool, err error) {
 }
 
 type reporter struct {
-	w       *world
+	w       *env
 	project v1alpha1.Project
 }
 
@@ -152,7 +152,7 @@ func (r reporter) Put(_ context.Context, head git.Head, id string, check status.
 
 type patcher struct {
 	metadata.ResourceInterface
-	w *world
+	w *env
 }
 
 func (p patcher) Namespace(string) metadata.ResourceInterface { return p }
@@ -162,11 +162,11 @@ func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []by
 	return nil, p.w.denies
 }
 
-// A run whose event somebody deleted: its check is closed, with what is known and no verdict, and
-// it is done.
-func TestTheCheckOfALostRunIsClosed(t *testing.T) {
+// The event of a run was deleted. Its check is closed with what is known and without a verdict, and
+// the run is labelled.
+func TestOrphanedCheckIsClosed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.start()
 	if asked, err := w.close(); !asked || err != nil {
 		t.Fatal(asked, err)
@@ -186,40 +186,40 @@ func TestTheCheckOfALostRunIsClosed(t *testing.T) {
 	}
 }
 
-// Labels and annotations of a run may be anybody's words: nothing is reported where the API server
-// does not confirm them.
-func TestWhatIsNotLostOrNotConfirmedIsLeftAlone(t *testing.T) {
+// Labels and annotations of a run are not trusted: nothing is reported where the API server does
+// not confirm them.
+func TestUnconfirmedRunIsNotReported(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(w *world){
-		"its event has settled": func(w *world) { w.objects = append(w.objects, givenUp()) },
-		"its event is there": func(w *world) {
+	for name, change := range map[string]func(w *env){
+		"its event has settled": func(w *env) { w.objects = append(w.objects, givenUp()) },
+		"its event is there": func(w *env) {
 			w.objects = append(w.objects, &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1"}})
 		},
-		"it is young":                    func(w *world) { w.run.CreationTimestamp = metav1.NewTime(w.clock.Now()) },
-		"its label is no name":           func(w *world) { w.run.Labels[plumbline.EventLabel] = "No_Name" },
-		"its Repository is gone":         func(w *world) { w.objects = []runtime.Object{claim()} },
-		"its Repository has another URL": func(w *world) { w.run.Annotations[pipelinesascode.RepoURL] = "https://git.example/other/app" },
-		"nobody has claimed the URL":     func(w *world) { w.objects = []runtime.Object{repository()} },
-		"another one has claimed it": func(w *world) {
+		"it is young":                    func(w *env) { w.run.CreationTimestamp = metav1.NewTime(w.clock.Now()) },
+		"its label is no name":           func(w *env) { w.run.Labels[plumbline.EventLabel] = "No_Name" },
+		"its Repository is gone":         func(w *env) { w.objects = []runtime.Object{claim()} },
+		"its Repository has another URL": func(w *env) { w.run.Annotations[pipelinesascode.RepoURL] = "https://git.example/other/app" },
+		"nobody has claimed the URL":     func(w *env) { w.objects = []runtime.Object{repository()} },
+		"another one has claimed it": func(w *env) {
 			c := claim()
 			c.Spec.Repository.Namespace = "others"
 			w.objects = []runtime.Object{repository(), c}
 		},
-		"the URL is not bound": func(w *world) {
+		"the URL is not bound": func(w *env) {
 			c := claim()
 			c.Status.Bound = nil
 			w.objects = []runtime.Object{repository(), c}
 		},
-		"the URL was bound for a Repository before": func(w *world) {
+		"the URL was bound for a Repository before": func(w *env) {
 			c := claim()
 			c.Status.Bound.RepositoryUID = "before"
 			w.objects = []runtime.Object{repository(), c}
 		},
-		"no such Git service is served": func(w *world) { w.run.Annotations[pipelinesascode.GitProvider] = "none" },
+		"no such Git service is served": func(w *env) { w.run.Annotations[pipelinesascode.GitProvider] = "none" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newEnv(t)
 			change(w)
 			w.start()
 			if asked, err := w.close(); asked || err != nil || len(w.puts)+len(w.patches) != 0 {
@@ -229,7 +229,7 @@ func TestWhatIsNotLostOrNotConfirmedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// recorded is the event of the run, with the results of that and of another one.
+// recorded returns the event of the run, with the results of that and of another one.
 func recorded() *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"},

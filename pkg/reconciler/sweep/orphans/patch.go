@@ -12,16 +12,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// patch goes on with what a settled event has not patched onto a run, because that was refused for
-// an hour: the id of its check, and that its end was accepted. A run rests after each attempt like
-// one whose check is not closed. See docs/adr/0003.
+// patch repeats the patches of a run that a settled event has given up after an hour of refusals:
+// the id of its check, and that its end was accepted. After each attempt the run backs off like one
+// whose check is not closed (docs/adr/0003).
 func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) error {
 	service, known := c.Providers[event.Spec.Provider]
 	of := recorded(event, run)
 	if !event.Settled() || event.Status.Unreported || of == nil || !known {
 		return nil
 	}
-	c.rest(string(run.UID), atMost)
+	c.backOff(string(run.UID), retryAtMost)
 	id, at := "", slices.IndexFunc(event.Status.Checks, func(c v1alpha1.Check) bool { return c.Key == run.Name })
 	if at >= 0 {
 		id = event.Status.Checks[at].ID

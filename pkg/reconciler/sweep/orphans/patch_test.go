@@ -11,8 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// unpatched is the event of the run as it settled when patches of its runs had been refused for an
-// hour.
+// unpatched returns the event of the run, settled after an hour of refused patches.
 func unpatched(ids ...string) *v1alpha1.GitEvent {
 	event := recorded()
 	event.Status.Phase = v1alpha1.PhaseSettled
@@ -24,11 +23,10 @@ func unpatched(ids ...string) *v1alpha1.GitEvent {
 	return event
 }
 
-// What a settled event could not patch onto a run is patched later, once, and nothing is reported
-// for it.
-func TestRefusedPatchesAreMadeLater(t *testing.T) {
+// The patches of a settled event that were refused are made later, once, without a report.
+func TestRefusedPatchesAreRepeatedLater(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.objects = append(w.objects, unpatched("7", "8"))
 	w.start()
 	if asked, err := w.close(); asked || err != nil {
@@ -55,10 +53,10 @@ func TestRefusedPatchesAreMadeLater(t *testing.T) {
 	}
 }
 
-// While patches are refused they are tried seldom: after an hour, two, four, and then once a day.
-func TestPatchesThatStayRefusedAreTriedSeldom(t *testing.T) {
+// They are retried after an hour, two, four, and then once a day.
+func TestRefusedPatchesBackOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.objects, w.denies = append(w.objects, unpatched("7")), errors.New("a policy says no")
 	w.start()
 	for range 4 * 24 * 6 { // a pass each ten minutes
@@ -75,21 +73,21 @@ func TestPatchesThatStayRefusedAreTriedSeldom(t *testing.T) {
 	}
 }
 
-// A run is patched by the word of its settled event alone, which has recorded this object and its
-// end, and reported it.
-func TestWhatIsNotPatchedLater(t *testing.T) {
+// A run is patched only if its settled event has recorded this object and its end, and has reported
+// it.
+func TestOtherRunsAreNotPatched(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(w *world, e *v1alpha1.GitEvent){
-		"the event is open":           func(_ *world, e *v1alpha1.GitEvent) { e.Status.Phase = "" },
-		"the event has to report":     func(_ *world, e *v1alpha1.GitEvent) { e.Status.Unreported = true },
-		"it is another object":        func(w *world, _ *v1alpha1.GitEvent) { w.run.UID = "another" },
-		"it is another namespace's":   func(w *world, _ *v1alpha1.GitEvent) { w.run.Namespace = "others" },
-		"it has no end":               func(_ *world, e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil },
-		"the Git service is not here": func(_ *world, e *v1alpha1.GitEvent) { e.Spec.Provider = "none" },
+	for name, change := range map[string]func(w *env, e *v1alpha1.GitEvent){
+		"the event is open":           func(_ *env, e *v1alpha1.GitEvent) { e.Status.Phase = "" },
+		"the event has to report":     func(_ *env, e *v1alpha1.GitEvent) { e.Status.Unreported = true },
+		"it is another object":        func(w *env, _ *v1alpha1.GitEvent) { w.run.UID = "another" },
+		"it is another namespace's":   func(w *env, _ *v1alpha1.GitEvent) { w.run.Namespace = "others" },
+		"it has no end":               func(_ *env, e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil },
+		"the Git service is not here": func(_ *env, e *v1alpha1.GitEvent) { e.Spec.Provider = "none" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, event := newWorld(t), unpatched("7")
+			w, event := newEnv(t), unpatched("7")
 			change(w, event)
 			w.objects = append(w.objects, event)
 			w.start()

@@ -20,10 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Report reports how the checks end that a settled event has left open, as it is recorded: what the
-// event waited for in vain may be mended by now. It needs no PipelineRun: that may be gone, or was
-// never made. It asks whether it may before it asks a Git service for a namespace. The error is why
-// some are still open; another attempt within the hour does nothing.
+// Report reports the recorded ends of the checks that a settled event has left open: its problem
+// may be fixed by now. It needs no PipelineRun, which may be deleted or was never created. It calls
+// may before it calls a Git service for a namespace. The error says why some checks are still open.
+// Another attempt within the hour does nothing.
 func (c *Closer) Report(
 	ctx context.Context,
 	object *metav1.PartialObjectMetadata,
@@ -34,12 +34,12 @@ func (c *Closer) Report(
 		return err
 	}
 	service, known := c.Providers[event.Spec.Provider]
-	if namespace := event.Spec.Repository.Namespace; !known || c.rests(ofNamespace(namespace)) ||
-		c.rests(ofRepository(event)) ||
+	if namespace := event.Spec.Repository.Namespace; !known || c.backsOff(ofNamespace(namespace)) ||
+		c.backsOff(ofRepository(event)) ||
 		!may(namespace) {
 		return nil
 	}
-	c.rest(string(event.UID), atMost)
+	c.backOff(string(event.UID), retryAtMost)
 	left := len(event.Status.Checks)
 	wrong := c.reportOpen(ctx, event, service)
 	if wrong != nil {
@@ -49,7 +49,7 @@ func (c *Closer) Report(
 	if len(event.Status.Checks) == left {
 		return wrong
 	}
-	c.failed.Delete(string(event.UID)) // it goes on where it was
+	c.failed.Delete(string(event.UID)) // the next pass goes on here
 	if wrong == nil {
 		event.Status.Unreported = false
 		event.MarkTrue(v1alpha1.GitEventReported, "", "")
@@ -59,12 +59,12 @@ func (c *Closer) Report(
 	return errors.Join(
 		wrong,
 		kube("taking down what is reported of GitEvent "+event.Name, err),
-	) // else it is reported again, and changes nothing
+	) // otherwise it is reported again, which changes nothing
 }
 
-// givenUp reads an event; nil if it is not its time, or it has nothing left to report.
+// givenUp reads an event; nil if it is backed off, or has nothing left to report.
 func (c *Closer) givenUp(ctx context.Context, object *metav1.PartialObjectMetadata) (*v1alpha1.GitEvent, error) {
-	if c.rests(string(object.UID)) {
+	if c.backsOff(string(object.UID)) {
 		return nil, nil
 	}
 	event, err := c.Events.Get(ctx, object.Name, metav1.GetOptions{})
@@ -77,8 +77,8 @@ func (c *Closer) givenUp(ctx context.Context, object *metav1.PartialObjectMetada
 	return event, nil
 }
 
-// reportOpen reports the checks that the event has left open, and takes those off it that are
-// reported. One that the service refuses keeps no other one open.
+// reportOpen reports the checks that the event has left open, and removes those from it that are
+// reported. One that the service refuses does not delay the others.
 func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, service provider.Provider) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -107,13 +107,13 @@ func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, servi
 		c.labelRun(limited, service, event, check.Key, id)
 	}
 	if refused == nil {
-		event.Status.Checks = nil // what is about no run of the event has no end
+		event.Status.Checks = nil // a check that is of no run has no end
 	}
 	return refused
 }
 
 // labelRun labels the PipelineRun of a check. Without the label, which may be refused, the sweep
-// looks the run's event up in each pass.
+// looks up the run's event in each pass.
 func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event *v1alpha1.GitEvent, name, id string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
@@ -127,9 +127,9 @@ func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event 
 	}
 }
 
-// report reports the end of the event's one run at the Git service, of checks that are open only if
-// nobody knows what was reported before. The id is that of the run's check, if it is known. It
-// returns what that has.
+// report reports the end of the event's one run at the Git service. With onlyOpen it changes open
+// checks only, because earlier reports are not known. The id is of the run's check, if it is known;
+// report returns what it is then.
 func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string, onlyOpen bool) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -141,7 +141,7 @@ func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string
 	}
 	for _, check := range desired(ctx, event) {
 		of := check.Key == event.Status.Runs[0].Name
-		check.OnlyOpen = onlyOpen || !of // any other may be none, or may have ended
+		check.OnlyOpen = onlyOpen || !of // other checks may not exist, or may have ended
 		known := ""
 		if of {
 			known = id

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// givenUp is the event of the run as it settled when nobody could be told: of what it has planned,
-// one succeeded, one was refused before it was made, one was deleted with its namespace, and one
-// was reported before.
+// givenUp returns the event of the run, settled after its reports were given up. Of its runs one
+// succeeded, one was refused before it was created, one was deleted with its namespace, and one was
+// reported before.
 func givenUp() *v1alpha1.GitEvent {
 	event := recorded()
 	event.Status.Phase, event.Status.Unreported = v1alpha1.PhaseSettled, true
@@ -32,9 +32,9 @@ func givenUp() *v1alpha1.GitEvent {
 	return event
 }
 
-func (w *world) report() (asked bool, err error) { return w.reportOf("push-1", "event-uid") }
+func (w *env) report() (asked bool, err error) { return w.reportOf("push-1", "event-uid") }
 
-func (w *world) reportOf(event string, uid types.UID) (asked bool, err error) {
+func (w *env) reportOf(event string, uid types.UID) (asked bool, err error) {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: event, UID: uid}}
@@ -45,7 +45,7 @@ func (w *world) reportOf(event string, uid types.UID) (asked bool, err error) {
 	return asked, err
 }
 
-func (w *world) event() *v1alpha1.GitEvent {
+func (w *env) event() *v1alpha1.GitEvent {
 	w.t.Helper()
 	event, err := w.closer.Events.Get(w.t.Context(), "push-1", metav1.GetOptions{})
 	if err != nil {
@@ -54,11 +54,10 @@ func (w *world) event() *v1alpha1.GitEvent {
 	return event
 }
 
-// What an event gave up to report is reported as it recorded it, once it can be, whether or not
-// there is a PipelineRun.
-func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
+// The event's record is reported when that is possible, whether or not there is a PipelineRun.
+func TestGivenUpReportIsRepeatedLater(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.objects = append(w.objects, givenUp())
 	w.start()
 	if asked, err := w.report(); !asked || err != nil {
@@ -82,10 +81,9 @@ func TestWhatWasGivenUpIsReportedLater(t *testing.T) {
 	}
 }
 
-// What could not be reported is left, and is tried again an hour later.
-func TestWhatIsLeftOfAnEventIsReportedLater(t *testing.T) {
+func TestRemainingChecksAreReportedAnHourLater(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.objects = append(w.objects, givenUp())
 	w.refuses = func(git.Head) error {
 		if len(w.puts) > 1 {
@@ -99,7 +97,7 @@ func TestWhatIsLeftOfAnEventIsReportedLater(t *testing.T) {
 	}
 	w.refuses, w.puts = nil, nil
 	if asked, _ := w.report(); asked {
-		t.Error("it is asked again at once")
+		t.Error("it is called again at once")
 	}
 	w.clock.SetTime(w.clock.Now().Add(time.Hour))
 	if asked, err := w.report(); !asked || err != nil || len(w.puts) != 2 || w.event().Status.Unreported {
@@ -107,10 +105,10 @@ func TestWhatIsLeftOfAnEventIsReportedLater(t *testing.T) {
 	}
 }
 
-// A check that the service refuses keeps no other one open, of its event or of another one.
-func TestARefusedCheckKeepsNoOtherOpen(t *testing.T) {
+// The Git service refuses a check. Others, of this event or of another one, are closed.
+func TestRefusedCheckDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	other := givenUp()
 	other.Name, other.UID = "push-2", "other-uid"
 	w.objects = append(w.objects, givenUp(), other)
@@ -133,10 +131,9 @@ func TestARefusedCheckKeepsNoOtherOpen(t *testing.T) {
 	}
 }
 
-// An event that has to wait for its namespace's turn is as it was in the next pass.
-func TestANamespaceThatHasHadItsShareWaits(t *testing.T) {
+func TestNamespaceAboveItsShareWaitsForTheNextPass(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	w.objects, w.tooMany = append(w.objects, givenUp()), true
 	w.start()
 	if _, err := w.report(); err != nil || len(w.puts) != 0 {
@@ -148,7 +145,7 @@ func TestANamespaceThatHasHadItsShareWaits(t *testing.T) {
 	}
 }
 
-func TestNothingElseIsReportedLater(t *testing.T) {
+func TestOtherEventsAreNotReported(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(e *v1alpha1.GitEvent){
 		"everything was reported":       func(e *v1alpha1.GitEvent) { e.Status.Unreported = false },
@@ -156,7 +153,7 @@ func TestNothingElseIsReportedLater(t *testing.T) {
 		"nobody serves its Git service": func(e *v1alpha1.GitEvent) { e.Spec.Provider = "none" },
 		"there is no such event":        func(e *v1alpha1.GitEvent) { e.Name = "push-2" },
 	} {
-		w := newWorld(t)
+		w := newEnv(t)
 		event := givenUp()
 		change(event)
 		w.objects = append(w.objects, event)

@@ -99,7 +99,7 @@ func (p *player) play(ctx context.Context, acts []campaign.Act, settle time.Dura
 	})
 }
 
-// enough is an error if a whole schedule has done less than it is for.
+// enough returns an error if a whole schedule has done too little.
 func (p *player) enough(report campaign.Report) error {
 	lacks := report.Unmade
 	if p.limits == 0 {

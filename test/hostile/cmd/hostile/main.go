@@ -51,8 +51,8 @@ func run(ctx context.Context, during time.Duration, only string) error {
 	return err
 }
 
-// play plays an attack on a cluster of its own: what one leaves to be tidied up must not disturb
-// the quiet before the next.
+// play performs an attack on its own cluster, so that its remains do not disturb the quiet before
+// the next one.
 func play(ctx context.Context, o hostile.Options) error {
 	alone := installation.Play{Name: "hostile", Programs: o.Programs}
 	return alone.Run(ctx, func(ctx context.Context, c *cluster.Cluster, _ installation.Programs) error {
@@ -61,7 +61,7 @@ func play(ctx context.Context, o hostile.Options) error {
 	})
 }
 
-// judge plays an attack, prints what was seen and says what is wrong with it.
+// judge performs an attack, prints the report and returns what is wrong.
 func judge(ctx context.Context, o hostile.Options) error {
 	report, err := hostile.Run(ctx, o)
 	if err != nil {
