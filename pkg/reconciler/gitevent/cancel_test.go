@@ -112,7 +112,7 @@ func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 				t.Errorf("waits %+v, want one for the workqueue", wait)
 			}
 			got := w.git.checks["1"]
-			if got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "goes on, because that has been refused since 00:00 UTC on 1 January") {
+			if got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "request to cancel it has been refused since 00:00 UTC on 1 January") {
 				t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 			}
 			w.hook = nil

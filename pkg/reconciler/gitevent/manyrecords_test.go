@@ -235,7 +235,7 @@ func TestUntrustedCancelIsAnsweredIfItStopsARun(t *testing.T) {
 		t.Errorf("answered %q, %+v", w.git.replies.comments, e.Status.Reply)
 	}
 	w.until(w.settled)
-	w.wantReply("**author**: `/cancel`", "The runs of this pull request")
+	w.wantReply("**author**: `/cancel`", "the runs of this pull request")
 	if e := w.event(); !e.Status.Reply.Untrusted || e.Labels[plumbline.SubjectLabel] == "" {
 		t.Errorf("reply %+v, labels %v", e.Status.Reply, e.Labels)
 	}

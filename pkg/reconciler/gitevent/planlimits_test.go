@@ -40,7 +40,7 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	if len(w.git.checks) != 13 {
 		t.Fatalf("%d checks, want one for each of the 13 pipelines", len(w.git.checks))
 	}
-	const said = "the 13 PipelineRuns that this event would start take 34.3 MiB with their tasks inlined, and at most 32 MiB are kept for one event"
+	const said = "the 13 PipelineRuns that this event would start take 34.3 MiB with their tasks inlined, and at most 32 MiB are stored for one event"
 	for _, check := range w.git.checks {
 		if check.Conclusion != status.Failure || !strings.Contains(check.Text, said) || !strings.Contains(check.Text, "The largest: p00 (2702 KiB), p01 (2702 KiB), p02 (2702 KiB)") {
 			t.Fatalf("%s: %s %s", check.Name, check.Conclusion, check.Text)

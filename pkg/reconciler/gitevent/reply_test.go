@@ -111,7 +111,7 @@ func TestCommandIsAnswered(t *testing.T) {
 		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
 		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
 		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
-		"cancelled":             {"/cancel hello", "The runs of `hello`"},
+		"cancelled":             {"/cancel hello", "runs of `hello` to cancel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

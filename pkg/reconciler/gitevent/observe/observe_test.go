@@ -26,7 +26,7 @@ import (
 
 var errDown = apierrors.NewInternalError(errors.New("conversion failed"))
 
-// pipelineRun is one of event "push", with as many skipped tasks.
+// pipelineRun returns one of event "push", with this many skipped tasks.
 func pipelineRun(succeeded corev1.ConditionStatus, skipped int) *pipelinev1.PipelineRun {
 	run := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: "run", UID: "uid", Labels: map[string]string{plumbline.EventLabel: "push"},
@@ -38,8 +38,8 @@ func pipelineRun(succeeded corev1.ConditionStatus, skipped int) *pipelinev1.Pipe
 	return run
 }
 
-// A run that is not in the cache is read. It counts as deleted only if the API server says so, and as
-// it had finished if the cache or the watch knows that.
+// A run that is not in the cache is read. It counts as deleted only if the API server says so, and
+// neither the cache nor the watch has seen it finished.
 func TestObserveFindsWhetherARunIsFinished(t *testing.T) {
 	t.Parallel()
 	goesOn, finished := pipelineRun(corev1.ConditionUnknown, 0), pipelineRun(corev1.ConditionTrue, 2)
