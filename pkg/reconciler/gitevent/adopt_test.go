@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// E4: the same if the Repository is deleted after that kill. The event is no event without runs,
-// whose redelivery would run again.
+// E4: a process is killed after it created a run, and the Repository is deleted. The run is
+// adopted: an event without runs would run again at its redelivery.
 func TestExistingRunIsAdoptedWithoutItsRepository(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -29,8 +29,8 @@ func TestExistingRunIsAdoptedWithoutItsRepository(t *testing.T) {
 	}
 }
 
-// ADR 13: the reports of several runs may take seconds each, when the Git service is slow. What was
-// created is recorded before the next of them.
+// ADR 13: with a slow Git service, the reports of several runs may take seconds each. A created run
+// is recorded before the next report.
 func TestCreatedRunIsRecordedBeforeTheNextReport(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("a"), helloFile("b"), helloFile("c"))

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// names are those that the Git service was ever sent.
+// names returns the check names that the Git service was ever sent.
 func (w *env) names() []string {
 	names := map[string]bool{}
 	for _, check := range w.git.writes {
@@ -24,8 +24,8 @@ func (w *env) names() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// A check that was begun under a name is finished under it although application-name is another one
-// now: a GitLab knows a check by its name, and the first one would stay running.
+// A check keeps the name that it was started with after application-name changes. A GitLab knows a
+// check by its name, and the first check would stay running.
 func TestChangedApplicationNameAppliesToNewChecks(t *testing.T) {
 	t.Parallel()
 	rename := func(w *env) { w.settings = map[string]string{"application-name": "New CI"} }
@@ -96,9 +96,8 @@ func TestChangedApplicationNameAppliesToNewChecks(t *testing.T) {
 	})
 }
 
-// The release before left the dash of a generateName out of the names of checks. One that it began
-// to wait is finished under its name: a GitLab would show another status, and the first one would
-// stay pending.
+// An older release left the dash of a generateName out of check names. A check that it started
+// keeps that name: a GitLab would show a second status, and the first would stay pending.
 func TestCheckKeepsTheNameItStartedWith(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]status.Conclusion{"runs": status.Success, "is refused": status.Failure} {

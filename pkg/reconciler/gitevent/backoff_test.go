@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
-// A status write whose answer was lost has landed, and while patches are denied the event is never
-// forgotten. A write that fails once much later is an outage of its own: it is tried again at once,
-// not after as long as the first is ago.
+// A status write whose answer was lost has succeeded; while patches are denied, the event's timers
+// are never reset. When a later write fails once, that is another outage: it is retried at once,
+// not after the age of the first failure.
 func TestLostAnswerStartsNoLongBackoff(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -40,7 +40,7 @@ func TestLostAnswerStartsNoLongBackoff(t *testing.T) {
 		_, _ = w.reconcile()
 	}
 	w.hook = patches(outcome{err: apierrors.NewTimeoutError("no answer", 1), apply: true})
-	// Pending in the cluster: the check has other words.
+	// The run is pending in the cluster, so the check's text changes.
 	w.change(func(run *pipelinev1.PipelineRun) { run.Spec.Status = pipelinev1.PipelineRunSpecStatusPending })
 	_, _ = w.reconcile()
 	w.hook = patches(outcome{})
@@ -62,9 +62,8 @@ func TestLostAnswerStartsNoLongBackoff(t *testing.T) {
 	}
 }
 
-// D1 and a single read that fails: patches are denied for the whole life of a run, and when it ends
-// the API server does not answer once. That is an outage of its own, and the verdict does not wait
-// as long as the patches have failed.
+// D1: patches are denied for the whole life of a run, and when it finishes one read fails. That is
+// another outage, and the verdict does not wait as long as the patches have failed.
 func TestOneFailedReadDelaysNoVerdict(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -84,7 +83,7 @@ func TestOneFailedReadDelaysNoVerdict(t *testing.T) {
 	}
 }
 
-// The same for what is tidied up at the end: an event is settled when the service is there again.
+// The same for deletions at the end: an event is settled as soon as the service is back.
 func TestOneFailedDeletionDelaysNoSettling(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -103,7 +102,7 @@ func TestOneFailedDeletionDelaysNoSettling(t *testing.T) {
 	}
 }
 
-// What this process knows of failures is from before another one led: it says nothing about now.
+// The timers of this process are from before another process led: they do not count any more.
 func TestReturningLeaderRetriesEverythingOnce(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// S14: an event of another repository than the URL is bound to is ignored before anything is read
-// of it, and its redelivery is processed again.
+// S14: an event of another project than the one that the URL is bound to is ignored before anything
+// of it is read, and its redelivery is processed again.
 func TestEventOfAnotherProjectIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

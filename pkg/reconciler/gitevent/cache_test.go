@@ -15,8 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// An event that appears while a process leads is worked on without a read, and no beginning of it
-// is recorded. What was there before, or when the process did not lead, is read.
+// An event that appears while a process leads is reconciled without a read, and its planning
+// attempt is not recorded. An event that existed before, or that appeared while the process did not
+// lead, is read.
 func TestNewEventIsNotRead(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -53,8 +54,8 @@ func TestNewEventIsNotRead(t *testing.T) {
 	}
 }
 
-// H6: a process goes on with what it knows of an event long after it has written it, and another
-// one has meanwhile ended that. It sends, patches and deletes nothing.
+// H6: a process goes on with an old version of an event long after it has written it, while another
+// process has finished the event. It sends, patches and deletes nothing.
 func TestStaleProcessDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -80,8 +81,8 @@ func TestStaleProcessDoesNothing(t *testing.T) {
 	}
 }
 
-// Somebody deletes an event and what belongs to it in the foreground: it is there until that is
-// gone. Nothing is begun for it any more, however often it is looked at.
+// Somebody deletes an event and its dependents in the foreground: it exists until those are gone.
+// Nothing is started for it any more, however often it is reconciled.
 func TestEventBeingDeletedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -97,9 +98,9 @@ func TestEventBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A process that was told to end gives an event's lease back although a reconcile of it hangs. What
-// hung goes on a moment later: it reports nothing and makes no PipelineRun, although what it knows
-// was confirmed a moment ago. The next one does all of it.
+// A process that is shut down releases an event's lease although a reconcile of it hangs. When that
+// continues a moment later, it reports nothing and creates no PipelineRun, although its version was
+// confirmed a moment ago. The next process does all of it.
 func TestReleasedLeaseStartsNothing(t *testing.T) {
 	t.Parallel()
 	free := newEnv(t, helloFile("hello"))

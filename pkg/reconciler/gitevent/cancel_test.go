@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// cancelled has another event end what the world's event has started: all of it, or some pipelines.
+// cancelled makes another event cancel the env's event: all of it, or some pipelines.
 func (w *env) cancelled(names ...string) {
 	w.t.Helper()
 	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it", Names: names, At: metav1.NewTime(w.clock.Now())}).CancelsAs("comment-9")
@@ -27,7 +27,8 @@ func (w *env) cancelled(names ...string) {
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(e), system)) // the process has not noticed it
 }
 
-// obey ends each PipelineRun that was told to end, as Tekton does.
+// stopCancelledRuns finishes each PipelineRun that was told to stop, as Tekton does, and returns
+// how many.
 func (w *env) stopCancelledRuns() (told int) {
 	for _, run := range w.runs() {
 		if run.Spec.Status == "" || run.IsDone() {
@@ -40,8 +41,8 @@ func (w *env) stopCancelledRuns() (told int) {
 	return told
 }
 
-// until reconciles until the event is settled, with Tekton ending what it is told to end, and
-// everything else if the world says how.
+// until reconciles until the event is settled. Tekton stops what it is told to stop, and finishes
+// all other runs if the env says how.
 func (w *env) until(settled func() bool) {
 	w.t.Helper()
 	for range 40 {
@@ -63,8 +64,8 @@ func (w *env) until(settled func() bool) {
 
 func (w *env) settled() bool { return w.event().Settled() }
 
-// A run that is cancelled is told to end once, is "cancelling" until it has, and is then cancelled
-// by name.
+// A cancelled run is told to stop once, its check says "Cancelling" until it has stopped, and then
+// that it was cancelled by whom.
 func TestCancelledRunIsStoppedOnce(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -88,8 +89,8 @@ func TestCancelledRunIsStoppedOnce(t *testing.T) {
 	}
 }
 
-// D5: whatever refuses to end a run, the check says that it goes on and why, and never that it was
-// cancelled; what ended by itself meanwhile keeps its verdict.
+// D5: while a cancel is refused, the check says that the run goes on and why, and never that it was
+// cancelled. A run that finishes by itself meanwhile keeps its verdict.
 func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "throttled": errThrottled} {
@@ -111,7 +112,7 @@ func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 				t.Errorf("waits %+v, want one for the workqueue", wait)
 			}
 			got := w.git.checks["1"]
-			if got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "still running: the request to cancel it has been refused since 00:00 UTC on 1 January") {
+			if got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "request to cancel it has been refused since 00:00 UTC on 1 January") {
 				t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 			}
 			w.hook = nil
@@ -122,8 +123,8 @@ func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 	}
 }
 
-// What is not planned starts nothing, whatever it waits for; what is planned and not created is not
-// created, though the quota is used up for hours. Both end at once.
+// An unplanned event starts nothing, whatever it waits for. A planned run that is not created is
+// not created, even if a quota is exhausted for hours. Both settle at once.
 func TestCancelBeforeCreationStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -158,7 +159,7 @@ func TestCancelBeforeCreationStartsNothing(t *testing.T) {
 	}
 }
 
-// Only the runs that are named end, with or without the dash of a generateName; the others go on.
+// Only named runs are stopped, with or without the dash of a generateName; the others go on.
 func TestCancelStopsOnlyNamedRuns(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("first"), helloFile("second"))
@@ -176,8 +177,8 @@ func TestCancelStopsOnlyNamedRuns(t *testing.T) {
 	}
 }
 
-// Whatever call of a cancelled event fails or is the last one of its process, its run ends, once,
-// and nothing says otherwise.
+// Whatever call of a cancelled event fails or is the last one of its process, its run is stopped,
+// once, and no report contradicts that.
 func TestCancelSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *env {
@@ -193,8 +194,8 @@ func TestCancelSurvivesAnyFailedCall(t *testing.T) {
 	})
 }
 
-// A create has failed for an hour, and would be tried again after a quarter of one. What is
-// cancelled does not wait for that: it may have a slot that others wait for.
+// A creation has failed for an hour and would be retried after a quarter of an hour. A cancelled
+// run does not wait for that: it may occupy a slot that others wait for.
 func TestCancelDoesNotWaitForTheCreationRetry(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

@@ -20,12 +20,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// commit is that of the n-th push.
+// commit returns the commit of the n-th push.
 func commit(n int) string { return fmt.Sprintf("%040x", n) }
 
-// pushes is a world with so many pushes to main, one after the other, of a pipeline that says this
-// of cancel-in-progress. The events are push-1, push-2 and so on; the last one is the branch's tip.
-// All of them are recorded.
+// pushes returns an env with n recorded pushes to main, one after the other, of a pipeline with
+// this cancel-in-progress. The events are push-1, push-2 and so on; the last one is the branch's
+// head.
 func pushes(t *testing.T, count int, says string) *env {
 	t.Helper()
 	w := newEnv(t, annotated("hello", "cancel-in-progress: "+says))
@@ -52,8 +52,8 @@ func pushes(t *testing.T, count int, says string) *env {
 	return w
 }
 
-// told are the pushes whose run was told to end, or was not created and is cancelled; started are
-// those with a run that goes on.
+// annotations returns the pushes whose run was told to stop, or was not created and is cancelled,
+// and those with a run that goes on.
 func (w *env) annotations() (told, started string) {
 	for _, e := range w.events() {
 		for _, run := range e.Status.Runs {
@@ -80,8 +80,8 @@ func (w *env) runOf(name string) *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{}
 }
 
-// The newer push ends the run of the one before, whose check says by which commit; each of the two
-// asks Git once at most, and the newest run goes on. Processed the other way round the older one
+// The newer push stops the run of the previous one, whose check names the commit. Each of the two
+// asks Git at most once, and the newest run goes on. Reconciled in the other order, the older one
 // creates nothing.
 func TestNewerPushStopsTheOlderRun(t *testing.T) {
 	t.Parallel()
@@ -110,8 +110,8 @@ func TestNewerPushStopsTheOlderRun(t *testing.T) {
 			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) || !w.eventNamed("push-1").Settled() {
 				t.Errorf("the check says %q, %+v", said, w.eventNamed("push-1").Status)
 			}
-			// What comes later asks a settled event whether its run ended others, and an open one
-			// since when its commit is known.
+			// A later event asks a settled event whether its run stopped others, and an unsettled one since
+			// when its commit is known.
 			settled, open := w.eventNamed("push-1").Status, w.eventNamed("push-2").Status
 			if !settled.Runs[0].CancelInProgress || settled.Plan.At == nil || open.Plan.At == nil {
 				t.Errorf("a settled event keeps %+v, an open one's plan is of %v", settled.Runs[0], open.Plan.At)
@@ -120,9 +120,9 @@ func TestNewerPushStopsTheOlderRun(t *testing.T) {
 	}
 }
 
-// Who says nothing, false, or what is neither true nor false cancels nothing and asks nobody; the
-// installation may say so for those who say nothing. What is not understood is told once, in the
-// decision and as a Kubernetes Event.
+// Without the annotation, with false, or with an invalid value, nothing is cancelled and no call is
+// made. The installation may set the default. An invalid value is reported once, in the decision
+// and as a Kubernetes Event.
 func TestCancelInProgressValues(t *testing.T) {
 	t.Parallel()
 	on := map[string]string{"enable-cancel-in-progress-on-push": "true"}
@@ -158,7 +158,7 @@ func TestCancelInProgressValues(t *testing.T) {
 	}
 }
 
-// A single push with the annotation, and pushes whose runs are over, ask nobody anything.
+// A single push with the annotation, and pushes whose runs are finished, cost no calls.
 func TestUsualPushMakesNoCallsAboutOthers(t *testing.T) {
 	t.Parallel()
 	calls := map[string][]string{}
@@ -173,7 +173,8 @@ func TestUsualPushMakesNoCallsAboutOthers(t *testing.T) {
 	}
 }
 
-// With a limit of one run the newer run waits for the slot of the older one, which ends at once.
+// With a limit of one run, the newer run waits for the slot of the older one, which is stopped at
+// once.
 func TestOlderRunStopsWhileTheNewerOneIsQueued(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
@@ -191,7 +192,7 @@ func TestOlderRunStopsWhileTheNewerOneIsQueued(t *testing.T) {
 	}
 }
 
-// A newer run that the API server refuses as its author wrote it ends nothing.
+// A newer run that the API server refuses because of its author's mistake stops nothing.
 func TestRefusedRunStopsNothing(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
@@ -207,7 +208,7 @@ func TestRefusedRunStopsNothing(t *testing.T) {
 	}
 }
 
-// While Git cannot be asked nobody is ended and nothing older is created; then it goes on.
+// While Git cannot be asked, no run is stopped and no older run is created; then it goes on.
 func TestUnknownOrderStopsNothing(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
@@ -235,9 +236,9 @@ func TestUnknownOrderStopsNothing(t *testing.T) {
 	}
 }
 
-// Only the pipeline waits of which Git does not say whether a newer commit has it, too. If Git
-// refuses to say for long both runs go on, and the wait says so; when it answers the older one
-// ends.
+// Only a pipeline waits of which Git does not say whether a newer commit has it, too. If Git
+// refuses to answer for long, both runs go on, and the wait says so. When Git answers, the older
+// one is stopped.
 func TestOnlyContestedPipelinesWaitForTheOrder(t *testing.T) {
 	t.Parallel()
 	w := pushes(t, 2, "'true'")
@@ -274,5 +275,5 @@ func TestOnlyContestedPipelinesWaitForTheOrder(t *testing.T) {
 	}
 }
 
-// A push that comes late is not run if the newest commit has run the pipeline, and is if it has
-// not. A refused patch is tried again until the older event has taken note.
+// A late push does not run if the newest commit has run the pipeline, and runs if it has not. A
+// refused patch is retried until the older event has the annotation.

@@ -14,8 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
 )
 
-// pull makes the world's event one of a pull request, which happened some seconds after the world
-// began.
+// pullRequest makes the env's event one of a pull request, which happened after this time.
 func (w *env) pullRequest(action string, after time.Duration) {
 	w.t.Helper()
 	w.edit(func(e *v1alpha1.GitEvent) { asPull(e, action, w.clock.Now().Add(after), w.clock.Now()) })
@@ -29,7 +28,7 @@ func asPull(e *v1alpha1.GitEvent, action string, happened, received time.Time) {
 	e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 }
 
-// other adds another event of the pull request.
+// addEvent adds another event of the pull request.
 func (w *env) addEvent(name, action string, after time.Duration, change ...func(*v1alpha1.GitEvent)) {
 	w.t.Helper()
 	e := event()
@@ -41,9 +40,9 @@ func (w *env) addEvent(name, action string, after time.Duration, change ...func(
 	w.must(w.own.Tracker().Add(e))
 }
 
-// A closed pull request ends what happened before, and starts nothing: it reads no .tekton, leaves
-// no check, and looks once more for what is recorded late before it settles. Refused patches are
-// tried again; nothing else is touched.
+// A close cancels earlier events of the pull request and starts nothing. It reads no .tekton,
+// leaves no check, and looks once more for events that are recorded late before it settles. Refused
+// patches are retried; nothing else is changed.
 func TestClosedPullRequestCancelsEarlierEvents(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -89,7 +88,7 @@ func TestClosedPullRequestCancelsEarlierEvents(t *testing.T) {
 	}
 }
 
-// A pull request that is opened and closed all the time keeps one event open, not all of them.
+// A pull request that is opened and closed all the time keeps one event unsettled, not all of them.
 func TestRepeatedClosesKeepOneEventUnsettled(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -117,8 +116,8 @@ func (w *env) cancelledOnes() (names []string) {
 	return names
 }
 
-// B10: whatever call of an event that closes fails, or is the last one of its process: the others
-// are told, and it settles.
+// B10: whatever call of a close fails or is the last one of its process, the other events are
+// annotated, and it settles.
 func TestCloseSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *env {
@@ -135,8 +134,8 @@ func TestCloseSurvivesAnyFailedCall(t *testing.T) {
 	})
 }
 
-// An event that is planned after its pull request was closed, although it happened before, starts
-// nothing: it finds the close in its cache, or, if it was recorded late, in what was recorded. A
+// An event that happened before its pull request was closed, and is planned after that, starts
+// nothing. It finds the close in its cache or, if it was recorded late, in the API server. A
 // reopening runs.
 func TestEventPlannedAfterTheCloseStartsNothing(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// bodyIsComment takes every body for the text of a comment.
+// bodyIsComment decodes every body as the text of a comment.
 type bodyIsComment struct{ provider.Webhook }
 
 func (bodyIsComment) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
@@ -47,8 +47,8 @@ func commented(t *testing.T, body string, files ...git.File) *env {
 	return w
 }
 
-// headAt is a service at which the pull request's head is a commit of a branch of the repository;
-// forkAt, of a fork.
+// headAt returns a Git service at which the pull request's head is a commit of a branch of the
+// repository; forkAt, of a fork.
 func (w *env) headAt(sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return w.headIn("https://git.example/acme/app", 5, sha)
 }
@@ -149,7 +149,8 @@ func TestCommentOfUnauthorizedUserRunsNothing(t *testing.T) {
 	}
 }
 
-// The head moves while one pipeline waits: it is planned at the commit that the others run.
+// The head moves while one pipeline waits: that pipeline is planned at the commit that the others
+// run.
 func TestCommentIsPlannedAtOneCommit(t *testing.T) {
 	t.Parallel()
 	w := commented(t, "/deploy", annotated("now", "on-comment: ^/deploy"), annotated("later", "on-comment: ^/deploy", "task: https://git.example/t.yaml"))
@@ -172,8 +173,8 @@ func TestCommentIsPlannedAtOneCommit(t *testing.T) {
 	}
 }
 
-// Each comment would tell it again: what is wrong with a definition is the pull request's own event
-// to tell. A pattern that is none is told here, where alone it matters.
+// The pull request's own event reports mistakes in definitions; each comment would repeat them. A
+// comment reports an invalid pattern of on-comment, because only there it matters.
 func TestCommentReportsOnlyOnCommentMistakes(t *testing.T) {
 	t.Parallel()
 	broken := git.File{Path: ".tekton/broken.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")}

@@ -48,8 +48,8 @@ func asRemark(e *v1alpha1.GitEvent, happened time.Time) {
 	e.Spec.HappenedAt, e.Labels = &at, map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 }
 
-// What a command on a commit is about is in its status, from where the next process takes it: the
-// record names no branch.
+// The status keeps the branch of a command on a commit, because the record does not name it. The
+// next process takes it from there.
 func TestCommitCommandKeepsItsBranch(t *testing.T) {
 	t.Parallel()
 	w := remarked(t, "/test branch:main", helloFile("hello"))
@@ -63,8 +63,8 @@ func TestCommitCommandKeepsItsBranch(t *testing.T) {
 	}
 }
 
-// S26: of all that is at the commit only what was started for the same branch ends, and before the
-// comment was written. Of what is not planned its own plan tells.
+// S26: of all runs of the commit, only those of the same branch are stopped, and only if they were
+// started before the comment was written. An event that is not planned yet decides in its own plan.
 func TestCommitCancelStopsOnlyItsBranch(t *testing.T) {
 	t.Parallel()
 	w := remarked(t, "/cancel branch:main", helloFile("hello"))

@@ -27,7 +27,7 @@ func (w *env) slots(given ...pacv1alpha1.Slot) {
 	}
 }
 
-// planned is a world with a run that waits for a slot.
+// planned returns an env with a run that waits for a slot.
 func planned(t *testing.T) (*env, pacv1alpha1.Slot) {
 	t.Helper()
 	w := newEnv(t, helloFile("hello"))
@@ -38,9 +38,9 @@ func planned(t *testing.T) (*env, pacv1alpha1.Slot) {
 	return w, pacv1alpha1.Slot{Run: w.event().Status.Runs[0].Name, Event: "push-1"}
 }
 
-// A run without a slot is not created, and shown as queued with its place and who has the slots.
-// However often it is looked at, that is written once. With a slot it runs, although a newer commit
-// is there: it has not waited for anything else.
+// A run without a slot is not created. Its check shows its position and which runs have the slots;
+// that is written once, however often the event is reconciled. With a slot it runs, although a
+// newer commit exists: it has waited for nothing else.
 func TestRunWaitsForItsSlot(t *testing.T) {
 	t.Parallel()
 	w, slot := planned(t)
@@ -66,8 +66,8 @@ func TestRunWaitsForItsSlot(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What the API server refuses as its author wrote it is told before it waits; nothing else that the
-// dry run meets is, and it is asked once.
+// A mistake of the author is reported before the run waits. Other errors of the dry run are not,
+// and it is made once.
 func TestRefusedRunNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -100,7 +100,7 @@ func TestRefusedRunNeedsNoSlot(t *testing.T) {
 	}
 }
 
-// A slot of another event, or one that another installation gave, is none.
+// A slot of another event, or one that another installation assigned, does not count.
 func TestSlotOfAnotherRunDoesNotCount(t *testing.T) {
 	t.Parallel()
 	w, slot := planned(t)
@@ -122,7 +122,7 @@ func TestSlotOfAnotherRunDoesNotCount(t *testing.T) {
 	w.wantSuccess()
 }
 
-// F11: what waits for a slot is cancelled at once, and nothing of it is made.
+// F11: a queued run is cancelled at once, and nothing of it is created.
 func TestQueuedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -162,7 +162,7 @@ func TestQueuedRunSurvivesAnyFailedCall(t *testing.T) {
 	})
 }
 
-// Those that wait are woken when slots or limits change, not by other changes of their Repository.
+// Queued events are woken when slots or limits change, not by other changes of their Repository.
 func TestSlotChangesWakeQueuedEvents(t *testing.T) {
 	t.Parallel()
 	w, slot := planned(t)

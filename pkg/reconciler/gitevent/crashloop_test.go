@@ -16,12 +16,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
 )
 
-// older makes the event one that was there before this process led.
+// makeOlder makes the event one that existed before this process led.
 func (w *env) makeOlder() {
 	w.edit(func(e *v1alpha1.GitEvent) { e.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(-time.Hour)) })
 }
 
-// killing ends the process right after the beginning was recorded, the first n times.
+// killAfter ends the process right after the attempt was recorded, the first n times.
 func (w *env) killAfter(n int) {
 	w.hook = func(_ int, call string) outcome {
 		if call == "update gitevents/status" && n > 0 {
@@ -32,8 +32,8 @@ func (w *env) killAfter(n int) {
 	}
 }
 
-// S2: an event whose planning kills one process after the other is parked after five beginnings
-// that were recorded.
+// S2: an event whose planning crashes one process after the other is parked after five recorded
+// attempts.
 func TestEventThatCrashesTheControllerIsParked(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -61,7 +61,7 @@ func TestEventThatCrashesTheControllerIsParked(t *testing.T) {
 	}
 }
 
-// A process that ended for another reason costs an event nothing: its next attempt ends, and it
+// A process that ended for another reason costs an event nothing: its next attempt finishes, and it
 // runs.
 func TestEventPlannedDuringACrashGoesOn(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestEventPlannedDuringACrashGoesOn(t *testing.T) {
 	w.wantSuccess()
 }
 
-// An attempt that ends with a wait is none that a process died of, and takes none back that is.
+// An attempt that ends with a wait is no crash, and leaves the recorded crashes as they are.
 func TestFinishedAttemptIsNotCounted(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -95,7 +95,7 @@ func TestFinishedAttemptIsNotCounted(t *testing.T) {
 	}
 }
 
-// An event that arrives while this process leads costs no write beside those it always did.
+// An event that arrives while this process leads costs no extra write.
 func TestNewEventRecordsNoAttempt(t *testing.T) {
 	t.Parallel()
 	calls := func(created time.Duration) int {
@@ -116,8 +116,8 @@ func TestNewEventRecordsNoAttempt(t *testing.T) {
 	}
 }
 
-// A suspect whose Git service hangs comes back at once, and would be in again before any other that
-// waits for its turn.
+// A suspect whose Git service hangs is requeued at once, and would always be planned before the
+// others that wait.
 func TestSuspectLetsOthersGoFirst(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// deleteRuns is what somebody does with kubectl.
+// deleteRuns deletes all PipelineRuns, like a user with kubectl.
 func (w *env) deleteRuns() {
 	w.t.Helper()
 	for _, run := range w.runs() {
@@ -29,7 +29,7 @@ func (w *env) deleteRuns() {
 	}
 }
 
-// only is a hook that gives an outcome to calls of one name.
+// only returns a hook that gives an outcome to calls of one name.
 func only(call string, o outcome) func(int, string) outcome {
 	return func(_ int, name string) outcome {
 		if name == call {
@@ -40,7 +40,7 @@ func only(call string, o outcome) func(int, string) outcome {
 }
 
 // I-2: a run that is deleted before its UID could be recorded is not created again by the process
-// that created it, whatever kept it from recording.
+// that created it, whatever kept it from recording it.
 func TestRunDeletedBeforeItsRecordIsNotRecreated(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]outcome{"conflicts": {err: errConflict}, "fails": {err: errRefused}} {
@@ -86,8 +86,8 @@ type noQueue struct{}
 
 func (noQueue) Enqueue(any) {}
 
-// The process that created the run ends before it could record that, and the run is deleted:
-// another replica has seen both.
+// The process that created the run crashes before it could record that, and the run is deleted.
+// Another replica has seen both.
 func TestDeletionSeenByAnotherReplicaCounts(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -109,7 +109,7 @@ func TestDeletionSeenByAnotherReplicaCounts(t *testing.T) {
 	}
 }
 
-// Many runs are recorded while they are created and not after the last of them.
+// Many runs are recorded while they are created, not after the last of them.
 func TestCreatedRunIsRecordedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, many(40)...)
@@ -142,7 +142,7 @@ func TestCreatedRunIsRecordedWithinSeconds(t *testing.T) {
 	}
 }
 
-// While reports wait, nothing else writes the status soon: what was created is recorded before
+// While reports wait, no other step writes the status soon: a created run is recorded before
 // anything that takes long.
 func TestCreatedRunIsRecordedWhileReportsWait(t *testing.T) {
 	t.Parallel()
@@ -167,8 +167,8 @@ func TestCreatedRunIsRecordedWhileReportsWait(t *testing.T) {
 }
 
 // One run costs two status writes until it runs: the intent of its check is written with the plan,
-// and what the Git service has answered with the record of its creation, before the patches, which
-// may hang. These cost no write of their own. Until its event is settled it is 23 calls, some of
+// and the Git service's answer with the record of its creation. The patches come after that,
+// because they may hang, and cost no write. Until its event is settled there are 23 calls, some of
 // which only the first push of a Repository needs.
 func TestCreationCostsNoExtraWrite(t *testing.T) {
 	t.Parallel()
@@ -195,8 +195,8 @@ func TestCreationCostsNoExtraWrite(t *testing.T) {
 	}
 }
 
-// H6: a process that was paused before a create reads the event again, and leaves it alone if
-// another one has it.
+// H6: a process that was paused before a creation reads the event again, and does nothing if
+// another process has it.
 func TestPausedProcessReadsBeforeItCreates(t *testing.T) {
 	t.Parallel()
 	pause := func(w *env) func(int, string) outcome {

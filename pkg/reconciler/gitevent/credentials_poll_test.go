@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// process is one that goes on, unlike those of world.reconcile.
+// process is a process that goes on, unlike those of env.reconcile.
 type process struct {
 	*env
 	r     *Reconciler
@@ -36,7 +36,7 @@ func newProcess(w *env) *process {
 
 func (p *process) run() { _ = p.r.Reconcile(p.t.Context(), system+"/push-1") }
 
-// looks makes one look and requires that it wakes the event or not.
+// looks polls the Secrets once, and requires that this wakes the event or not.
 func (p *process) looks(what string, wakes bool) {
 	p.t.Helper()
 	p.woken = 0
@@ -46,7 +46,7 @@ func (p *process) looks(what string, wakes bool) {
 	}
 }
 
-// makes requires how often a call is made by one reconcile.
+// makes requires how often one reconcile makes a call.
 func (p *process) makes(what, call string, want int) {
 	p.t.Helper()
 	before := p.count(call)
@@ -77,8 +77,8 @@ func (w *env) storeApp(change func(*corev1.Secret)) {
 	w.must(w.kube.Tracker().Create(resource, secret, system))
 }
 
-// B8: an event that its Secret holds is not tried before its time, unless the Secret changes: then
-// it goes on.
+// B8: an event that waits for a Secret is not retried before its time, unless the Secret changes:
+// then it goes on.
 func TestChangedSecretRetriesWaitingEvents(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -123,7 +123,7 @@ func TestChangedSecretRetriesWaitingEvents(t *testing.T) {
 	}
 }
 
-// What a process has learnt is lost with it: the next one tries once, and then knows.
+// A new process knows nothing of earlier refusals: it retries once, and then knows.
 func TestNewLeaderRetriesAWaitingEventOnce(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -140,8 +140,8 @@ func TestNewLeaderRetriesAWaitingEventOnce(t *testing.T) {
 	}
 }
 
-// E15: the words of a refusal are those of whoever refused, the same for each event; the service is
-// not asked again with the same credentials for a while, and at once with others.
+// E15: the message about refused credentials is the same for each event. The service is not called
+// again with the same credentials for a while, and at once with others.
 func TestRefusedCredentialsAreRetriedOnce(t *testing.T) {
 	t.Parallel()
 	const words = "the Git service refuses the token in secret plumbline/app"
@@ -178,7 +178,7 @@ func TestRefusedCredentialsAreRetriedOnce(t *testing.T) {
 	}
 }
 
-// mended tells the process that somebody changed the Repository.
+// mended reports a change of the Repository to the process.
 func (p *process) mended() {
 	p.r.credentials.RepositoryChanged(nil, repository(), func() []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{p.event()} })
 }
@@ -189,7 +189,7 @@ func elsewhere(namespace string) *pacv1alpha1.Repository {
 	return r
 }
 
-// Whoever mends a Repository, or the global one, need not wait either.
+// A change of a Repository, or of the global one, wakes the events that wait, too.
 func TestChangedRepositoryWakesItsWaitingEvents(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

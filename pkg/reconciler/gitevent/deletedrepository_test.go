@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// orphaned is a world with a run in progress, whose Repository named the credentials and was
+// orphaned returns an env with a run in progress, whose Repository named the credentials and was
 // deleted.
 func orphaned(t *testing.T) *env {
 	t.Helper()
@@ -38,14 +38,14 @@ func orphaned(t *testing.T) *env {
 	return w
 }
 
-// later lets time pass, with a reconcile at its end.
+// advanceAndReconcile lets time pass, and reconciles.
 func (w *env) advanceAndReconcile(d time.Duration) {
 	w.advance(d)
 	_, _ = w.reconcile()
 }
 
-// E4: what nobody can report is given up ten minutes after there was something to report, not
-// before, and never while a run goes on: nothing is tried for ever.
+// E4: reports that cannot be sent are given up ten minutes after there was something to report, not
+// before, and never while a run goes on.
 func TestReportsOfADeletedRepositoryAreGivenUp(t *testing.T) {
 	t.Parallel()
 	w := orphaned(t)
@@ -96,7 +96,7 @@ func TestRunOutlivesItsRepository(t *testing.T) {
 	}
 }
 
-// E4: a Repository that is there again within that time has its runs reported.
+// E4: the runs of a Repository that is recreated within that time are reported.
 func TestRecreatedRepositoryReportsItsRuns(t *testing.T) {
 	t.Parallel()
 	w := orphaned(t)
@@ -112,8 +112,8 @@ func TestRecreatedRepositoryReportsItsRuns(t *testing.T) {
 	}
 }
 
-// E4: a reconcile that found no turn at the Git host has not seen whether the Repository is still
-// gone. While it was awaited for its ten minutes it may have come back.
+// E4: a reconcile without a slot of the Git host has not checked whether the Repository is still
+// gone. It may have been recreated while it was waited for.
 func TestReportWithoutASlotIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	w := orphaned(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// ADR 26: a check is looked for unless every post of it was this process's own and was answered.
+// ADR 26: a check is looked up unless this process made every post of it and got an answer to each.
 func TestOnlyPossibleDuplicatesAreLookedUp(t *testing.T) {
 	t.Parallel()
-	// waiting is a check that is shown: its run waits for the cluster.
+	// waiting returns an env with a check that is shown: its run waits for the cluster.
 	waiting := func(t *testing.T) (*env, func()) {
 		w := newEnv(t, helloFile("hello"))
 		w.hook = func(_ int, call string) outcome {

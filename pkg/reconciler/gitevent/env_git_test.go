@@ -108,7 +108,7 @@ func (g *fakeGit) Files(ctx context.Context, sha, _ string) ([]git.File, error) 
 	return g.files, g.err
 }
 
-// File reads what tree holds at a commit; calls are remembered.
+// File returns the file in tree at a commit, and records the call.
 func (g *fakeGit) File(_ context.Context, sha, path string) ([]byte, error) {
 	g.read = append(g.read, sha+" "+path)
 	if text, found := g.tree[path]; found {
@@ -174,7 +174,7 @@ func (g *fakeGit) Tip(_ context.Context, e *v1alpha1.GitEventSpec) (string, erro
 	return g.tip(e)
 }
 
-// CanWrite says yes unless the test says something else.
+// CanWrite returns true unless the test sets canWrite.
 func (g *fakeGit) CanWrite(_ context.Context, user string) (bool, error) {
 	if g.canWrite == nil {
 		return true, nil
@@ -226,7 +226,7 @@ func (g *fakeGit) life() time.Duration {
 	return time.Hour
 }
 
-// Put adopts by external id as a real provider does, unless nothing can have been posted.
+// Put adopts a check by its external ID like a real provider, unless nothing can have been posted.
 func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.Check, sole bool) (string, error) {
 	g.putBy, _ = ctx.Deadline()
 	g.soles = append(g.soles, sole)

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// hub is an Artifact Hub and a web server: it counts what it is asked for.
+// hub is an Artifact Hub and a web server. It counts the requests.
 type hub struct {
 	*httptest.Server
 	mu    sync.Mutex
 	asked map[string]int
-	// fail answers instead, if it is set and not 0.
+	// fail returns the status to answer with, if it is set and not 0.
 	fail func(path string) int
 }
 

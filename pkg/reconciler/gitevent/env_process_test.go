@@ -88,7 +88,7 @@ func (w *env) fill(c caches) {
 	w.must(c.claims.Replace(claims, ""))
 }
 
-// reconciler is a new process: it remembers nothing of the ones before.
+// reconciler returns a new process, which remembers nothing of earlier ones.
 func (w *env) reconciler() *Reconciler {
 	c := newCaches()
 	w.fill(c)
@@ -122,7 +122,7 @@ func (w *env) newProcess(c caches, cluster clients.Cluster, identity string, wak
 	return r
 }
 
-// used adds up what the cached events use.
+// used returns a ledger of the cached events.
 func (w *env) used(c caches) *quota.Ledger {
 	used := quota.New(func() quota.Limits { return w.store().Load().Open }, w.clock, nil)
 	for _, event := range c.events.List() {
@@ -131,22 +131,21 @@ func (w *env) used(c caches) *quota.Ledger {
 	return used
 }
 
-// store is the ConfigMap as it is now.
+// store returns the ConfigMap as it is now.
 func (w *env) store() *config.Store {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
 	return settings
 }
 
-// process is the one that is alive, with caches that are up to date; a new one if the last was
-// killed.
+// process returns the process that is alive, with current caches; a new one if the last was killed.
 func (w *env) process() *Reconciler {
 	if w.alive == nil {
 		w.caches = newCaches()
 		w.alive = w.reconcilerWith(w.caches)
 	}
 	w.fill(w.caches)
-	// What a test may have changed since the process began, and a real one is told of.
+	// A test may have changed these since the process started; a real process is notified.
 	w.alive.process.Settings, w.alive.store.Budget = w.store(), w.used(w.caches)
 	w.alive.options.Providers["fake"] = w.git.provider()
 	return w.alive

@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// runLister lists the world's PipelineRuns without their specs, two at a time whatever it is asked
-// for.
+// runLister lists the env's PipelineRuns without their specs, two at a time, whatever limit is set.
 type runLister struct {
 	metadata.ResourceInterface
 	w *env

@@ -33,14 +33,14 @@ const (
 	system = "plumbline"
 	tenant = "team"
 	sha    = "0123456789012345678901234567890123456789"
-	// defaultSHA is what the default branch is at.
+	// defaultSHA is the head of the default branch.
 	defaultSHA = "dddddddddddddddddddddddddddddddddddddddd"
 	// The keys of the GitHub App's Secret.
 	keyAppID      = "github-application-id"
 	keyPrivateKey = "github-private-key"
 )
 
-// world is a cluster of fakes with one event in it, and the process that leads it. It outlives the
+// env is a cluster of fakes with one event in it, and the process that leads it. It outlives the
 // processes that a test kills.
 type env struct {
 	t      *testing.T
@@ -49,24 +49,24 @@ type env struct {
 	kube   *kubefake.Clientset
 	git    *fakeGit
 	clock  *clocktesting.FakePassiveClock
-	// settings is the ConfigMap, and repository what changes the Repository.
+	// settings is the ConfigMap, and repository changes the Repository.
 	settings   map[string]string
 	repository func(*pacv1alpha1.Repository)
 
-	alive     *Reconciler            // the process; nil before the first one and after one was killed
+	alive     *Reconciler            // the process; nil before the first one and after a kill
 	caches    caches                 // the process's, as its informers would keep them
 	forgets   bool                   // each reconcile is another process's, as when each one is killed after it
-	ends      corev1.ConditionStatus // how each PipelineRun ends in until; "" if it goes on until it is told to end
+	ends      corev1.ConditionStatus // how each PipelineRun finishes in until; "" if it goes on until it is told to stop
 	processes atomic.Int64
 	mu        sync.Mutex
 	calls     []string
 	hook      func(n int, call string) outcome
 	asked     func(action clienttesting.Action) error // may refuse a call to the API server
-	woken     func(event string, after time.Duration) // is told of each wake-up, if it is set
-	wakes     []time.Duration                         // after which the last reconcile wants the next one, beside what it returned
+	woken     func(event string, after time.Duration) // is called at each wake-up, if it is set
+	wakes     []time.Duration                         // when the last reconcile wants the next one, in addition to what it returned
 }
 
-// outcome is what a scripted fault does with a call.
+// outcome says what a scripted fault does with a call.
 type outcome struct {
 	err   error
 	apply bool // the call takes effect although its answer is an error
@@ -91,7 +91,7 @@ func newEnv(t *testing.T, files ...git.File) *env {
 	return w
 }
 
-// identify gives a new PipelineRun the UID that a real API server would, and stores none of a dry
+// identify gives a new PipelineRun a UID, as a real API server does, and stores nothing for a dry
 // run.
 func (w *env) identify(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 	create, _ := action.(clienttesting.CreateAction)
@@ -172,7 +172,7 @@ func repositoryClaim() *v1alpha1.RepositoryClaim {
 	}
 }
 
-// bind binds the event's URL to a repository of the Git service, as an event before has done it.
+// bindProject binds the event's URL to a project of the Git service, as an earlier event has done.
 func (w *env) bindProject(to v1alpha1.ProjectIdentity) {
 	bound := repositoryClaim()
 	bound.Status.Bound = &v1alpha1.BoundProject{ProjectIdentity: to, RepositoryUID: repository().UID}
@@ -181,7 +181,7 @@ func (w *env) bindProject(to v1alpha1.ProjectIdentity) {
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
-// quietly looks at the world without being counted.
+// uncounted calls f without counting its calls.
 func (w *env) uncounted(f func() *Reconciler) *Reconciler {
 	w.mu.Lock()
 	hook, calls := w.hook, w.calls
@@ -194,8 +194,7 @@ func (w *env) uncounted(f func() *Reconciler) *Reconciler {
 	return r
 }
 
-// settle reconciles until the event is settled, ending each PipelineRun as told as soon as it
-// exists.
+// settle reconciles until the event is settled, and finishes each PipelineRun as soon as it exists.
 func (w *env) settle(outcome corev1.ConditionStatus) {
 	w.t.Helper()
 	for range 60 {

@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// version does with the versions of GitEvents what a real API server does and the fake one does
-// not: an update over another one than the newest is a conflict, a patch that changes something
-// makes a new one, and what is stored has been JSON.
+// version handles the versions of GitEvents like a real API server, which the fake does not: an
+// update of an old version is a conflict, a patch that changes something makes a new version, and
+// stored objects have been through JSON.
 func (w *env) version(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	apply := clienttesting.ObjectReaction(tracker)
 	return func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
@@ -43,7 +43,7 @@ func (w *env) version(tracker clienttesting.ObjectTracker) clienttesting.Reactio
 	}
 }
 
-// patched applies a patch, of which a version and a UID are preconditions.
+// patched applies a patch. A version and a UID in it are preconditions.
 func (w *env) patched(tracker clienttesting.ObjectTracker, apply clienttesting.ReactionFunc, patch clienttesting.PatchAction) (bool, k8sruntime.Object, error) {
 	var wanted struct {
 		Metadata struct {
@@ -70,7 +70,7 @@ func (w *env) patched(tracker clienttesting.ObjectTracker, apply clienttesting.R
 	return true, after.DeepCopy(), nil
 }
 
-// next is the version of an event that follows.
+// next returns the next version of an event.
 func next(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	data, err := json.Marshal(event)
 	if err != nil {
@@ -85,8 +85,8 @@ func next(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	return stored
 }
 
-// edit changes the event as another process would. The one that is alive has noticed it: it would
-// at its next write.
+// edit changes the event as another process would. The live process is notified of it: it would
+// notice at its next write.
 func (w *env) edit(change func(*v1alpha1.GitEvent)) {
 	w.t.Helper()
 	e := w.event()

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies: one run, no failed check, a
-// true end. This is C9 and D2 without a cluster, with the memory of one process and without any;
-// test/e2e repeats them with one.
+// C9, D2: whatever call fails, is lost, or is the last before the process dies, there is one run,
+// no failed check and a true verdict; with the memory of one process and without. test/e2e repeats
+// this with a control plane.
 func TestEventSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	free := newEnv(t, helloFile("hello"))
@@ -52,8 +52,7 @@ func TestEventSurvivesAnyFailedCall(t *testing.T) {
 	}
 }
 
-// No write but the create works for the run's whole life: the check still ends as the run does
-// (D1).
+// D1: all patches fail for the run's whole life. The check still ends as the run does.
 func TestRefusedPatchesChangeNoVerdict(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
@@ -90,7 +89,7 @@ func TestRefusedPatchesChangeNoVerdict(t *testing.T) {
 	}
 }
 
-// failures are the ways in which a call may fail.
+// failures returns the ways in which a call may fail.
 func failures() map[string]outcome {
 	return map[string]outcome{
 		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
@@ -98,8 +97,8 @@ func failures() map[string]outcome {
 	}
 }
 
-// atEveryCall begins a world again for each call that one makes until it is over, and each way in
-// which that call may fail. In the end all of them have to pass the check.
+// atEveryCall runs an env again for each call that it makes until it is settled, and each way in
+// which that call may fail. At the end, all of them must pass the check.
 func atEveryCall(t *testing.T, begin func(*testing.T) *env, check func(*testing.T, *env)) {
 	t.Helper()
 	atEachCall(t, failures(), begin, check)
@@ -180,7 +179,7 @@ func (w *env) secrets() int {
 	return len(left) + len(app.(*corev1.SecretList).Items)
 }
 
-// leftToRun reports whether a secret goes with a PipelineRun that is there.
+// leftToRun reports whether a secret belongs to an existing PipelineRun.
 func (w *env) leftToRun(secret *corev1.Secret) bool {
 	return slices.ContainsFunc(w.runs(), func(run pipelinev1.PipelineRun) bool {
 		return resources.LeftToRun(secret, &v1alpha1.Run{UID: run.UID})

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// asked is a comment on a pull request, of this repository or of a stranger's fork, whose one
-// pipeline has failed, or waits for approval.
+// asked returns an env with a comment on a pull request, of this repository or of an untrusted
+// user's fork, whose one pipeline has failed or waits for approval.
 func asked(t *testing.T, comment string, stranger bool) *env {
 	t.Helper()
 	w := retested(t, comment, false, false)
@@ -44,9 +44,9 @@ func onService(reopens bool) (name string, faults map[string]outcome) {
 	return "statuses", map[string]outcome{"applied": faults["applied"], "killed after": faults["killed after"]}
 }
 
-// C9 for commands, without a cluster: whatever call of a comment's event fails, is lost or is the
-// last one of its process, it is one set of runs, each check tells the truth, and an approval is on
-// record. On services where what lands late reopens a check, too.
+// C9 for commands: whatever call of a comment's event fails, is lost or is the last one of its
+// process, there is one set of runs, each check is true, and an approval is recorded. This includes
+// services where a late write reopens a check.
 func TestCommandSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	for comment, stranger := range map[string]bool{"/test": false, "/retest": false, "/ok-to-test": true} {
@@ -93,8 +93,8 @@ func (w *env) wantOneSet(t *testing.T, approved bool) {
 	}
 }
 
-// The same of /cancel: the event whose run is to end is told, once, and nothing is started or
-// reported.
+// The same for /cancel: the event whose run is stopped is annotated, once, and nothing is started
+// or reported.
 func TestCancelCommandSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *env {
@@ -113,7 +113,7 @@ func TestCancelCommandSurvivesAnyFailedCall(t *testing.T) {
 	})
 }
 
-// And of commands on a commit that was pushed, of which one branch is meant.
+// And for commands on a pushed commit, which mean one branch.
 func TestCommitCommandSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test branch:main", "/retest branch:main"} {
@@ -136,7 +136,8 @@ func TestCommitCommandSurvivesAnyFailedCall(t *testing.T) {
 	}
 }
 
-// And of a /cancel there: what ran for that branch is told, what ran for another one is not.
+// And for a /cancel there: the event of that branch is annotated, the event of another branch is
+// not.
 func TestCommitCancelSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *env {
@@ -159,7 +160,7 @@ func TestCommitCancelSurvivesAnyFailedCall(t *testing.T) {
 	})
 }
 
-// And of a press of a re-run button.
+// And for a re-run request.
 func TestRerunSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *env {

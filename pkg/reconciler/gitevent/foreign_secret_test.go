@@ -14,7 +14,7 @@ import (
 )
 
 // Another installation has run the same delivery before the namespace moved here, so its Secret has
-// the name of ours, and its run may go on: the Secret is not changed, and when our event ends it is
+// the name of ours, and its run may go on. The Secret is not changed. When our event settles, it is
 // not deleted and its token not revoked.
 func TestSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
 	t.Parallel()

@@ -170,7 +170,9 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		r.leaveQueues(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	fresh := len(open.Status.Conditions) == 0 // nothing is recorded of it yet, and nothing can be done without the Git service
+	fresh := len(
+		open.Status.Conditions,
+	) == 0 // nothing is recorded of it yet, and nothing can be done without the Git service
 	release, err := r.queue.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
 	if err != nil {
 		return r.state.Requeue(err)
@@ -229,7 +231,8 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	case due:
 		return nil
 	}
-	return r.state.Requeue(append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes the event
+	return r.state.Requeue(
+		append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes the event
 }
 
 // untilReported runs the steps whose calls may hang.

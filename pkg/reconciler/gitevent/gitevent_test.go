@@ -24,7 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// fork makes the event a pull request of a stranger's fork.
+// fromFork makes the event a pull request from an untrusted user's fork.
 func (w *env) fromFork() {
 	e := w.event()
 	e.Spec.Trigger, e.Spec.EventType, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "feature"
@@ -97,8 +97,9 @@ func TestNothingMatchesLeavesNoCheck(t *testing.T) {
 	}
 }
 
-// C10: an object of the planned name that is not ours is neither adopted nor changed nor deleted
-// nor reported as a failure; an operator is waited for, who deletes it, and then ours is created.
+// C10: somebody else's object of the planned name is neither adopted nor changed nor deleted nor
+// reported as a failure. The event waits for an operator, who deletes the object, and then ours is
+// created.
 func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -106,7 +107,7 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	_, _ = w.reconcile()
 	w.hook = nil
 	foreign := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: w.event().Status.Runs[0].Name, UID: "foreign"}}
-	// The look of ours and not the key: a person copied a run of another event.
+	// The labels of ours without the key: a person copied a run of another event.
 	foreign.Labels = map[string]string{plumbline.InstallationLabel: w.event().Namespace, pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy}
 	foreign.Annotations = map[string]string{plumbline.RunKeyAnnotation: w.event().Namespace + "/push-of-another-time/.tekton/run.yaml#0"}
 	w.must(w.tekton.Tracker().Add(foreign))
@@ -130,8 +131,8 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	}
 }
 
-// E3: a run that is deleted before it ended is cancelled, once the API server itself says that it
-// is gone.
+// E3: a run that is deleted before it finished is cancelled, once the API server itself says that
+// it is gone.
 func TestDeletedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -146,8 +147,8 @@ func TestDeletedRunIsCancelled(t *testing.T) {
 	}
 }
 
-// H6: a process that was paused after it recorded its intent sends nothing that another may have
-// sent meanwhile.
+// H6: a process that was paused after it recorded its intent sends nothing that another process may
+// have sent meanwhile.
 func TestPausedProcessSendsNothing(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -172,8 +173,8 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	}
 }
 
-// A status write that conflicts ends the reconcile: nothing may be sent that was computed from an
-// old version (D4).
+// D4: a status write that conflicts ends the reconcile. Nothing may be sent that was computed from
+// an old version.
 func TestConflictSendsNothing(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -188,8 +189,8 @@ func TestConflictSendsNothing(t *testing.T) {
 	}
 }
 
-// K36: a cancelled call is as transient as any other. An error that is dropped would leave the
-// check behind for ever.
+// K36: a cancelled call is as transient as any other. If its error were dropped, the check would
+// stay pending for ever.
 func TestCancelledReportIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

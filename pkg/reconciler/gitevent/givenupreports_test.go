@@ -16,8 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ticking is a clock that goes on whenever it is read, so that time passes between any two
-// questions.
+// ticking is a clock that advances whenever it is read, so that time passes between any two reads.
 type ticking struct {
 	clock.PassiveClock
 	now time.Time
@@ -30,8 +29,9 @@ func (c *ticking) Now() time.Time {
 
 func (c *ticking) Since(then time.Time) time.Duration { return c.Now().Sub(then) }
 
-// E4: whether reports are given up is asked once. Whenever the time of the next attempt comes, even
-// right after the answer, an event is not settled without a word about the report that nobody got.
+// E4: whether reports are given up is decided once. Whenever the next attempt becomes due, even
+// right after the decision, an event is not settled without a log about the report that was not
+// sent.
 func TestGivenUpReportIsCounted(t *testing.T) {
 	t.Parallel()
 	givenUp := 0

@@ -30,7 +30,7 @@ var (
 	errNoCommit    = fault.Transientf(fault.ReasonCommitUnknown, "acme/app has no commit %s (yet)", sha)
 )
 
-// received is a world whose event was received now.
+// received returns an env whose event was received now.
 func received(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t, helloFile("hello"))
@@ -40,8 +40,8 @@ func received(t *testing.T) *env {
 	return w
 }
 
-// every lets time pass with a reconcile at every step, until the event is settled, and returns when
-// that was.
+// reconcileEvery lets time pass with a reconcile at every step until the event is settled, and
+// returns how long that took.
 func (w *env) reconcileEvery(step, limit time.Duration, told *[]string) time.Duration {
 	w.t.Helper()
 	for passed := time.Duration(0); passed <= limit; passed += step {
@@ -71,9 +71,8 @@ func (w *env) wantGivenUp(reason string, told []string) {
 	}
 }
 
-// G8: an event ends as refused when the Git service has said for certain, twice at an operator's
-// distance, that the App is not installed any more; until then it waits for whoever installs it
-// again.
+// G8: an event is refused when the Git service has said twice, OperatorRetry apart, that the App is
+// not installed any more. Until then it waits for a reinstallation.
 func TestEventOfAnUninstalledAppIsRefused(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -98,9 +97,8 @@ func TestReinstalledAppIsServed(t *testing.T) {
 	w.wantSuccess()
 }
 
-// S5: what waits for an operator, or for a commit that is gone, ends as refused once the Git
-// service does not redeliver it any more: after 3 days on github.com, after 7 on an Enterprise
-// Server.
+// S5: an event that waits for an operator, or for a missing commit, is refused once the Git service
+// does not redeliver it any more: after 3 days on github.com, after 7 on an Enterprise Server.
 func TestEventThatWaitsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {
@@ -129,8 +127,8 @@ func TestEventThatWaitsTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// G10: a commit that the Git service does not show is asked for with backoff for ten minutes,
-// because a replica may lag, and then slowly.
+// G10: a commit that the Git service does not show is polled with backoff for ten minutes, because
+// a replica may lag, and then slowly.
 func TestMissingCommitIsPolledSlowly(t *testing.T) {
 	t.Parallel()
 	w := received(t)
@@ -149,8 +147,7 @@ func TestMissingCommitIsPolledSlowly(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What an operator has to mend after an outage of days can still be mended: the event waits an hour
-// for that.
+// An operator can still fix a problem after an outage of days: the event waits an hour for that.
 func TestEventOutlivesALongOutage(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -165,8 +162,8 @@ func TestEventOutlivesALongOutage(t *testing.T) {
 	w.wantGivenUp("RepositoryNotReadable", told)
 }
 
-// A controller that was down for days asks again before it ends anything, also if it is not the
-// event's turn at first.
+// A controller that was down for days retries before it gives anything up, also if the event has no
+// slot at first.
 func TestOldRefusalEndsNothing(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -185,7 +182,7 @@ func TestOldRefusalEndsNothing(t *testing.T) {
 	w.wantSuccess()
 }
 
-// ended is a world whose run ended, with a report that is refused.
+// ended returns an env whose run is finished, and whose report is refused.
 func ended(t *testing.T, refusal *fault.Error) *env {
 	t.Helper()
 	w := received(t)
@@ -202,8 +199,8 @@ func ended(t *testing.T, refusal *fault.Error) *env {
 	return w
 }
 
-// G8, G10: the end of a run that nobody can be told is given up like its event, never while the run
-// goes on, and no sooner than the same time after its end.
+// G8, G10: a result that cannot be reported is given up like an event, never while the run goes on,
+// and no sooner than the same time after it finished.
 func TestResultThatCannotBeReportedIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {
@@ -256,8 +253,8 @@ func TestRunOfAnUninstalledAppIsNotCreated(t *testing.T) {
 	}
 }
 
-// What waits to be created for want of a right in the cluster is not given up: the runs are
-// planned, and nothing of the Git service is asked for them.
+// A run that cannot be created because of a missing permission in the cluster is not given up: it
+// is planned, and needs nothing of the Git service.
 func TestRunThatWaitsForAPermissionIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -271,7 +268,7 @@ func TestRunThatWaitsForAPermissionIsNotGivenUp(t *testing.T) {
 	w.wantSuccess()
 }
 
-// What somebody mends in the last minutes is served, although the event found no turn at its Git
+// A problem that is fixed in the last minutes counts, although the event had no slot of its Git
 // host at once.
 func TestEventWithoutASlotIsNotGivenUp(t *testing.T) {
 	t.Parallel()

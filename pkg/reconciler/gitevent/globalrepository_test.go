@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// B9: what cannot be read is waited for; only a live "there is none" counts as none.
+// B9: an unreadable global Repository is waited for; only a live NotFound means that there is none.
 func TestGlobalRepositoryCompletesSettings(t *testing.T) {
 	t.Parallel()
 	global := &pacv1alpha1.Repository{

@@ -11,8 +11,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
-// The global Repository's token goes where that one says, not to the host of whichever Repository
-// uses it.
+// The global Repository's token is sent to the host that it names, not to the host of a Repository
+// that uses it.
 func TestGlobalTokenIsSentOnlyToItsOwnHost(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// lands reconciles until the event is settled, and lets a report of the run's start land once its
-// conclusion is accepted.
+// landLate reconciles until the event is settled, and lets a report of the run's start take effect
+// after its conclusion is accepted.
 func (w *env) landLate(late *status.Check, reconcile func()) {
 	w.t.Helper()
 	for range 10 {
@@ -40,8 +40,8 @@ func (w *env) landLate(late *status.Check, reconcile func()) {
 	}
 }
 
-// E6: where what lands late is shown, whichever report it is, the check is looked up once more
-// before the event is settled.
+// E6: where a late report of any kind shows, the check is looked up once more before the event is
+// settled.
 func TestLateReportOfTheStartIsFixed(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (*env, *status.Check) {
@@ -92,8 +92,8 @@ func TestLateReportOfTheStartIsFixed(t *testing.T) {
 	})
 }
 
-// That a pull request waits for approval is the last that is told of it: where what lands late is
-// shown, it is looked up once more, too, when the process that was about to tell it was replaced.
+// "Pending approval" is the last report of a pull request. Where a late report shows, it is looked
+// up once more, too, if the process that was about to send it was replaced.
 func TestLateReportOfPendingApprovalIsFixed(t *testing.T) {
 	t.Parallel()
 	for _, reopens := range []bool{true, false} {

@@ -24,7 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// oneFile is so many pipelines in files of 100.
+// oneFile returns n pipelines in files of 100.
 func oneFile(runs int, annotations ...string) []git.File {
 	var files []git.File
 	for i := range runs {
@@ -37,7 +37,7 @@ func oneFile(runs int, annotations ...string) []git.File {
 	return files
 }
 
-// wantOneCheck requires that the event ended with one failed check and without a run.
+// wantOneCheck requires that the event is settled with one failed check and without a run.
 func (w *env) wantOneCheck(words string) {
 	w.t.Helper()
 	if !w.event().Settled() || len(w.runs()) != 0 || len(w.git.checks) != 1 {
@@ -102,7 +102,7 @@ func TestTooManyPipelinesAreReportedInOneCheck(t *testing.T) {
 	})
 }
 
-// What runs already goes on when the rest turns out to be too many.
+// Existing runs go on when the rest turns out to be too many.
 func TestTooManyPipelinesStopNoRun(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, oneFile(v1alpha1.MaxRuns, "on-path-change: '**'")...)
@@ -120,9 +120,8 @@ func TestTooManyPipelinesStopNoRun(t *testing.T) {
 	}
 }
 
-// As many runs as one event may have, each refused in a text of 40 KiB, or ended with one: every
-// status write fits into an object, every run is reported, none is adopted again, and the event
-// settles.
+// As many runs as one event may have, each refused or finished with a text of 40 KiB: every status
+// write fits into an object, every run is reported, none is adopted again, and the event settles.
 func TestHugeTextsAreStoredAndReported(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("<no> ", 8<<10)
@@ -164,7 +163,7 @@ func TestHugeTextsAreStoredAndReported(t *testing.T) {
 	}
 }
 
-// endWith ends the runs that go on in failure, with a text.
+// endWith finishes the unfinished runs with a failure and a text.
 func (w *env) endWith(text string) {
 	for _, run := range w.runs() {
 		if !run.IsDone() {

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 )
 
-// settled adds so many settled events of the pull request.
+// addSettled adds n settled events of the pull request.
 func (w *env) addSettled(n int, change func(*v1alpha1.GitEvent)) {
 	w.t.Helper()
 	for i := range n {
@@ -41,7 +41,7 @@ func (w *env) cancelsNothing(e *v1alpha1.GitEvent) {
 	e.Status.Reply = &v1alpha1.Reply{Command: "/cancel", GivenUp: "X"}
 }
 
-// waits is what the event waits for.
+// waits returns what the event waits for.
 func (w *env) waits() (waits []string) {
 	for _, wait := range w.event().Status.Waits {
 		waits = append(waits, wait.Step+": "+wait.Reason)
@@ -49,8 +49,8 @@ func (w *env) waits() (waits []string) {
 	return waits
 }
 
-// An untrusted user may write any number of /cancel on the own pull request: each ends at once, is
-// not answered, asks nobody what the pull request is like now, and is no record.
+// An untrusted user may write any number of /cancel on the own pull request. Each settles at once,
+// is not answered, makes no call about the pull request, and is no record.
 func TestUntrustedCancelsSettleAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{0, 1990, 2001} {
@@ -92,7 +92,7 @@ func TestUntrustedCancelsSettleAtOnce(t *testing.T) {
 }
 
 // However many events a pull request has on record, none of its events waits for ever, and each
-// command does what it does otherwise.
+// command works as usual.
 func TestPullRequestWithManyRecordsIsDecided(t *testing.T) {
 	t.Parallel()
 	const many = 2050
@@ -213,7 +213,7 @@ func TestPullRequestWithManyRecordsIsDecided(t *testing.T) {
 	}
 }
 
-// An author who may only cancel is answered if that has ended a run, and once a minute.
+// An author who may only cancel is answered if that has stopped a run, and at most once a minute.
 func TestUntrustedCancelIsAnsweredIfItStopsARun(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/cancel", pullFile("hello"))
@@ -244,8 +244,7 @@ func TestUntrustedCancelIsAnsweredIfItStopsARun(t *testing.T) {
 	}
 }
 
-// Comments of untrusted users without a command cost one question about them in two minutes, and
-// are no records.
+// Comments of untrusted users without a command cost one call in two minutes, and are no records.
 func TestUntrustedCommentsMakeNoCalls(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "nice work", pullFile("hello"))
@@ -261,8 +260,8 @@ func TestUntrustedCommentsMakeNoCalls(t *testing.T) {
 	}
 }
 
-// A decision that would have to leave out records is not made: the event ends, starts nothing, and
-// its author is told why.
+// A decision that would have to ignore records is not made: the event settles, starts nothing, and
+// its author gets the reason.
 func TestTooManyRecordsEndTheEvent(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/retest", pullFile("hello"))

@@ -30,8 +30,8 @@ func annotated(name string, annotations ...string) git.File {
 	return file
 }
 
-// noisy is a pipeline with a description that does not compress, so that the status does not hold
-// its plan.
+// noisy returns a pipeline with a description that does not compress, so that the status does not
+// hold its plan.
 func noisy(file git.File) git.File {
 	noise := make([]byte, v1alpha1.MaxManifestBytes)
 	_, _ = rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%32s", file.Path)))).Read(noise) // documented never to fail
@@ -39,7 +39,7 @@ func noisy(file git.File) git.File {
 	return file
 }
 
-// payload stores the body of the event.
+// setPayload stores the body of the event.
 func (w *env) setPayload(body string) {
 	w.t.Helper()
 	packed, err := blob.Pack([]byte(body))
@@ -63,7 +63,7 @@ func (w *env) count(call string) int {
 	return n
 }
 
-// reasons are the decisions' by pipeline.
+// reasons returns the reasons of the decisions by pipeline.
 func (w *env) reasons() map[string]string {
 	m := map[string]string{}
 	for _, d := range w.event().Status.Plan.Decisions {

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// S5: a plan of which the open events of its Repository leave no room is not stored; the event
-// waits, says for what, and plans no more until there is room. Then it runs.
+// S5: a plan for which the budget of its Repository has no room is not stored. The event waits,
+// says for what, and does not plan again until there is room. Then it runs.
 func TestPlanWithoutMemoryWaits(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, noisy(helloFile("hello")))
@@ -51,8 +51,8 @@ func TestPlanWithoutMemoryWaits(t *testing.T) {
 	}
 }
 
-// B15: what a Git service sends, as slowly as it likes, is of the memory that all events share: an
-// event whose answers find no room waits for others to end, and gives all of it back.
+// B15: responses of a Git service, however slow, take the memory that all events share. An event
+// whose responses find no room waits for others, and releases all of its memory.
 func TestLargeResponsesReserveMemory(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -91,7 +91,7 @@ func TestLargeResponsesReserveMemory(t *testing.T) {
 	}
 }
 
-// An event that is gone while it waits for memory keeps none from others.
+// An event that is deleted while it waits for memory takes none.
 func TestDeletedEventLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Each step is measured once, from the receipt of the delivery, and each end of a run from that end
-// until the Git service first accepts it. Not parallel: the meter provider is the process's.
+// Each step is measured once, from the receipt of the delivery, and each result of a run from its
+// completion until the Git service first accepts it. Not parallel: the meter provider is global.
 func TestStatusWritesAndReportsAreMeasured(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
@@ -63,7 +63,7 @@ func TestStatusWritesAndReportsAreMeasured(t *testing.T) {
 	}
 }
 
-// measured is what each metric has counted, and in how many seconds together.
+// measured returns what each metric has counted, and in how many seconds together.
 func measured(t *testing.T, reader sdkmetric.Reader) map[string]string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -89,8 +89,8 @@ func measured(t *testing.T, reader sdkmetric.Reader) map[string]string {
 	return got
 }
 
-// The life of an event counts each step once, in the order in which a reconcile takes note of them.
-// Not parallel: the meter provider is the process's.
+// Each step counts once, in the order in which a reconcile records them. Not parallel: the meter
+// provider is global.
 func TestLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
@@ -122,7 +122,7 @@ func TestLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 	}
 }
 
-// metricsOf are those of this package: a reconcile has others' too.
+// metricsOf returns the metrics of this package: a reconcile has others, too.
 func metricsOf(all metricdata.ResourceMetrics) []metricdata.Metrics {
 	for _, scope := range all.ScopeMetrics {
 		if scope.Scope.Name == metrics.Name {

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// An event whose payload was deleted ends so that its delivery may be processed again, and its
-// Repository is told.
+// An event whose payload was deleted is settled so that its delivery may be processed again, and
+// its Repository gets a warning.
 func TestMissingPayloadEndsTheEvent(t *testing.T) {
 	t.Parallel()
 	cel := annotated("cel", `on-cel-expression: 'body.a == "b"'`)
@@ -76,8 +76,8 @@ func TestUnreadablePayloadIsNotMissing(t *testing.T) {
 	}
 }
 
-// A plan whose PipelineRuns were deleted before they were created ends them as cancelled: their
-// author did nothing wrong.
+// Manifests that were deleted before their runs were created end these as cancelled: their author
+// made no mistake.
 func TestMissingManifestsCancelUncreatedRuns(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, noisy(helloFile("hello")))

@@ -13,8 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A name that is given twice is told where it matters: events that select none of the two do not
-// fail for it.
+// A duplicate name is reported where it matters: events that select none of the two do not fail.
 func TestDuplicateNamesFail(t *testing.T) {
 	t.Parallel()
 	other := helloFile("hello")
@@ -31,9 +30,8 @@ func TestDuplicateNamesFail(t *testing.T) {
 	}
 }
 
-// Two names that become one when their placeholders are replaced would show one check: GitLab has
-// one status of a name, and the verdict of the run that reports first would be hidden by the
-// other's.
+// Two names that become equal when their placeholders are replaced would show one check. GitLab has
+// one status per name, so the verdict of the run that reports first would be hidden.
 func TestNamesThatBecomeEqualFail(t *testing.T) {
 	t.Parallel()
 	templated := helloFile("a")

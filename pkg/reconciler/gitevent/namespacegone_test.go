@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// C7: a namespace that goes away ends the event without a failure and without a loop.
+// C7: a namespace that is being deleted ends the event without a failure and without a loop.
 func TestNamespaceTerminating(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -39,7 +39,7 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 }
 
-// C7: what was created before the namespace began to go away is still an event with runs.
+// C7: an event that has created a run before its namespace was deleted still is an event with runs.
 func TestNamespaceTerminatingBetweenTwoRuns(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"), helloFile("world"))
@@ -63,8 +63,8 @@ func TestNamespaceTerminatingBetweenTwoRuns(t *testing.T) {
 	}
 }
 
-// C6, K18: a namespace that does not exist is waited for, in the words of the API server and with
-// what to do; unless the Repository is gone with it: then the event is refused.
+// C6, K18: a missing namespace is waited for, with the API server's message and what to do. If the
+// Repository is gone with it, the event is refused.
 func TestNamespaceMissing(t *testing.T) {
 	t.Parallel()
 	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound, Message: `namespaces "team" not found`,
@@ -100,8 +100,8 @@ func TestNamespaceMissing(t *testing.T) {
 	})
 }
 
-// C6, K19: while a kind is not served, a 404 says nothing of the object: no run counts as deleted,
-// no Repository as gone, no global settings as absent, and no patch as needless.
+// C6, K19: while a kind is not served, a 404 says nothing about an object: no run counts as
+// deleted, no Repository as gone, no global settings as absent, and no patch as needless.
 func TestUnservedKindIsNotGone(t *testing.T) {
 	t.Parallel()
 	unserved := apierrors.NewGenericServerResponse(404, "get", pipelinev1.Resource("pipelineruns"), "", "404 page not found", 0, true)

@@ -11,9 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// L4: what a web address of the Git service itself leads to is missing once the service did not
-// show it three times, some seconds apart; until then nobody is told, and the other pipelines do
-// not wait. What a replica that lags shows later runs.
+// L4: the target of the Git service's own web address is missing once the service did not show it
+// three times, some seconds apart. Until then nothing is reported, and the other pipelines do not
+// wait. A file that a lagging replica shows later runs.
 func TestFileIsMissingAfterThreeReads(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {

@@ -13,14 +13,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// labelledBefore has the label that the version before wrote: the UID of the Repository is in it.
+// labelledBefore sets the label that an older version wrote, which has the UID of the Repository.
 func labelledBefore(e *v1alpha1.GitEvent) {
 	_, label, _ := strings.Cut(e.Spec.Subjects(), ",")
 	e.Labels = map[string]string{plumbline.SubjectLabel: label}
 }
 
-// A press of a re-run button is of the commit, and what it is about was recorded of a pull request,
-// by the version before.
+// A re-run request names a commit; an older version has recorded its events under a pull request.
 func TestRerunFindsRecordsOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	for name, label := range map[string]func(*v1alpha1.GitEvent){"this version": labelled, "the version before": labelledBefore} {

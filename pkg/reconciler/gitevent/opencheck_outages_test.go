@@ -16,14 +16,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Timelines that could leave a check open for ever: docs/reliability.md, "Checks that stay open",
-// has the list. In each of them every reconcile is another process's, as when each one is killed
-// after it.
+// Timelines that could leave a check pending for ever: docs/reliability.md lists them in "Checks
+// that stay open". In each of them every reconcile is another process's.
 
 var errDown = fault.Transientf("Unavailable", "the Git service is down")
 
-// opened is a world with a run that goes on and a check that shows it. Then the Git service goes
-// down.
+// opened returns an env with a run that goes on and a check that shows it. Then the Git service
+// goes down.
 func opened(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t, helloFile("hello"))
@@ -47,7 +46,7 @@ func (w *env) stopGit() { w.git.asked = func(status.Check) error { return errDow
 
 func (w *env) restoreGit() { w.git.asked = nil }
 
-// hours lets time pass with a reconcile every ten minutes.
+// advanceHours lets time pass with a reconcile every ten minutes.
 func (w *env) advanceHours(n int) {
 	for range 6 * n {
 		w.advanceAndReconcile(10 * time.Minute)
@@ -64,7 +63,7 @@ func (w *env) deleteRepository() {
 	w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(w.t.Context(), "app", metav1.DeleteOptions{}))
 }
 
-// wantEnd requires that the check ends so, and with it the event.
+// wantEnd requires that the check has this conclusion, and that the event is settled.
 func (w *env) wantEnd(want status.Conclusion) {
 	w.t.Helper()
 	for range 20 {
@@ -80,7 +79,7 @@ func (w *env) wantEnd(want status.Conclusion) {
 	}
 }
 
-// E3, with everything down at the wrong moment: the Git service, and the process at any call.
+// E3, with outages at the wrong moment: of the Git service, and of the process at any call.
 func TestE3DeletedRunIsCancelledDespiteOutages(t *testing.T) {
 	t.Parallel()
 	w := opened(t)
@@ -106,8 +105,8 @@ func TestE3DeletedRunIsCancelledDespiteOutages(t *testing.T) {
 	}
 }
 
-// E4, with the Git service down while the Repository goes: a GitHub App's credentials work without
-// it.
+// E4, with the Git service down while the Repository is deleted: a GitHub App's credentials work
+// without it.
 func TestE4ResultIsReportedWithoutTheRepository(t *testing.T) {
 	t.Parallel()
 	w := opened(t)
@@ -119,7 +118,7 @@ func TestE4ResultIsReportedWithoutTheRepository(t *testing.T) {
 	w.wantEnd(status.Success)
 }
 
-// The Repository and its PipelineRuns go with their namespace.
+// The Repository and its PipelineRuns are deleted with their namespace.
 func TestE4RunDeletedWithItsRepositoryIsCancelled(t *testing.T) {
 	t.Parallel()
 	w := opened(t)
@@ -130,7 +129,7 @@ func TestE4RunDeletedWithItsRepositoryIsCancelled(t *testing.T) {
 	w.wantEnd(status.Cancelled)
 }
 
-// The credentials are gone for hours and come back: also while the run ends.
+// The credentials are gone for hours and come back, also while the run finishes.
 func TestRestoredCredentialsReport(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *env) (back func()){
@@ -167,8 +166,8 @@ func TestRestoredCredentialsReport(t *testing.T) {
 	}
 }
 
-// The answer to the check's create was lost, and the process with it; then the run is superseded
-// before it is created. The check that nobody has heard of is found and closed.
+// The answer to the check's creation was lost, and the process crashed; then the run is superseded
+// before it is created. The check whose ID nobody knows is found and concluded.
 func TestCheckWithALostAnswerIsConcluded(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]outcome{"killed": {kill: true, apply: true}, "answered 502": {err: errDown, apply: true}} {
@@ -201,9 +200,9 @@ func TestCheckWithALostAnswerIsConcluded(t *testing.T) {
 	}
 }
 
-// What is left when a record is deleted by hand, and with it everything that was known of the run:
-// nothing in this package brings it back, and no reconcile does harm. The sweep closes the check of
-// a run that is there (pkg/reconciler/sweep/orphans).
+// A GitEvent is deleted by hand, and all that was known of its run. Nothing in this package
+// recreates it, and no reconcile does harm. The sweep closes the check of a run that exists
+// (pkg/reconciler/sweep/orphans).
 func TestDeletedEventIsNotRecreated(t *testing.T) {
 	t.Parallel()
 	w := opened(t)

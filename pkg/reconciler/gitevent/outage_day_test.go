@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// E5: a run ends, and the Git service answers 503 to every report for a day. There is no limit of
-// attempts; at the end of the day there is one in 1000 s at most; and when the service is back,
-// success is reported once.
+// E5: a run finishes, and the Git service answers 503 to every report for a day. Attempts are not
+// limited; at the end of the day there is at most one in 1000 s. When the service is back, success
+// is reported once.
 func TestE5ReportsAreRetriedForADay(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

@@ -88,7 +88,7 @@ func (h *hour) apiServer(action clienttesting.Action) error {
 	return nil
 }
 
-// renewed reports whether a secret is that of a run that goes on, and counts its renewal.
+// renewed reports whether a secret belongs to an unfinished run, and counts its renewal.
 func (h *hour) renewed(secret string) bool {
 	for _, event := range h.all() {
 		for _, run := range h.statusOf(event).Runs {
@@ -115,7 +115,7 @@ func (h *hour) git(check status.Check) error {
 	return nil
 }
 
-// end ends the runs of a pipeline and wakes their events, as the informer would.
+// end finishes the runs of a pipeline and wakes their events, like the informer.
 func (h *hour) end(prefix string) {
 	h.t.Helper()
 	for _, run := range h.runs() {
@@ -178,7 +178,7 @@ func (h *hour) statusOf(event string) *v1alpha1.GitEventStatus {
 	return nil
 }
 
-// rechecks counts the checks of an event that are to be looked up once more.
+// rechecks counts the checks of an event that must be looked up once more.
 func (h *hour) rechecks(event string) int {
 	n := 0
 	for _, check := range h.statusOf(event).Checks {
@@ -189,7 +189,7 @@ func (h *hour) rechecks(event string) int {
 	return n
 }
 
-// wantPaces requires how often each call was made in the hour: as often as its own wait asks for.
+// wantPaces requires how often each call was made in the hour, by its own wait.
 func (h *hour) wantPaces() {
 	h.t.Helper()
 	for _, event := range h.all() {
@@ -234,8 +234,8 @@ func (h *hour) name(event, pipeline string) string {
 	return ""
 }
 
-// An outage of an hour in which all steps of several events wait at once, each for something else:
-// none delays another, and none is hurried by another's time.
+// In an outage of an hour all steps of several events wait at once, each for something else. None
+// delays another, and none is retried early because of another.
 func TestStepsOfManyEventsDoNotDelayEachOther(t *testing.T) {
 	t.Parallel()
 	h := newHour(t)

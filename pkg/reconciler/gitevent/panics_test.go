@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// reconcileTelling is reconcile in a process whose Kubernetes Events are added to told.
+// reconcileTelling is reconcile in a process whose Kubernetes Events are appended to told.
 func (w *env) reconcileTelling(told *[]string) error {
 	recorder := record.NewFakeRecorder(100)
 	r := w.uncounted(w.reconciler)
@@ -32,9 +32,8 @@ func (w *env) reconcileTelling(told *[]string) error {
 	return err
 }
 
-// B16: an event that cannot be planned because that panics waits after each panic, is parked after
-// attempt.MaxPanics of them, tells the Repository once, and leaves no check, no run and no payload
-// behind.
+// B16: an event whose planning panics waits after each panic, is parked after attempt.MaxPanics of
+// them, warns the Repository once, and leaves no check, no run and no payload.
 func TestPanickingEventIsParked(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -74,7 +73,7 @@ func TestPanickingEventIsParked(t *testing.T) {
 	}
 }
 
-// What made it panic is gone before it is parked: the event goes on as if nothing had happened.
+// The cause of the panic is fixed before the event is parked: it goes on as usual.
 func TestEventThatPanickedOnceGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -93,8 +92,8 @@ func TestEventThatPanickedOnceGoesOn(t *testing.T) {
 	w.wantSuccess()
 }
 
-// An event with runs is never parked: it is retried for as long as it takes, its panics stop
-// counting, the Repository hears of it once, and in the end its check is as true as any.
+// An event with runs is never parked. It is retried for as long as it takes, its panics stop
+// counting, the Repository gets one warning, and in the end its check is true.
 func TestPlannedEventIsNotParked(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -126,8 +125,8 @@ func TestPlannedEventIsNotParked(t *testing.T) {
 	w.wantSuccess()
 }
 
-// One pipeline waits, and deciding about it panics: the ones beside it run and are reported as if
-// nothing had happened, and the event is never parked.
+// One pipeline waits, and deciding about it panics. The other ones run and are reported as usual,
+// and the event is never parked.
 func TestPanicOfOnePipelineStopsNoOther(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"), annotated("docs", "on-path-change: 'docs/**'"))
@@ -152,7 +151,7 @@ func TestPanicOfOnePipelineStopsNoOther(t *testing.T) {
 	}
 }
 
-// A panic must not leave what it had half done in the status.
+// A panic must not leave a half-done change in the status.
 func TestPanicRestoresTheStoredStatus(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

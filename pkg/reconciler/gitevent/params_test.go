@@ -23,7 +23,7 @@ import (
 
 const password = `cor"rect horse`
 
-// withParams gives the Repository a param for everything that can go wrong, and the Secret it
+// withParams gives the Repository a param for everything that can fail, and the Secret that it
 // needs.
 func (w *env) withParams(t *testing.T) {
 	t.Helper()
@@ -82,7 +82,7 @@ func (w *env) saysNothingOf(text string) {
 	}
 }
 
-// A refusal that repeats what was refused is told without the secret in it.
+// A refusal that repeats the manifest is reported without the secret in it.
 func TestRefusalHidesSecretValues(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, parametrized("hello"))
@@ -99,8 +99,8 @@ func TestRefusalHidesSecretValues(t *testing.T) {
 	}
 }
 
-// What a pipeline needs and the team has not made is waited for, with a check that says what to do.
-// Others do not wait.
+// A pipeline that needs a Secret which the team has not created waits, with a check that says what
+// to do. Others do not wait.
 func TestMissingSecretIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("plain"), parametrized("hello"))
@@ -123,7 +123,7 @@ func TestMissingSecretIsWaitedFor(t *testing.T) {
 	}
 }
 
-// The plan's own Secret is gone when the run ends: the verdict is told, its words are not.
+// The plan's own Secret is gone when the run finishes: the verdict is reported, its texts are not.
 func TestVerdictDoesNotWaitForASecret(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, parametrized("hello"))
@@ -137,8 +137,8 @@ func TestVerdictDoesNotWaitForASecret(t *testing.T) {
 	}
 }
 
-// A filter that does not compile is for whoever owns the Repository: no commit fails for it, and
-// nothing runs without it.
+// A filter that does not compile is a mistake of the Repository's owner: no commit fails for it,
+// and nothing runs without it.
 func TestInvalidParamFilterFails(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, parametrized("hello"))
@@ -153,7 +153,8 @@ func TestInvalidParamFilterFails(t *testing.T) {
 	}
 }
 
-// Whatever call fails while secrets are used: one run with the value, and nothing is told of it.
+// Whatever call fails while secrets are used, there is one run with the value, and no report or
+// status has it.
 func TestParamsSurviveAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	fresh := func(t *testing.T) *env {

@@ -17,11 +17,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// successor is another process on the same cluster, with clients of its own: it can work while a
+// successor returns another process on the same cluster, with its own clients: it can work while a
 // call of the first one is answered.
 func (w *env) successor() (reconcile func()) { return w.successorOf("push-1") }
 
-// successorOf is one that works on an event.
+// successorOf returns one that reconciles an event.
 func (w *env) successorOf(event string) (reconcile func()) {
 	own, tekton, kube := fake.NewSimpleClientset(), tektonfake.NewSimpleClientset(), kubefake.NewSimpleClientset()
 	tekton.PrependReactor("*", "*", clienttesting.ObjectReaction(w.tekton.Tracker()))
@@ -38,15 +38,16 @@ func (w *env) successorOf(event string) (reconcile func()) {
 	}
 }
 
-// stop is where a process is stopped, and what another one does meanwhile.
+// stop is where a process is paused, and what another one does meanwhile.
 type stop struct {
 	reconcile, call int           // before so many calls of that reconcile
 	pause           time.Duration // each reconcile of the other one takes so long
 	reconciles      int           // so many of them; the run ends after the first
 }
 
-// stopped has a process begin the event, stops it, and lets it go on for some reconciles. Then the
-// other one ends the event. It reports whether the process came to where it was to be stopped.
+// pausedAt lets a process start the event, pauses it, and lets it go on for some reconciles. Then
+// the other process finishes the event. It reports whether the process reached the call at which it
+// is paused.
 func (w *env) pausedAt(at stop) (came bool) {
 	first, successor := w.uncounted(w.process), w.successor()
 	calls, armed := 0, false
@@ -96,10 +97,10 @@ func (w *env) pausedAt(at stop) (came bool) {
 	return came
 }
 
-// H6, H3: a process is stopped before any of its calls, for a minute, or for seconds after it has
-// released its lease, and another one works meanwhile: it begins with the run, or ends the event.
-// Whatever the first one does when it goes on, there is one run, its newest check says how it
-// ended, and its secret is there until then.
+// H6, H3: a process is paused before any of its calls, for a minute, or for seconds after it has
+// released its lease. Another process works meanwhile: it creates the run, or finishes the event.
+// Whatever the first one does when it goes on, there is one run, its newest check has its result,
+// and its secret exists until then.
 func TestProcessPausedAtAnyCallBreaksNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]stop{

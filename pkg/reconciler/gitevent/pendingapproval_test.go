@@ -18,8 +18,8 @@ import (
 
 const laterSHA = "9999999999999999999999999999999999999999"
 
-// pushed is a world in which a stranger has pushed to a pull request, which shows that it waits,
-// and has just pushed again.
+// pushed returns an env in which an untrusted user has pushed to a pull request, which shows that
+// it waits, and has just pushed again.
 func pushed(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t)
@@ -47,7 +47,7 @@ func (w *env) eventNamed(name string) *v1alpha1.GitEvent {
 }
 
 // S7: a second report for a pull request waits for its minute, which costs neither a status write
-// nor a call, and then it is made.
+// nor a call, and then it is sent.
 func TestLaterUntrustedPushIsReportedAMinuteLater(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -71,8 +71,8 @@ func TestLaterUntrustedPushIsReportedAMinuteLater(t *testing.T) {
 	}
 }
 
-// What the Git service says to be no head any more is not reported, and its delivery may be sent
-// again.
+// A commit that, according to the Git service, is no head any more is not reported, and its
+// delivery may be redelivered.
 func TestOutdatedUntrustedPushIsNotReported(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -85,7 +85,7 @@ func TestOutdatedUntrustedPushIsNotReported(t *testing.T) {
 	}
 }
 
-// An error of that question is no answer: the report waits on.
+// If that question fails, the report waits.
 func TestUnreadableHeadDropsNoReport(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -106,8 +106,8 @@ func TestUnreadableHeadDropsNoReport(t *testing.T) {
 	}
 }
 
-// A process that is killed while it reports goes on with that: the report may be there. One that
-// knows nothing makes a report once more, and drops none.
+// A process that takes over continues a started report, which may be shown already. A new process
+// sends a report once more, and drops none.
 func TestStartedReportIsNotDelayed(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -126,8 +126,8 @@ func TestStartedReportIsNotDelayed(t *testing.T) {
 	}
 }
 
-// What a newer push has replaced does not wait for its minute: it would take the Repository's
-// budget of open events from others.
+// A replaced push does not wait for its minute: it would use the Repository's budget of unsettled
+// events.
 func TestReplacedUntrustedPushDoesNotWait(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -152,8 +152,8 @@ func TestReplacedUntrustedPushDoesNotWait(t *testing.T) {
 	}
 }
 
-// A commit that somebody who may has started meanwhile does not show afterwards that it waits for
-// approval.
+// A commit that an authorized user has started meanwhile does not show "Pending approval"
+// afterwards.
 func TestRunningCommitIsNotReportedAsWaiting(t *testing.T) {
 	t.Parallel()
 	w := pushed(t)
@@ -178,8 +178,8 @@ func TestRunningCommitIsNotReportedAsWaiting(t *testing.T) {
 	}
 }
 
-// A commit that another event has started while this one's report was late does not stay waiting
-// for approval: the report itself is taken back, and the event says who has started it.
+// A commit that another event has started while this one's report was late does not stay pending:
+// the report is concluded, and the event says who has started it.
 func TestLateReportOfAWaitingCommitIsConcluded(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// large is 13 pipelines that refer three times to a task of 900 KiB, of which tree holds the text.
+// large returns 13 pipelines that refer three times to a task of 900 KiB, whose text is in tree.
 func large() (files []git.File, tree map[string]string) {
 	for i := range 13 {
 		files = append(files, annotated(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"))
@@ -26,8 +26,8 @@ func large() (files []git.File, tree map[string]string) {
 	return files, map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" + script + "'}]}\n"}
 }
 
-// C8 for a plan: what is too large to be kept is refused and told to the author on each check, and
-// nothing is created of it.
+// C8: a plan that is too large to be stored is refused and reported on each check, and nothing of
+// it is created.
 func TestTooLargePlanIsReported(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -40,7 +40,7 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	if len(w.git.checks) != 13 {
 		t.Fatalf("%d checks, want one for each of the 13 pipelines", len(w.git.checks))
 	}
-	const said = "the 13 PipelineRuns that this event would start take 34.3 MiB with their tasks inlined, and at most 32 MiB are kept for one event"
+	const said = "the 13 PipelineRuns that this event would start take 34.3 MiB with their tasks inlined, and at most 32 MiB are stored for one event"
 	for _, check := range w.git.checks {
 		if check.Conclusion != status.Failure || !strings.Contains(check.Text, said) || !strings.Contains(check.Text, "The largest: p00 (2702 KiB), p01 (2702 KiB), p02 (2702 KiB)") {
 			t.Fatalf("%s: %s %s", check.Name, check.Conclusion, check.Text)
@@ -51,7 +51,7 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	}
 }
 
-// What was created before what is too large was decided goes on.
+// Runs that were created before a too large part was decided go on.
 func TestTooLargePlanStopsNoRun(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -73,8 +73,8 @@ func TestTooLargePlanStopsNoRun(t *testing.T) {
 	}
 }
 
-// Tekton's types read a parameter without a value and cannot write it again: the plan of the whole
-// event failed for ever.
+// Tekton's types read a parameter without a value and cannot write it again: it must not fail the
+// plan of the whole event.
 func TestParameterWithoutValueFailsOnlyItsPipeline(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string][2]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A plan that cannot be kept is not entered: what waits is not resolved, and says still what it
-// waits for.
+// A plan that cannot be stored is not recorded: a waiting run stays unresolved, and still says what
+// it waits for.
 func TestUnstorablePlanKeepsTheStoredOne(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)

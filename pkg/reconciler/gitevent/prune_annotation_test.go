@@ -15,7 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// An author who errs is told why all runs are kept: in the decision, and once to the Repository.
+// An author who made a mistake gets the reason why all runs are kept: in the decision, and in one
+// warning on the Repository.
 func TestInvalidMaxKeepRunsKeepsAllAndIsReported(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]string{
@@ -39,8 +40,8 @@ func TestInvalidMaxKeepRunsKeepsAllAndIsReported(t *testing.T) {
 	}
 }
 
-// A version before has planned the run and noted nothing of its author's number: the default is not
-// for it.
+// An older version has planned the run and recorded no max-keep-runs: the default does not apply to
+// it.
 func TestRunOfAnOlderVersionKeepsItsNumber(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, keepFile("hello", `"9"`))
@@ -56,8 +57,8 @@ func TestRunOfAnOlderVersionKeepsItsNumber(t *testing.T) {
 	}
 }
 
-// The secret stays with its run, with all its keys and without the token that was revoked. One that
-// was not minted for the run stays.
+// The secret stays with its run, with all its keys and without the revoked token. A token that was
+// not minted for the run stays.
 func TestSecretIsLeftToItsRun(t *testing.T) {
 	t.Parallel()
 	for _, own := range []bool{true, false} {

@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies: the two that were completed
-// last are left, and each delete names the object that was looked at.
+// Whatever call fails, is lost, or is the last before the process dies, the two runs that were
+// completed last are left, and each deletion names the object that was read.
 func TestPruningSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *env {
@@ -75,8 +75,8 @@ func (w *env) wantNoFailure() {
 	}
 }
 
-// One delete that is refused stops none of the others, tells the Repository once, and is given up
-// after an hour: the event settles.
+// One refused deletion stops none of the others, adds one warning to the Repository, and is given
+// up after an hour: the event settles.
 func TestRefusedDeletionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, keepFile("hello", `"1"`))
@@ -111,9 +111,9 @@ func TestRefusedDeletionIsGivenUp(t *testing.T) {
 	}
 }
 
-// A later event of the pipeline deletes what is refused now. An event does not stay open for it,
-// which else a thousand would: the deliveries of a busy Repository would be answered 503. One that
-// is earlier, of another pipeline, or that keeps all is none that would do it.
+// A later event of the pipeline deletes what is refused now, so an event does not stay unsettled
+// for it. Otherwise a thousand would, and the deliveries of a busy Repository would be answered
+// 503. An earlier event, one of another pipeline, or one that keeps all runs would not delete it.
 func TestRefusedDeletionIsLeftToALaterEvent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -152,8 +152,7 @@ func TestRefusedDeletionIsLeftToALaterEvent(t *testing.T) {
 	}
 }
 
-// Pruning reads nothing that it knows: a pipeline whose runs were looked at costs a list and a
-// delete.
+// Pruning reads nothing twice: a pipeline whose runs were read costs a list and a deletion.
 func TestPruningReadsARunOnce(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, keepFile("hello", `"3"`))
@@ -180,9 +179,9 @@ func TestPruningReadsARunOnce(t *testing.T) {
 	}
 }
 
-// Somebody labels hundreds of PipelineRuns as ended runs of an open event. They are looked at by
-// each event that prunes: that takes few of the calls that all tenants share, and what is known is
-// deleted as ever.
+// Somebody labels hundreds of PipelineRuns as finished runs of an unsettled event. Each event that
+// prunes reads only a few of them, because all tenants share the calls, and known runs are deleted
+// as usual.
 func TestFruitlessRunsCostFewReads(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, keepFile("hello", `"1"`))

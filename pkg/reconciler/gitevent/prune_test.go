@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// keepFile is a pipeline whose author wants to keep so many runs.
+// keepFile returns a pipeline with this max-keep-runs.
 func keepFile(name, keep string) git.File {
 	file := helloFile(name)
 	const annotations = "  annotations:\n"
@@ -31,8 +31,7 @@ func keepFile(name, keep string) git.File {
 	return file
 }
 
-// past is an event that is over, and its run, which was completed so many minutes before the world
-// begins.
+// past is a settled event and its run, which was completed this many minutes before the env starts.
 type past struct {
 	event *v1alpha1.GitEvent
 	run   *pipelinev1.PipelineRun
@@ -71,14 +70,14 @@ func (w *env) addPast(p past) {
 	w.must(w.tekton.Tracker().Add(p.run))
 }
 
-// history adds runs that were completed one, two and so many hours ago.
+// history adds n runs that were completed one, two and so many hours ago.
 func (w *env) history(n int) {
 	for i := 1; i <= n; i++ {
 		w.addPast(w.pastEvent(fmt.Sprint("push-old-", i), 60*i))
 	}
 }
 
-// left are the names of the runs that are there, as their events are called.
+// remainingRuns returns the names of the existing runs, as their events call them.
 func (w *env) remainingRuns() string {
 	var names []string
 	for _, run := range w.runs() {
@@ -88,7 +87,7 @@ func (w *env) remainingRuns() string {
 	return strings.Join(names, " ")
 }
 
-// endOwn ends the event's own runs.
+// finishOwnRuns finishes the event's own runs.
 func (w *env) finishOwnRuns() {
 	for _, run := range w.runs() {
 		if run.Labels[plumbline.EventLabel] == "push-1" && !run.IsDone() {
@@ -98,8 +97,8 @@ func (w *env) finishOwnRuns() {
 	}
 }
 
-// What is kept is what was completed last, whatever it ended with, and as many as the author or the
-// administrator says.
+// The runs that were completed last are kept, whatever their result, and as many as the author or
+// the administrator says.
 func TestFinishedRunsArePruned(t *testing.T) {
 	t.Parallel()
 	limited := map[string]string{"default-max-keep-runs": "1", "max-keep-run-upper-limit": "1"}
@@ -142,8 +141,8 @@ func TestFinishedRunsArePruned(t *testing.T) {
 	}
 }
 
-// Whatever is not certainly over, reported and ours is neither deleted nor counted. Each time three
-// others are there, of which one is kept beside the event's own.
+// A run that is not certainly finished, reported and ours is neither deleted nor counted. Each time
+// there are three others, of which one is kept together with the event's own.
 func TestRunsThatAreNotPruned(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *env, p *past){
@@ -207,7 +206,7 @@ func TestRunsThatAreNotPruned(t *testing.T) {
 	}
 }
 
-// A run whose event is forgotten is known by its name, as long as its definition's name is.
+// A run whose event is deleted is known by its name, as long as its definition's name is.
 func TestRunsOfDeletedEventsArePruned(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, keepFile("hello", `"2"`))

@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// newPair is a world with a push to main, of which pull request 3 to stable is open, and a pipeline
-// for both.
+// newPair returns an env with a push to main, of which pull request 3 to stable is open, and a
+// pipeline for both.
 func newPair(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t, annotated("hello", `on-cel-expression: "true"`))
@@ -37,8 +37,8 @@ func (w *env) synchronized(happened time.Duration, change ...func(*v1alpha1.GitE
 	})...)
 }
 
-// The push comes first and waits: it is written down as soon as that is worth telling. The pull
-// request's event runs the commit once.
+// The push comes first and waits; that is recorded once it is worth showing. The pull request's
+// event runs the commit once.
 func TestPushWaitsForItsPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
@@ -60,8 +60,8 @@ func TestPushWaitsForItsPullRequest(t *testing.T) {
 	}
 }
 
-// The pull request's event is lost: the push runs the commit. When the Git service sends the event
-// again, a day later, the commit does not run twice.
+// The pull request's event is lost: the push runs the commit. When the Git service redelivers the
+// event a day later, the commit does not run twice.
 func TestPushRunsWithoutAPullRequestEvent(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
@@ -78,8 +78,7 @@ func TestPushRunsWithoutAPullRequestEvent(t *testing.T) {
 	}
 }
 
-// A pull request of somebody who may not start anything waits for approval, and keeps no push from
-// running.
+// A pull request of an untrusted user waits for approval, and keeps no push from running.
 func TestPushRunsWhileThePullRequestWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
@@ -110,8 +109,8 @@ func TestPushIsLeftToAPullRequestClosedMeanwhile(t *testing.T) {
 	}
 }
 
-// An update of Plumbline comes between the two events: what the version before has recorded of one
-// of them is found for the other one, by the label that it wrote.
+// Plumbline is updated between the two events: the record of an older version is found for the
+// other event, by its label.
 func TestPushAndPullRequestOfTwoVersionsRunOnce(t *testing.T) {
 	t.Parallel()
 	before := func(e *v1alpha1.GitEvent) {
@@ -139,7 +138,8 @@ func TestPushAndPullRequestOfTwoVersionsRunOnce(t *testing.T) {
 	})
 }
 
-// A pull request's event that never comes costs few calls, and no more time than it is waited for.
+// A pull request's event that never arrives costs few calls, and no more time than the push waits
+// for it.
 func TestWaitingPushPollsSlowly(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)

@@ -15,8 +15,8 @@ import (
 var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
 	Message: `pipelineruns.tekton.dev "x" is forbidden: exceeded quota: runs, requested: count/pipelineruns.tekton.dev=1, used: count/pipelineruns.tekton.dev=5, limited: count/pipelineruns.tekton.dev=5`}}
 
-// What a tenant's used-up quota refuses costs the API server and its webhooks as much as a create:
-// two events with 50 runs each must not cost a hundred of them a minute.
+// A creation that a tenant's exhausted quota refuses costs the API server and its webhooks as much
+// as another one: two events with 50 runs each must not cost a hundred of them a minute.
 func TestOneRunTriesAFullNamespace(t *testing.T) {
 	t.Parallel()
 	const minutes = 10
@@ -43,8 +43,8 @@ func TestOneRunTriesAFullNamespace(t *testing.T) {
 }
 
 // Thousands of events may wait for a quota, and a Git service answers an installation some eighty
-// times a minute: it is asked what is newer only for what is tried. Nor is each look of each event
-// a write of a status.
+// times a minute. It is asked for the newest commit only for a run that is tried. Nor does each
+// check of each event write its status.
 func TestRunInAFullNamespaceMakesNoGitCalls(t *testing.T) {
 	t.Parallel()
 	const minutes, events = 10, 20

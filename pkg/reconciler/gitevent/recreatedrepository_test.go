@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ofBefore are the ways in which an event may be of the Repository that there was before the
-// world's: it was deleted and created again.
+// ofBefore has the ways in which an event may belong to the deleted Repository that was there
+// before the env's.
 func ofBefore() map[string]func(*v1alpha1.GitEvent) {
 	return map[string]func(*v1alpha1.GitEvent){
 		"created again": func(e *v1alpha1.GitEvent) { e.Spec.Repository.UID = "before" },
@@ -31,8 +31,8 @@ func labelled(e *v1alpha1.GitEvent) {
 	e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 }
 
-// A pull request that is closed, or a /cancel, ends what ran before the Repository was created
-// again, and nothing of another namespace.
+// A close or a /cancel stops runs from before the Repository was recreated, and none of another
+// namespace.
 func TestRecreatedRepositoryCancelsEarlierRuns(t *testing.T) {
 	t.Parallel()
 	for name, change := range ofBefore() {
@@ -57,7 +57,7 @@ func TestRecreatedRepositoryCancelsEarlierRuns(t *testing.T) {
 	}
 }
 
-// What the version before has recorded is found by the label that it wrote.
+// A record of an older version is found by its label.
 func TestRunOfAnOlderVersionIsCancelled(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -72,8 +72,8 @@ func TestRunOfAnOlderVersionIsCancelled(t *testing.T) {
 	}
 }
 
-// An event that is planned late, after the Repository was created again, finds that its pull
-// request was closed before that.
+// An event that is planned after the Repository was recreated finds that its pull request was
+// closed before that.
 func TestCloseOfARecreatedRepositoryIsFound(t *testing.T) {
 	t.Parallel()
 	for name, change := range ofBefore() {
@@ -100,7 +100,7 @@ func TestCloseOfARecreatedRepositoryIsFound(t *testing.T) {
 	}
 }
 
-// cancel-in-progress ends the run of an older push although the Repository was created again in
+// cancel-in-progress stops the run of an older push although the Repository was recreated in
 // between.
 func TestNewerPushStopsARunOfARecreatedRepository(t *testing.T) {
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestNewerPushStopsARunOfARecreatedRepository(t *testing.T) {
 	}
 }
 
-// The order of records is the API server's: a reopening that came after the close runs, also if its
+// The API server orders the records: a reopening that came after the close runs, also if its
 // receiver's clock is behind, or that of the close's receiver is ahead.
 func TestReceiversClocksDoNotOrderEvents(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// referring is a pipeline for pushes to main with one task, and the reference to it.
+// referring returns a pipeline for pushes to main with one task, and the reference to it.
 func referring(name, task, reference string) git.File {
 	return git.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
 kind: PipelineRun
@@ -37,7 +37,7 @@ spec:
 `)}
 }
 
-// conclusions are what the checks say, by pipeline.
+// conclusions returns the conclusions of the checks, by pipeline.
 func (w *env) conclusions() map[string]status.Conclusion {
 	all := map[string]status.Conclusion{}
 	for _, check := range w.git.checks {
@@ -50,9 +50,9 @@ func (w *env) useHub(h *hub) {
 	w.settings = map[string]string{"hub-url": h.URL, "remote-allowed-hosts": "127.0.0.1"}
 }
 
-// S1, S5: what is planned late, because what it refers to was not there, is refused if too much was
-// planned before: a writer whose server answers for one pipeline after the other would fill etcd,
-// and the memory of whoever reads the plan.
+// S1, S5: a pipeline that is planned later, because its reference was missing, is refused if too
+// much was planned before. Otherwise an author whose server answers for one pipeline after the
+// other would fill etcd, and the memory of processes that read the plan.
 func TestRetriesShareTheLimitsOfOnePlan(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -74,8 +74,8 @@ func TestRetriesShareTheLimitsOfOnePlan(t *testing.T) {
 	}
 }
 
-// B4, B5: an outage of what a pipeline refers to is waited for, with a check that says so; the
-// others run once.
+// B4, B5: an outage of a reference is waited for, with a check that says so; the other pipelines
+// run once.
 func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for code, class := range map[int]string{503: "Transient", 500: "Transient", 429: "Throttled", 408: "Transient"} {
@@ -115,7 +115,7 @@ func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 	}
 }
 
-// B5: what only the author can mend fails that pipeline's check alone.
+// B5: a mistake that only the author can fix fails only that pipeline's check.
 func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -216,9 +216,9 @@ func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 	}
 }
 
-// I-1: what was planned is what is created. Between the first and the second create the hub's
+// I-1: the created runs are the planned ones. Between the first and the second creation the hub's
 // answer, the ConfigMap, the Repository and the branch change, and the second is refused once, or
-// the process is killed: the runs are those of an undisturbed event.
+// the process is killed. The runs are those of an undisturbed event.
 func TestCreatedRunIsThePlannedOne(t *testing.T) {
 	t.Parallel()
 	planned := func(h *hub) *env {

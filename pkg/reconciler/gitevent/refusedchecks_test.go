@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A check that the Git service refuses for what it says keeps no other check of its event back.
+// A check that the Git service refuses because of its content delays no other check of its event.
 func TestRefusedCheckDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w, refused := newEnv(t, helloFile("bad"), helloFile("good")), 0
@@ -62,7 +62,7 @@ func TestRefusedCheckDelaysNoOther(t *testing.T) {
 	w.settle(corev1.ConditionTrue)
 }
 
-// Nor do many that are refused for the same reason.
+// Many checks that are refused for the same reason delay no other, either.
 func TestManyRefusedChecksDelayNoOther(t *testing.T) {
 	t.Parallel()
 	files := []git.File{helloFile("good")}
@@ -92,7 +92,8 @@ func TestManyRefusedChecksDelayNoOther(t *testing.T) {
 	}
 }
 
-// Anybody may make a TaskRun that counts as the run's and refers to what no client can ask for.
+// Anybody may create a TaskRun that counts as the run's and refers to a name that no client can
+// request.
 func TestUnaskableTaskNameHidesNoVerdict(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -113,8 +114,8 @@ func TestUnaskableTaskNameHidesNoVerdict(t *testing.T) {
 	w.wantSuccess()
 }
 
-// Hundreds that are refused for the same reason do not use up what the Git service grants the other
-// Repositories of an installation.
+// Hundreds of checks that are refused for the same reason do not exhaust the rate limit of the
+// other Repositories of an installation.
 func TestManyRefusedChecksArePolledSlowly(t *testing.T) {
 	t.Parallel()
 	var files []git.File

@@ -14,7 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Whoever asks for a run is told what whoever pushes is told: what is waited for, and how it ended.
+// A command that asks for a run is answered like a push is reported: what is waited for, and the
+// result.
 func TestRefusedCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"it ends": true, "it does not end": false} {
@@ -45,7 +46,7 @@ func TestRefusedCommandIsAnswered(t *testing.T) {
 	}
 }
 
-// What somebody remarks beside may be for no pipeline: it leaves no trace while that is not known.
+// A comment without a command may be for no pipeline: it leaves no trace while that is not known.
 func TestRefusedCommentIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := commented(t, "looks good to me", annotated("hello", "on-comment: ^/deploy"))

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// While all patches of PipelineRuns are refused all is reported, tokens are revoked at once, and
-// after an hour the event prunes and settles. Its stub has what the sweep is to patch.
+// While all patches of PipelineRuns are refused everything is reported, tokens are revoked at once,
+// and after an hour the event prunes and settles. Its stub has what the sweep must patch.
 func TestEventSettlesDespiteRefusedPatches(t *testing.T) {
 	t.Parallel()
 	for name, refusals := range map[string][]error{
@@ -70,8 +70,8 @@ func TestEventSettlesDespiteRefusedPatches(t *testing.T) {
 	}
 }
 
-// Runs that never got the label "completed" are pruned by what their events have recorded; those of
-// open events are not.
+// Runs that never got the label "completed" are pruned because of their events' records; runs of
+// unsettled events are not.
 func TestUnlabelledRunsArePruned(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, keepFile("hello", `"1"`))
@@ -106,7 +106,7 @@ func TestUnlabelledRunsArePruned(t *testing.T) {
 	}
 }
 
-// A policy that refuses every change of a run's Secret keeps no event open.
+// A policy that refuses every change of a run's Secret keeps no event unsettled.
 func TestEventSettlesDespiteRefusedSecrets(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -133,8 +133,8 @@ func TestEventSettlesDespiteRefusedSecrets(t *testing.T) {
 	w.wantNoFailure()
 }
 
-// A run that is to be cancelled and cannot be keeps its event open for as long as it goes on,
-// whatever else is refused: nobody forgets it.
+// A run that must be cancelled and cannot be keeps its event unsettled for as long as it goes on,
+// whatever else is refused.
 func TestRefusedCancelIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

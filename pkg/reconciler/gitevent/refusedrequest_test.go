@@ -22,7 +22,7 @@ var (
 	errAllDown = fault.Transientf(fault.ReasonGitUnavailable, "GET /: 503 Service Unavailable")
 )
 
-// tooLong is a service that compares nothing and tells what a commit has changed itself.
+// tooLong returns a service that refuses comparisons and returns what a commit has changed itself.
 func tooLong(own ...string) func(*v1alpha1.GitEventSpec) (git.Changes, error) {
 	return func(e *v1alpha1.GitEventSpec) (git.Changes, error) {
 		if e.Before != "" || e.PullRequest != nil {
@@ -32,7 +32,7 @@ func tooLong(own ...string) func(*v1alpha1.GitEventSpec) (git.Changes, error) {
 	}
 }
 
-// refusing is a world whose push replaced a commit, at a service that refuses one thing.
+// refusing returns an env whose push replaced a commit, at a service that refuses one request.
 func refusing(t *testing.T, files ...git.File) *env {
 	t.Helper()
 	w := received(t)
@@ -41,8 +41,8 @@ func refusing(t *testing.T, files ...git.File) *env {
 	return w
 }
 
-// retryFor reconciles every five minutes. Each time it is another process that knows nothing but
-// what is recorded.
+// retryFor reconciles every five minutes. Each time it is another process that knows only what is
+// recorded.
 func (w *env) retryFor(passed time.Duration) {
 	w.t.Helper()
 	for began := w.clock.Now(); w.clock.Now().Sub(began) < passed; w.advance(5 * time.Minute) {
@@ -51,7 +51,7 @@ func (w *env) retryFor(passed time.Duration) {
 	}
 }
 
-// planShows is what the check of the plan shows, "" if there is none.
+// planShows returns what the check of the plan shows, "" if there is none.
 func (w *env) planShows() (shows string) {
 	for _, check := range w.git.checks {
 		if strings.HasSuffix(check.Name, " / .tekton") {
@@ -80,8 +80,8 @@ func (w *env) wantNeverFailed(t *testing.T) {
 	}
 }
 
-// What the service refuses to compare is waited for, in sight of everybody, and keeps nobody
-// waiting who does not need it. After an hour the commit's own files decide.
+// A refused comparison is waited for, with a check that says so, and delays no pipeline that does
+// not need it. After an hour the commit's own files decide.
 func TestRefusedComparisonIsShownThenSkipped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -125,7 +125,8 @@ func TestRefusedComparisonIsShownThenSkipped(t *testing.T) {
 	}
 }
 
-// The service refuses it now with an answer, now with none: it is one wait, and says since when.
+// The service refuses the request now with an answer, now with none: it is one wait, with one
+// start.
 func TestRefusalWithChangingTextIsOneWait(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
@@ -149,8 +150,8 @@ func TestRefusalWithChangingTextIsOneWait(t *testing.T) {
 	}
 }
 
-// An event for which nothing is decided shows the same, and ends like any other that no pipeline is
-// for.
+// An event of which nothing is decided shows the same, and ends like any other that is for no
+// pipeline.
 func TestRefusedComparisonWithoutPipelinesShowsNothing(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"))
@@ -169,7 +170,7 @@ func TestRefusedComparisonWithoutPipelinesShowsNothing(t *testing.T) {
 	}
 }
 
-// What is there again in time decides, and the check that showed the wait is over.
+// An answer that comes in time decides, and the check that showed the wait is concluded.
 func TestEndedRefusalGoesOn(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, helloFile("hello"))
@@ -184,7 +185,7 @@ func TestEndedRefusalGoesOn(t *testing.T) {
 	w.wantNeverFailed(t)
 }
 
-// What is refused after some pipelines were decided is shown as well.
+// A refusal after some pipelines were decided is shown as well.
 func TestRefusalAfterSomePipelinesStarted(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
@@ -201,8 +202,8 @@ func TestRefusalAfterSomePipelinesStarted(t *testing.T) {
 	}
 }
 
-// An event whose definitions are refused each time ends when no event waits any longer. It may be
-// delivered again.
+// An event whose definitions are refused each time is given up when no event waits any longer. It
+// may be redelivered.
 func TestPermanentlyRefusedDefinitionsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, helloFile("hello"))
@@ -247,8 +248,8 @@ func TestOutageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// What a service refuses each time it refuses in other words, and sometimes it does not answer in
-// time: that is one refusal.
+// A refusal has another message each time, and sometimes the service does not answer in time: it is
+// one refusal.
 func TestRefusalWithAnotherReasonEachTimeIsGivenUp(t *testing.T) {
 	t.Parallel()
 	words := func(what string) []error {

@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies while a run goes on: the
+// Whatever call fails, is lost, or is the last before the process dies while a run goes on, the
 // token in its secret never expires. Two lives of a token have every call that a longer run makes.
 func TestTokenOfARunningRunNeverExpires(t *testing.T) {
 	t.Parallel()
@@ -76,8 +76,8 @@ func TestTokenOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-// lives follows the event for so many token lives, reconciling it when a real queue would, and
-// requires that the secret of a run that exists holds a token that works, at every moment.
+// followTokenLives follows the event for n token lives, and reconciles it when a real queue would.
+// It requires that the secret of an existing run always holds a valid token.
 func (w *env) followTokenLives(n int) {
 	w.t.Helper()
 	tick := w.git.life() / 60
@@ -92,7 +92,7 @@ func (w *env) followTokenLives(n int) {
 	}
 }
 
-// next reconciles once and returns when the queue would do it again.
+// reconcileAndSchedule reconciles once and returns when the queue would do it again.
 func (w *env) reconcileAndSchedule(never time.Time) time.Time {
 	killed, err := w.reconcile()
 	now := w.clock.Now()
@@ -125,7 +125,7 @@ func (w *env) tokenWorks() {
 	}
 }
 
-// secret is the run's git-auth secret, nil if there is none.
+// secret returns the run's git-auth secret, nil if there is none.
 func (w *env) secret() *corev1.Secret {
 	w.t.Helper()
 	obj, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret)
@@ -140,7 +140,7 @@ func (w *env) secret() *corev1.Secret {
 	return secret
 }
 
-// running is a world with one run that goes on and has nothing left to report.
+// running returns an env with one run that goes on and has nothing left to report.
 func running(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t, helloFile("hello"))
@@ -153,8 +153,8 @@ func running(t *testing.T) *env {
 
 func (w *env) advance(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
-// A renewal costs the token, a read and a patch of the secret, and the status write that remembers
-// it; nobody is told.
+// A renewal costs the token, a read and a patch of the secret, and the status write that records
+// it. It is not reported.
 func TestRenewalReportsNothing(t *testing.T) {
 	t.Parallel()
 	w := running(t)
@@ -219,7 +219,7 @@ func TestRenewalWithChangedObjects(t *testing.T) {
 }
 
 // I-10: a renewal that never works is a wait of its own. It changes no report, and the event
-// settles when the run ends.
+// settles when the run finishes.
 func TestEventSettlesDespiteFailedRenewals(t *testing.T) {
 	t.Parallel()
 	for call, class := range map[string]fault.Class{"patch secrets": fault.Operator, "mint token": fault.Transient} {
@@ -262,8 +262,7 @@ func TestBackoffOfAnotherStepDelaysNoRenewal(t *testing.T) {
 	}
 }
 
-// A report that hangs until its deadline leaves a renewal its time, and what follows that some
-// more.
+// A report that hangs until its deadline leaves time for a renewal and for the steps after it.
 func TestHangingReportLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	w := running(t)

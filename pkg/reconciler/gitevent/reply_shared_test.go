@@ -18,7 +18,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// second adds a second command of the pull request, given so much later, and returns its name.
+// addSecondCommand adds a second command of the pull request, given this much later, and returns
+// its name.
 func (w *env) addSecondCommand(after time.Duration, change func(*v1alpha1.GitEvent)) string {
 	w.t.Helper()
 	name := fmt.Sprint("comment-", after)
@@ -42,8 +43,8 @@ func (w *env) addSecondCommand(after time.Duration, change func(*v1alpha1.GitEve
 	return name
 }
 
-// Two commands of one pull request share one comment, whichever is processed first and whichever
-// process begins while another one is writing. The newer one is on top.
+// Two commands of one pull request share one comment, whichever is reconciled first, and also if a
+// process starts while another one is writing. The newer one is on top.
 func TestTwoCommandsShareOneComment(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"the second one is newer": time.Second, "it is older": -time.Second} {
@@ -78,8 +79,8 @@ func TestTwoCommandsShareOneComment(t *testing.T) {
 	}
 }
 
-// What was sent and not answered may still take effect, also if the status that says so cannot be
-// written: nothing is sent before that is over.
+// An unanswered reply may still take effect, also if the status that says so cannot be written.
+// Nothing is sent before that is over.
 func TestUnrecordedLateReplyIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
@@ -111,8 +112,8 @@ func TestUnrecordedLateReplyIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Anybody may write /cancel on their own pull request, as often as they like. What is not in the
-// comment any more waits for nobody.
+// Anybody may write /cancel on their own pull request, as often as they like. A command that is not
+// in the comment any more does not wait.
 func TestOldCommandsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
@@ -128,7 +129,7 @@ func TestOldCommandsAreNotAnswered(t *testing.T) {
 	}
 }
 
-// Who has only waited for its turn has sent nothing, and writes as soon as it is alone.
+// An event that has only waited has sent nothing, and writes as soon as no other event writes.
 func TestWaitingReplyIsWrittenOnceTheOtherIsDone(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))

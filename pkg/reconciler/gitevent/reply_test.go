@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// conversation is what we have written on a pull request.
+// conversation has the comments that we have written on a pull request.
 type conversation struct {
 	comments []string // of ours
 	edits    int
@@ -30,7 +30,7 @@ type conversation struct {
 	looked   func()       // is called once between a look and the write that follows from it
 }
 
-// PutReply does what a real provider does: it looks, and then writes what is missing.
+// PutReply works like a real provider: it looks for the comment, and then writes it.
 func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) error {
 	o := g.env.called("put reply")
 	if g.replies.asked != nil && o.err == nil {
@@ -68,7 +68,7 @@ func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) erro
 	return nil
 }
 
-// commands makes the event a command of member, of whom everybody knows that they may give it.
+// commands returns an env with a command of member, who is known to be authorized.
 func commands(t *testing.T, body string, files ...git.File) *env {
 	t.Helper()
 	w := commented(t, body, files...)
@@ -99,7 +99,7 @@ func (w *env) wantReply(words ...string) {
 	}
 }
 
-// Whoever may give a command is told what became of it.
+// An authorized user gets the result of a command.
 func TestCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -111,7 +111,7 @@ func TestCommandIsAnswered(t *testing.T) {
 		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
 		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
 		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
-		"cancelled":             {"/cancel hello", "Found no runs of `hello` to cancel"},
+		"cancelled":             {"/cancel hello", "runs of `hello` to cancel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,8 @@ func TestCommandIsAnswered(t *testing.T) {
 	}
 }
 
-// S17, S24: nobody is answered who may not ask, who has not asked, or of whom it is not known.
+// S17, S24: a user who is not authorized, or may not be, gets no answer, nor does a comment that is
+// no command.
 func TestUnauthorizedCommandIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	no := func(string) (bool, error) { return false, nil }
@@ -159,7 +160,7 @@ func TestUnauthorizedCommandIsNotAnswered(t *testing.T) {
 	}
 }
 
-// payload2 is another body than the one that the world began with.
+// setSecondPayload stores another body than the one that the env started with.
 func (w *env) setSecondPayload(body string) {
 	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Payload.Name = "" })
 	for _, payload := range w.payloads() {
@@ -179,8 +180,8 @@ func (w *env) payloads() (names []string) {
 
 func (w *env) setSender(sender string) { w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Sender = sender }) }
 
-// Whatever call of a command's event fails, is lost, or is the last before the process dies: one
-// run, and one comment.
+// Whatever call of a command's event fails, is lost, or is the last before the process dies, there
+// is one run, and one comment.
 func TestReplySurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	atEveryCall(t, func(t *testing.T) *env {
@@ -195,13 +196,13 @@ func TestReplySurvivesAnyFailedCall(t *testing.T) {
 	})
 }
 
-// looks ends each run as soon as it is there.
+// looks finishes each run as soon as it exists.
 func (g *fakeGit) looks(w *env) {
 	g.asked = func(status.Check) error { w.finishRuns(corev1.ConditionTrue); return nil }
 }
 
-// What somebody would have to mend is told once and given up; the run goes on and its check is
-// true.
+// A problem that somebody must fix is reported once, and the reply is given up; the run goes on and
+// its check is true.
 func TestRefusedReplyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test", pullFile("hello"))
@@ -223,8 +224,8 @@ func TestRefusedReplyIsGivenUp(t *testing.T) {
 	}
 }
 
-// What may mend itself is tried again for an hour, and ends nothing else meanwhile: also if it
-// fails for another reason each time.
+// A problem that may pass is retried for an hour, also if its reason changes each time, and ends
+// nothing else.
 func TestFailingReplyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, reasons := range map[string]int{"one reason": 1, "several": 2} {
@@ -257,8 +258,8 @@ func failsForLong(t *testing.T, reasons int) {
 	}
 }
 
-// Another process may have sent a comment that is not there yet: nothing is written before it is
-// there or lost.
+// Another process may have sent a comment that is not shown yet: nothing is written before it is
+// shown or known to be lost.
 func TestNewLeaderWaitsForALateReply(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))

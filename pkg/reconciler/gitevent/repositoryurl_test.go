@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// spellings are of the one repository that the event is of.
+// spellings all name the event's repository.
 var spellings = map[string]string{
 	"with .git":                        "https://git.example/acme/app.git",
 	"with a slash at its end":          "https://git.example/acme/app/",
@@ -26,9 +26,9 @@ var spellings = map[string]string{
 	"with all of that and a user name": "HTTPS://me@GIT.example:443/acme/App.git/",
 }
 
-// tokenWorld is a world whose Git service is reached with a token that the Repository names, like a
-// GitLab.
-func tokenWorld(t *testing.T) *env {
+// tokenEnv returns an env whose Git service is reached with a token that the Repository names,
+// like a GitLab.
+func tokenEnv(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t, helloFile("hello"))
 	w.git.own = true
@@ -37,7 +37,7 @@ func tokenWorld(t *testing.T) *env {
 	return w
 }
 
-// spell changes spec.url of the Repository, in the cluster and in every cache.
+// setURL changes spec.url of the Repository, in the cluster and in every cache.
 func (w *env) setURL(url string) {
 	w.t.Helper()
 	w.repository = func(r *pacv1alpha1.Repository) {
@@ -49,13 +49,13 @@ func (w *env) setURL(url string) {
 	w.must(w.own.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, tenant))
 }
 
-// Whoever spells the URL of a Repository otherwise does not end what waits, runs or is to be told.
+// Another spelling of a Repository's URL does not end what waits, runs or must be reported.
 func TestRepositoryURLMayBeSpelledDifferently(t *testing.T) {
 	t.Parallel()
 	for name, url := range spellings {
 		t.Run("a waiting event is planned: "+name, func(t *testing.T) {
 			t.Parallel()
-			w := tokenWorld(t)
+			w := tokenEnv(t)
 			w.setURL(url)
 			_, _ = w.reconcile()
 			if e := w.event(); e.Status.Disposition != v1alpha1.DispositionRuns || len(w.runs()) != 1 {
@@ -64,7 +64,7 @@ func TestRepositoryURLMayBeSpelledDifferently(t *testing.T) {
 		})
 		t.Run("a token is renewed: "+name, func(t *testing.T) {
 			t.Parallel()
-			w := tokenWorld(t)
+			w := tokenEnv(t)
 			for range 3 {
 				_, _ = w.reconcile()
 			}
@@ -76,7 +76,7 @@ func TestRepositoryURLMayBeSpelledDifferently(t *testing.T) {
 		})
 		t.Run("a verdict is reported: "+name, func(t *testing.T) {
 			t.Parallel()
-			w := tokenWorld(t)
+			w := tokenEnv(t)
 			for range 3 {
 				_, _ = w.reconcile()
 			}
@@ -92,11 +92,11 @@ func TestRepositoryURLMayBeSpelledDifferently(t *testing.T) {
 	}
 }
 
-// Another repository is another one, however alike its URL.
+// Another repository is not the same, however similar its URL.
 func TestRepositoryWithAnotherURLIsGone(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"https://git.example/acme/app2", "https://git.example/acme", "http://git.example/acme/app", "https://git.example:8443/acme/app", "git.example/acme/app"} {
-		w := tokenWorld(t)
+		w := tokenEnv(t)
 		w.setURL(url)
 		_, _ = w.reconcile()
 		if plan := w.event().Status.Plan; plan == nil || plan.Reason != credentials.ReasonRepositoryGone {

@@ -23,8 +23,8 @@ import (
 // earlier is the other event, which comes before "push-1" in the order of names.
 const earlier = "comment-0"
 
-// A stage has several processes of which only one goes on at a time: before each call to the API
-// server it is drawn by lot which.
+// A stage runs several processes one at a time. Before each call to the API server it chooses by
+// lot which process goes on.
 type stage struct {
 	*env
 	*rand.Rand
@@ -36,8 +36,8 @@ type stage struct {
 	late *v1alpha1.GitEvent
 }
 
-// plays plans each of some events in a process of its own until all are planned. It returns false
-// if that takes too long.
+// plays plans each of some events in its own process until all are planned. It returns false if
+// that takes too long.
 func (s *stage) plays(events ...string) bool {
 	s.at, s.over = make(chan int), make([]bool, len(events))
 	for range events {
@@ -88,7 +88,7 @@ func (s *stage) play(i int, event string) {
 	s.at <- i
 }
 
-// actor is a process whose calls to the API server are steps.
+// actor returns a process whose calls to the API server are steps.
 func (s *stage) actor(i int) (reconcile func(event string)) {
 	w := s.env
 	own, tekton, kube := fake.NewSimpleClientset(), tektonfake.NewSimpleClientset(), kubefake.NewSimpleClientset()
@@ -112,8 +112,8 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	}
 }
 
-// retested is a pull request whose one pipeline has failed, and two events that ask for what has
-// failed, "push-1" and earlier: a comment each, or a press of a re-run button.
+// retested returns an env with a pull request whose one pipeline has failed, and two events that
+// ask for a retest, "push-1" and earlier: a comment each, or a re-run request.
 func retested(t *testing.T, comment string, presses ...bool) *env {
 	t.Helper()
 	w := commented(t, comment, annotated("hello", "on-event: pull_request", "on-target-branch: main"))
@@ -146,9 +146,9 @@ func retested(t *testing.T, comment string, presses ...bool) *env {
 	return w
 }
 
-// Two events that ask for what has failed are planned at the same moment, by processes whose calls
-// come in any order: the pipeline that has failed runs once. One may be recorded while the other
-// one is about to be planned, and come before it nevertheless.
+// Two events that ask for a retest are planned at the same moment, by processes whose calls come in
+// any order: the failed pipeline runs once. One event may be recorded while the other one is about
+// to be planned, and still be the earlier one.
 func TestConcurrentRetestsRunOnce(t *testing.T) {
 	t.Parallel()
 	for name, presses := range map[string][]bool{"two comments": {false, false}, "two presses": {true, true}, "a comment and a press": {false, true}} {

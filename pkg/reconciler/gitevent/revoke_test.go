@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 )
 
-// S28: an event whose tokens cannot be revoked yet because others have all turns at its Git service
-// is not settled without that, however long they have them.
+// S28: an event whose tokens cannot be revoked yet, because other events have all slots of its Git
+// service, is not settled without that, however long it takes.
 func TestRevocationWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	w := running(t)

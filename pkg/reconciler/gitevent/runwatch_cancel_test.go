@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// An event is woken when another one cancels it, once for each that does, and not by its own writes
+// An event is woken when another one cancels it, once per cancellation, and not by its own writes
 // after that.
 func TestCancellationWakesAnEvent(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
-// desk is both caches, and what the watch has done.
+// desk has both caches, and what the watch has done.
 type desk struct {
 	*Watch
 	events, runs cache.Indexer
@@ -42,13 +42,13 @@ func newDesk() *desk {
 
 func (d *desk) Enqueue(obj any) { d.woken = append(d.woken, obj.(*v1alpha1.GitEvent).Name) }
 
-// next is what an object's next version is called.
+// next returns an object's next version.
 func (d *desk) next() string {
 	d.version++
 	return fmt.Sprint(d.version)
 }
 
-// event stores an event as its informer would and tells of it.
+// event stores an event like its informer, and reports it.
 func (d *desk) event(name string, runs ...v1alpha1.Run) {
 	e := gitevents.Trim(&v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name, UID: types.UID(name), ResourceVersion: d.next()}, Status: v1alpha1.GitEventStatus{Runs: runs},
@@ -62,7 +62,7 @@ func (d *desk) event(name string, runs ...v1alpha1.Run) {
 	d.OnEvent(d).OnAdd(e, false)
 }
 
-// run stores a PipelineRun as its informer would and tells of it.
+// run stores a PipelineRun like its informer, and reports it.
 func (d *desk) run(namespace, name, uid, event string, change ...func(*pipelinev1.PipelineRun)) {
 	whole := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: d.next(), Labels: map[string]string{plumbline.EventLabel: event},
@@ -104,8 +104,8 @@ func recorded(name, uid string) v1alpha1.Run {
 	return v1alpha1.Run{Namespace: "team", Name: name, UID: types.UID(uid)}
 }
 
-// S9: whoever may write PipelineRuns writes any label. It wakes nothing, also when it is the name
-// of an open event or of something else of Plumbline's, and nobody takes note of what is deleted.
+// S9: a user who may write PipelineRuns may write any label. It wakes nothing, also if it names an
+// unsettled event or another object of Plumbline's, and no deletion is recorded.
 func TestForeignRunsWakeNothing(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -129,7 +129,7 @@ func TestForeignRunsWakeNothing(t *testing.T) {
 	}
 }
 
-// What an event has recorded wakes it: when it begins, ends, is deleted, or names another event.
+// A recorded run wakes its event when it starts, finishes, is deleted, or names another event.
 func TestRecordedRunWakesItsEvent(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -158,8 +158,8 @@ func TestRecordedRunWakesItsEvent(t *testing.T) {
 	}
 }
 
-// Between the create of a run and the record of its UID its planned name counts: its creator may
-// have ended there.
+// Between the creation of a run and the record of its UID its planned name counts: its creator may
+// have crashed.
 func TestPlannedNameWakesUntilTheRunIsRecorded(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -172,8 +172,8 @@ func TestPlannedNameWakesUntilTheRunIsRecorded(t *testing.T) {
 	}
 }
 
-// The two informers tell in no order. Whatever a run tells before the cache knows that it is an
-// event's, the event's own update tells; an update that brings nothing of that kind wakes nobody,
+// The two informers report in no order. A run change that comes before the cache links the run to
+// its event is covered by the event's own update. An update without such a change wakes nothing,
 // because it is the reconciler's own.
 func TestEarlyRunChangesWakeTheEvent(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its
-// secret, beside the Repository. It takes one call, right after the report of the start.
+// Whatever call fails, is lost, or is the last before the process dies, an unfinished run owns its
+// secret, together with the Repository. It takes one call, right after the report of the start.
 func TestUnfinishedRunOwnsItsSecret(t *testing.T) {
 	t.Parallel()
 	free := newEnv(t, helloFile("hello"))
@@ -93,8 +93,8 @@ func (w *env) wantOwners(want ...types.UID) {
 	}
 }
 
-// A secret that goes between the create of its run and the patch that makes the run an owner,
-// because somebody deletes it or its Repository, is made again at once.
+// A secret that somebody deletes, or that is deleted with its Repository, between the creation of
+// its run and the patch that makes the run an owner, is recreated at once.
 func TestSecretDeletedBeforeItIsOwnedIsRecreated(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -111,8 +111,8 @@ func TestSecretDeletedBeforeItIsOwnedIsRecreated(t *testing.T) {
 	}
 }
 
-// A Repository that is deleted and made again while its run goes on owns the secret from the next
-// renewal on, beside the run.
+// A Repository that is recreated while its run goes on owns the secret from the next renewal on,
+// together with the run.
 func TestRenewedSecretIsOwnedByTheCurrentRepository(t *testing.T) {
 	t.Parallel()
 	w := running(t)

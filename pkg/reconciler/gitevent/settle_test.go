@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Each write says what has become of the event by then, and no write is made for that alone.
+// Each write has the current outcome of the event, and no write is made for that alone.
 func TestEachWriteHasTheOutcome(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

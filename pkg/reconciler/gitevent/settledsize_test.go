@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// typical gives the event what those of a real service have.
+// typical gives the event typical values of a real service.
 func typical(e *v1alpha1.GitEvent) {
 	const id = "0f4c1ad0-5b3e-11f0-9d7c-6a0d3e2b1c4f"
 	e.Spec.DeliveryKey, e.Spec.InstallationID = id, 12345678
@@ -34,9 +34,9 @@ func blobOf(name string) v1alpha1.BlobReference {
 	return v1alpha1.BlobReference{Name: name + "-a1b2c3", Digest: blob.Digest([]byte(name)), Chunks: 1, Size: 8192}
 }
 
-// What is kept of a settled event is bounded whatever its texts are: etcd holds settled-cap of
-// them. The figures are in docs/operations.md; what the API server notes of who wrote which field
-// comes on top (test/e2e).
+// What is kept of a settled event is bounded, whatever its texts are: etcd holds settled-cap of
+// them. The figures are in docs/operations.md. The API server's managed fields come on top
+// (test/e2e).
 func TestSettledEventIsSmall(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("what was said <because> of it. ", 1000)

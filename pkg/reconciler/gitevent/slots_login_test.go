@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
 )
 
-// add makes another event like the first, from another host.
+// add creates another event like the first, from another host.
 func (w *env) add(name, host string) {
 	w.t.Helper()
 	e := event()
@@ -25,8 +25,8 @@ func (w *env) add(name, host string) {
 	w.must(w.own.Tracker().Add(e))
 }
 
-// A login that fails takes one slot of its Git host for the time of its reconcile, however many
-// steps need the service, and leaves every slot free afterwards.
+// A failed login takes one slot of its Git host for the time of its reconcile, however many steps
+// need the service, and leaves every slot free afterwards.
 func TestFailedLoginReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	removed := func(w *env) {
@@ -85,8 +85,8 @@ func TestFailedLoginReleasesItsSlot(t *testing.T) {
 	}
 }
 
-// An event that is not planned has its turn at its own Git host before it is read. A planned one
-// takes it when it needs it.
+// An unplanned event has a slot of its own Git host before it is read. A planned one takes it when
+// it needs it.
 func TestEventWaitsForASlotOfItsHost(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("a"))
@@ -106,7 +106,8 @@ func TestEventWaitsForASlotOfItsHost(t *testing.T) {
 	}
 }
 
-// An event that is gone, or another process's, when its turn comes gives the turn back at once.
+// An event that is deleted, or led by another process, when its turn comes releases the slot at
+// once.
 func TestDeletedEventReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(w *env){

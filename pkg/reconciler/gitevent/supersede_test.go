@@ -18,7 +18,7 @@ import (
 
 const newerSHA = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-// B11: what is superseded while it waits for its plan ends without run and check.
+// B11: an event that is superseded while it waits for its plan ends without a run and a check.
 func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -38,7 +38,7 @@ func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	}
 }
 
-// A replica that has not heard of a push yet names the commit that the push replaced: that one does
+// A replica that does not have a push yet names the commit that the push replaced: that commit does
 // not supersede it.
 func TestReplacedCommitDoesNotSupersede(t *testing.T) {
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestReplacedCommitDoesNotSupersede(t *testing.T) {
 	}
 }
 
-// Nor does any other commit, as long as a replica may not have heard of the event's: two pushes
-// back, or what a comment was planned after.
+// Nor does any other commit while a replica may not have the event's: two pushes back, or for a
+// comment the commit at its plan.
 func TestLaggingReplicaSupersedesNothing(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]string{"plan": "get secrets", "create": "create pipelineruns"} {
@@ -83,8 +83,8 @@ func TestLaggingReplicaSupersedesNothing(t *testing.T) {
 	}
 }
 
-// A usual event asks nobody; one that waited and is current runs; one of which that is not known
-// waits on.
+// A usual event makes no call; one that waited and is current runs; one that cannot be checked
+// waits.
 func TestNotSuperseded(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -116,8 +116,8 @@ func TestNotSuperseded(t *testing.T) {
 	}
 }
 
-// What is superseded while one of its runs waits to be created: that run's check is cancelled and
-// says so, its secret goes, and the run that exists goes on to its own end.
+// If an event is superseded while one of its runs waits to be created, that run's check is
+// cancelled and says so, its secret is deleted, and the run that exists goes on.
 func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("first"), helloFile("second"))
@@ -151,8 +151,8 @@ func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	}
 }
 
-// What is superseded while a part of it waits keeps what runs; what is not decided, or selected and
-// not created yet, is given up.
+// If an event is superseded while a pipeline of it waits, its runs go on. A pipeline that is not
+// decided, or selected and not created yet, is given up.
 func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -171,8 +171,8 @@ func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	}
 }
 
-// A comment is about the head of the moment at which it is planned: before that nothing can
-// supersede it, and after that another head does.
+// A comment is about the head at the moment of its plan: before that no commit supersedes it, and
+// after that another head does.
 func TestWaitingCommentIsSuperseded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// Ten pushes, to a branch or to a pull request, are recorded in any order and worked on in any
-// order, by processes that are killed after each step, too: the newest run goes on, and every other
-// one was told to end or never created.
+// Ten pushes, to a branch or to a pull request, are recorded in any order and reconciled in any
+// order, also by processes that are killed after each step. The newest run goes on, and every other
+// one was told to stop or never created.
 func TestOnlyTheNewestOfTenPushesRuns(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
@@ -60,7 +60,7 @@ func TestOnlyTheNewestOfTenPushesRuns(t *testing.T) {
 	}
 }
 
-// asPulls makes the pushes those to the branch of a pull request.
+// asPulls turns the pushes into pushes to the branch of a pull request.
 func (w *env) asPulls() {
 	w.t.Helper()
 	w.git.files = []git.File{annotated("hello", "on-event: pull_request", "on-target-branch: main", "cancel-in-progress: 'true'")}

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// many is so many pipelines with a path filter each.
+// many returns n pipelines with a path filter each.
 func many(runs int) []git.File {
 	var files []git.File
 	for i := range runs {
@@ -28,7 +28,7 @@ func many(runs int) []git.File {
 	return files
 }
 
-// An event with more runs than one reconcile has time for goes on where it was: what was done is
+// An event with more runs than one reconcile has time for continues where it was. What was done is
 // recorded before the deadline, so that nothing is done twice.
 func TestManyRunsSpanSeveralReconciles(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestManyRunsSpanSeveralReconciles(t *testing.T) {
 	}
 }
 
-// A run whose create takes long and fails does not keep the others from their turn.
+// A run whose creation takes long and fails does not use the time of the others.
 func TestSlowFailureDelaysNoOtherRun(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("a"), helloFile("b"))
@@ -132,7 +132,7 @@ func TestSlowPatchRefusalDelaysNoOtherRun(t *testing.T) {
 	t.Error("b was never patched")
 }
 
-// Issue 3: 200 PipelineRuns with path filters need one list of changed files, one read of .tekton,
+// 200 PipelineRuns with path filters need one list of changed files, one read of .tekton,
 // and one of the file that all of them refer to.
 func TestManyPathFiltersCostOneList(t *testing.T) {
 	t.Parallel()

@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// A run that a command, a comment or a button starts has the token that the event's own run has,
-// also after another process has renewed it. The code of a fork, and what needed an approval, only
-// reads.
+// A run that a command, a comment or a button starts has the same token as the event's own run,
+// also after another process has renewed it. The code of a fork, and a commit that needed an
+// approval, only read.
 func TestRequestedRunsHaveTheTokenOfTheOwnRun(t *testing.T) {
 	t.Parallel()
 	reads := map[string]string{"contents": "read", "metadata": "read"}
@@ -66,7 +66,7 @@ func TestRequestedRunsHaveTheTokenOfTheOwnRun(t *testing.T) {
 	}
 }
 
-// pressed is a re-run button's event, of a pull request whose one pipeline has failed.
+// pressed returns a re-run request of a pull request whose one pipeline has failed.
 func pressed(t *testing.T) *env {
 	t.Helper()
 	w := retested(t, "", true, false)
@@ -74,7 +74,7 @@ func pressed(t *testing.T) *env {
 	return w
 }
 
-// deployed is a comment without a command, for which there is a pipeline.
+// deployed returns a comment without a command that starts a pipeline.
 func deployed(t *testing.T, says string) *env {
 	t.Helper()
 	w := asked(t, says, false)

@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 )
 
-// minted are all tokens of the world.
+// minted returns all tokens that were minted.
 func (w *env) minted() []string {
 	var values []string
 	for _, token := range w.git.tokens {
@@ -31,8 +31,8 @@ func (w *env) minted() []string {
 	return values
 }
 
-// S28: each run has a token of its own, renewals included, and when the event settles all of them
-// are revoked. The status tells none of them.
+// S28: each run has its own token, also after renewals, and when the event settles all of them are
+// revoked. The status has none of them.
 func TestEachRunHasItsOwnTokenUntilTheEventSettles(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("one"), helloFile("two"))
@@ -62,8 +62,8 @@ func TestEachRunHasItsOwnTokenUntilTheEventSettles(t *testing.T) {
 	}
 }
 
-// Whatever call fails or is the last before the process dies: what was minted and written into a
-// secret is revoked.
+// Whatever call fails or is the last before the process dies, a token that was minted and written
+// into a secret is revoked.
 func TestTokensAreRevokedDespiteAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	free := newEnv(t, helloFile("hello"))
@@ -89,7 +89,7 @@ func TestTokensAreRevokedDespiteAnyFailedCall(t *testing.T) {
 	}
 }
 
-// watchSecrets notes each token that a git-auth secret holds before a call.
+// watchSecrets records each token that a git-auth secret holds before a call.
 func (w *env) watchSecrets(held map[string]bool) {
 	inner := w.hook
 	w.hook = func(n int, name string) outcome {
@@ -105,8 +105,8 @@ func (w *env) watchSecrets(held map[string]bool) {
 	}
 }
 
-// A Git service that cannot revoke keeps the event open for minutes, not for longer; the secret
-// goes all the same.
+// A Git service that cannot revoke delays settling for minutes, not for longer; the secret is
+// deleted anyway.
 func TestFailedRevocationDoesNotDelaySettling(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -143,8 +143,8 @@ func TestFailedRevocationDoesNotDelaySettling(t *testing.T) {
 	}
 }
 
-// Upgrade: the version before shared its token among runs and itself. It is not revoked, and a
-// renewal brings the run its own.
+// Upgrade: an older version shared its token among runs and itself. It is not revoked, and a
+// renewal gives the run its own.
 func TestSharedTokenOfAnOlderVersionIsNotRevoked(t *testing.T) {
 	t.Parallel()
 	for _, renewed := range []bool{false, true} {
@@ -167,7 +167,7 @@ func TestSharedTokenOfAnOlderVersionIsNotRevoked(t *testing.T) {
 	}
 }
 
-// A cluster that takes no PipelineRun, or no Secret, for a while does not cost a token at each
+// A cluster that accepts no PipelineRun, or no Secret, for a while does not cost a token at each
 // attempt.
 func TestRetriesDoNotMintAgain(t *testing.T) {
 	t.Parallel()
@@ -192,8 +192,8 @@ func TestRetriesDoNotMintAgain(t *testing.T) {
 	}
 }
 
-// What a Repository asks for is granted as far as the administrator allows, to its own code. The
-// check says what is not.
+// The permissions that a Repository asks for are granted as far as the administrator allows, to its
+// own code. The check says which are not.
 func TestRunTokenPermissions(t *testing.T) {
 	t.Parallel()
 	asked := map[string]pacv1alpha1.PermissionLevel{"pull_requests": "write", "checks": "write"}
@@ -236,7 +236,7 @@ func TestRunTokenPermissions(t *testing.T) {
 	}
 }
 
-// inherits makes the world's Repository use the token of the global one.
+// inheritSettings makes the env's Repository use the token of the global one.
 func (w *env) inheritSettings() {
 	w.git.own = true
 	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "fake"} }
@@ -276,7 +276,7 @@ func TestGlobalTokenReachesNoTenant(t *testing.T) {
 	}
 }
 
-// Upgrade: a run that was planned with a secret waits for an operator; one that goes on keeps the
+// Upgrade: a run that was planned with a secret waits for an operator; an existing run keeps the
 // secret that it has.
 func TestRunOfAnOlderVersionGetsNoGlobalToken(t *testing.T) {
 	t.Parallel()

@@ -14,14 +14,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// notConfirmed is what a service says of a delivery that it may have sent.
+// notConfirmed is the error of a service about a delivery that it may have sent.
 func notConfirmed(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return nil, fault.Transientf(fault.ReasonNotConfirmed, "branch main is not at commit %s", sha)
 }
 
-// S11: what the Git service does not confirm for longer than any replica lags is ignored, with the
-// reason in the status. No run is created, no commit is told, and the team hears nothing of
-// somebody else's forgery.
+// S11: an event that the Git service does not confirm for longer than any replica lags is ignored,
+// with the reason in the status. No run is created, no check is sent, and the team is not bothered
+// with somebody's forgery.
 func TestUnconfirmedEventIsIgnored(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}
@@ -39,7 +39,7 @@ func TestUnconfirmedEventIsIgnored(t *testing.T) {
 	}
 }
 
-// A replica that lags loses no event.
+// A lagging replica loses no event.
 func TestLateConfirmationRuns(t *testing.T) {
 	t.Parallel()
 	w := received(t)
@@ -51,7 +51,7 @@ func TestLateConfirmationRuns(t *testing.T) {
 	w.wantSuccess()
 }
 
-// S12: while it cannot be asked, nothing is decided, however long that takes.
+// S12: while the service cannot be asked, nothing is decided, however long that takes.
 func TestOutageIsNoMissingConfirmation(t *testing.T) {
 	t.Parallel()
 	w, told := received(t), []string{}

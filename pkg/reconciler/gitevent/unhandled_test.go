@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// A refusal that a step turns into neither an answer nor an end is a defect that shows: the event
-// waits, says so, and goes on when the cause is gone. It must not become silent for ever. Not
-// parallel: the meter provider is the process's.
+// A refusal that a step turns into neither an answer nor a disposition is a defect that shows: the
+// event waits, says so, and goes on when the cause is gone. It must not become silent for ever. Not
+// parallel: the meter provider is global.
 func TestUnhandledRefusalShows(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })

@@ -32,8 +32,8 @@ func (w *env) change(change func(*pipelinev1.PipelineRun)) {
 	})
 }
 
-// Somebody takes the event's name from a run, or writes another one: the watch wakes another event
-// when it ends, or none.
+// Somebody removes the event's name from a run, or writes another one. When it finishes, the watch
+// wakes another event, or none.
 func TestRunThatNamesAnotherEventIsPolled(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "push-2"} {
@@ -54,7 +54,8 @@ func TestRunThatNamesAnotherEventIsPolled(t *testing.T) {
 	}
 }
 
-// So has one that is pruned while its event is busy: the watch has told how it had ended.
+// A run that is pruned while its event is busy keeps its result: the watch has reported how it
+// finished.
 func TestRunPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"it had ended": true, "it had not": false} {

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// B3: what the service does not tell is waited for; it is neither "nothing changed" nor a failure,
-// and it keeps nobody waiting who does not need it.
+// B3: an unavailable list of changed files is waited for. It is neither "nothing changed" nor a
+// failure, and delays no pipeline that does not need it.
 func TestUnlistedChangedFilesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
@@ -44,7 +44,7 @@ func TestUnlistedChangedFilesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// Nothing is written down as long as it may turn out that the event is for no pipeline.
+// Nothing is recorded while the event may turn out to be for no pipeline.
 func TestWhileEverythingWaitsNothingIsPlanned(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, annotated("docs", "on-path-change: 'docs/**'"), annotated("bug", "on-label: bug"))
@@ -60,8 +60,8 @@ func TestWhileEverythingWaitsNothingIsPlanned(t *testing.T) {
 	}
 }
 
-// An event whose Repository goes while a part of it waits keeps what runs and ends the rest without
-// a verdict.
+// If the Repository is deleted while a pipeline waits, existing runs go on and the rest ends
+// without a verdict.
 func TestDeletedRepositoryEndsWaitingPipelines(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -89,7 +89,7 @@ func TestUnreadablePayloadIsNoFailure(t *testing.T) {
 	}
 }
 
-// B14: never both. A look-up that fails is waited for.
+// B14: a commit never runs for both events. A look-up that fails is waited for.
 func TestFailedPullRequestLookUpIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))

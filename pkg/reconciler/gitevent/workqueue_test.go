@@ -9,7 +9,7 @@ import (
 	"knative.dev/pkg/controller"
 )
 
-// queue plays knative's workqueue over the world's clock: a key has one time, the earlier one of
+// queue simulates knative's workqueue with the env's clock: a key has one time, the earlier one of
 // two, and a failure waits 5 ms, twice as long after each one, and at most 1000 s.
 type queue struct {
 	env      *env
@@ -33,7 +33,7 @@ func (q *queue) after(event string, wait time.Duration) {
 	}
 }
 
-// run reconciles what is due until a moment, which the clock then shows.
+// run reconciles what is due until this time, which the clock then shows.
 func (q *queue) run(until time.Time) {
 	q.env.t.Helper()
 	for {

@@ -54,8 +54,8 @@ func TestCacheStoresTheNewestVersion(t *testing.T) {
 	}
 }
 
-// However many and large events are, they take so much memory and no more; the last one is always
-// there.
+// However many and large the events are, the cache takes this much memory and no more; the last
+// event is always in it.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	k := &Cache{}
@@ -72,8 +72,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// Events that are planned, which are nearly all that are open, take no room for the bodies of their
-// deliveries: 4,000 of 10 KiB are known.
+// Planned events, which are nearly all unsettled ones, take no memory for the bodies of their
+// deliveries: 4,000 of 10 KiB fit.
 func TestCacheLeavesOutTheBodyOfAPlannedEvent(t *testing.T) {
 	t.Parallel()
 	k := &Cache{}

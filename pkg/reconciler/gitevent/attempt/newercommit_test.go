@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A receiver's clock that is ahead does not make a commit one that is learnt later.
+// A receiver's clock that is ahead does not make a commit learned later.
 func TestLearnedAt(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -58,7 +58,7 @@ func mustStop(run *v1alpha1.Run, why *v1alpha1.Cancellation, seen *pipelinev1.Pi
 	return run.UID != "" && run.Result == nil && why != nil && !stopping(seen)
 }
 
-// stopping reports whether a PipelineRun is finished or was told to stop, by whomever.
+// stopping reports whether a PipelineRun is finished or was told to stop by anybody.
 func stopping(run *pipelinev1.PipelineRun) bool {
 	return run != nil &&
 		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)
@@ -79,7 +79,10 @@ func stop(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1
 	if err == nil {
 		return patched, nil
 	}
-	refused := fault.FromKube(fault.VerbPatch, fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
+	refused := fault.FromKube(
+		fault.VerbPatch,
+		fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err),
+	)
 	live, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
 	switch {
 	case fault.Gone(err), err == nil && live.UID != run.UID: // the observe step finds out, when its watch reports it

@@ -29,14 +29,14 @@ var (
 	errBusy    = apierrors.NewTooManyRequests("slow down", 1)
 )
 
-// pipelineRun is of an event whose run keys begin with "system/push/".
+// pipelineRun returns a PipelineRun. The run keys of the tests' event begin with "system/push/".
 func pipelineRun(uid types.UID, key string) *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: "run", UID: uid, Annotations: map[string]string{plumbline.RunKeyAnnotation: key},
 	}}
 }
 
-// client is an API server with objects, which fails some verbs.
+// client returns the client of an API server with objects, which fails some verbs.
 func client(fails map[string]error, objects ...runtime.Object) tektonv1.PipelineRunInterface {
 	tekton := tektonfake.NewSimpleClientset(objects...)
 	tekton.PrependReactor("*", "pipelineruns", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -39,7 +39,7 @@ func TestFullNamespaceRefusesAllItsRuns(t *testing.T) {
 	}
 }
 
-// A refused create that took long is not soon followed by another one.
+// A refused creation that took long is not soon followed by another one.
 func TestSlowRefusalClosesANamespaceForLonger(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]time.Duration{Apart / rest / 2: Apart, time.Second: rest * time.Second, time.Hour: longest} {

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// An open event is at one step, since the time its status tells; what its report waits for counts
-// as outstanding.
+// An unsettled event is at one step, since the time in its status. If its report waits it counts as
+// outstanding.
 func TestCurrentStep(t *testing.T) {
 	t.Parallel()
 	at := func(minute int) metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC)) }

@@ -14,7 +14,7 @@ const maxEnded = 1000
 
 // DeletedRuns stores the finished PipelineRuns that were deleted, for events that have not read them yet:
 // a user or a controller that prunes them may be faster than a Git service that hangs. It is
-// advice: a run that it does not know is reported as deleted.
+// only a hint: a run that it does not know is reported as deleted.
 type DeletedRuns struct {
 	runs recent.Map[types.UID, *pipelinev1.PipelineRun]
 }

@@ -28,8 +28,7 @@ func (list) List(ctx context.Context, _ metav1.ListOptions) (*pipelinev1.TaskRun
 	return nil, ctx.Err()
 }
 
-// A list that hangs leaves whoever reads it the time for the rest of its reconcile, and is no
-// verdict.
+// A list that hangs leaves time for the rest of the reconcile, and gives no verdict.
 func TestHangingListEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

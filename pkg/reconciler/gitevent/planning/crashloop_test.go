@@ -21,7 +21,7 @@ func attemptOf(clock *clocktesting.FakeClock, namespace, name string) *attempt.A
 }
 
 // A tenant whose Git service hangs may have many suspects: after one of them the others let another
-// tenant's in.
+// tenant's go first.
 func TestSuspectsOfOneTenantLetOthersGoFirst(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}
@@ -45,8 +45,8 @@ func TestSuspectsOfOneTenantLetOthersGoFirst(t *testing.T) {
 	}
 }
 
-// What a process knows of the beginnings of an event is not true any more when another one has led:
-// that may have begun as well, and died.
+// A process must forget the unfinished attempts that it knows when another process has led: that
+// one may have started an attempt, too, and crashed.
 func TestReturningLeaderForgetsAttempts(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}

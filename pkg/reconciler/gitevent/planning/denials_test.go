@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// service answers who may write, and counts how often it is asked.
+// service answers who may write, and counts the questions.
 type service struct {
 	may   bool
 	err   error
@@ -41,7 +41,7 @@ func (s *service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string
 	return told, nil
 }
 
-// RootFiles reads what is in files, unless it says that it cannot be read.
+// RootFiles returns files, or the error unread.
 func (s *service) RootFiles(_ context.Context, names ...string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	for i, name := range names {
@@ -62,7 +62,7 @@ func (s *service) RootFiles(_ context.Context, names ...string) (map[string][]by
 	return found, nil
 }
 
-// asking is a decision at a time.
+// asking returns a decision at a time.
 func (s *service) asking(d *Denials, now *time.Time) (*Access, *[]string) {
 	told := &[]string{}
 	return &Access{
@@ -147,8 +147,8 @@ func TestMissingTeamIsReportedOnce(t *testing.T) {
 	}
 }
 
-// S25, S12: OWNERS are those of the default branch at one commit. What is broken grants nobody
-// anything and is told once; what cannot be read is waited for.
+// S25, S12: OWNERS are those of the default branch at one commit. Invalid files grant no rights and
+// are reported once; unreadable ones are waited for.
 func TestOwnersFileGrantsRights(t *testing.T) {
 	const lists, aliases = "approvers: [ann, leads]\n", "aliases: {leads: [lea]}\n"
 	for name, c := range map[string]struct {

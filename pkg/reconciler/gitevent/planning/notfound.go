@@ -16,8 +16,8 @@ const (
 	NotFoundInterval = 3 * time.Second
 )
 
-// NotFound counts what was not found. It is advice: a process that knows nothing counts from the
-// start. The zero value is ready.
+// NotFound counts reads that found nothing. It is only a hint: a new process counts from the start.
+// The zero value is empty.
 type NotFound struct {
 	seen recent.Map[string, miss]
 }
@@ -27,7 +27,8 @@ type miss struct {
 	last  time.Time
 }
 
-// confirmed notes that something was not found now, and reports whether that was so often enough.
+// confirmed records that something was not found now, and reports whether that has happened often
+// enough.
 func (m *NotFound) confirmed(what string, now time.Time) bool {
 	known := m.seen.Update(what, func(known miss, _ bool) (miss, bool) {
 		if known.reads < NotFoundReads && (known.reads == 0 || now.Sub(known.last) >= NotFoundInterval) {

@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 )
 
-// A team of the policy that the Git service does not show is a condition, until an event has seen
-// it or it is not listed any more. What cannot be written keeps nobody waiting.
+// A team of the policy that the Git service does not show is in a condition, until an event has
+// seen it or the policy does not list it any more. A failed write delays no event.
 func TestMissingTeamSetsTheCondition(t *testing.T) {
 	t.Parallel()
 	const gone = `GitHub shows no team "gone": remove it`

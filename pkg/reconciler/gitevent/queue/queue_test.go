@@ -28,8 +28,8 @@ func event(name string, runs int) *v1alpha1.GitEvent {
 	return e
 }
 
-// An event with many runs puts the line in order once for all of them, and again when the slots
-// have changed: the line may have thousands, and each of its events is woken for each slot.
+// An event with many runs sorts the queue once for all of them, and again when the slots have
+// changed: the queue may have thousands of runs, and each of its events is woken for each slot.
 func TestQueueIsSortedOncePerEvent(t *testing.T) {
 	t.Parallel()
 	asked, own := 0, event("b", 250)
@@ -56,7 +56,7 @@ func TestQueueIsSortedOncePerEvent(t *testing.T) {
 	}
 }
 
-// Another process may give a slot before the cache of this one has the plan of its event. Nothing
+// Another process may assign a slot before this process's cache has the plan of the event. Nothing
 // else wakes the event then.
 func TestSlotWakesAnEventWithoutACachedPlan(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestSlotWakesAnEventWithoutACachedPlan(t *testing.T) {
 	}
 }
 
-// Each slot that falls free moves all that wait, and changes what the checks of a few say. Only
+// Each free slot changes the positions of all waiting runs, and what the checks of a few show. Only
 // these are woken.
 func TestSlotWakesFewOfManyWaiting(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ const late = 45 * time.Second
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// shown is a reply for a test's message.
+// shown returns a reply as text.
 func shown(r v1alpha1.Reply) string {
 	return fmt.Sprintf("begun %v, holder %q, late until %v, failing %v", r.Begun != nil, r.Holder, r.LateUntil, r.FailingSince != nil)
 }

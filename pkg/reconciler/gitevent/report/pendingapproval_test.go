@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// desk asks for reports at a clock of its own and writes those whose turn it is.
+// desk decides about reports with its own clock, and sends those that are due.
 type desk struct {
 	PendingLimiter
 	t     *testing.T
@@ -30,7 +30,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// report is that of an event about a commit of a pull request.
+// report returns the report of an event about a commit of a pull request.
 func report(event, commit, pull string) PendingReport {
 	return PendingReport{Event: event, Commit: commit, pull: pull, installation: "git.example/1"}
 }
@@ -64,7 +64,7 @@ func (d *desk) ask(r PendingReport) Answer {
 	return answer
 }
 
-// until lets time pass, a second each, and asks for each event when it is due.
+// until lets time pass in steps of a second, and asks for each event when it is due.
 func (d *desk) until(end time.Duration, all ...PendingReport) {
 	d.t.Helper()
 	for ; d.now.Before(time.Unix(0, 0).Add(end)); d.now = d.now.Add(time.Second) {
@@ -76,8 +76,8 @@ func (d *desk) until(end time.Duration, all ...PendingReport) {
 	}
 }
 
-// S7: of 80 pull requests that are pushed to at once 20 show at once that they wait, and then one
-// each six seconds, until all do.
+// S7: of 80 pull requests that are pushed to at once, 20 show at once that they wait, and then one
+// every six seconds, until all do.
 func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -105,8 +105,8 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	}
 }
 
-// A pull request is reported once a minute, and what it shows in the end is its head: in whatever
-// order its pushes arrive, and whichever of them asks first.
+// A pull request is reported once a minute, and in the end it shows its head: in whatever order its
+// pushes arrive, and whichever of them asks first.
 func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]int{"in order": {1, 2, 3, 4, 5, 6}, "the newest first": {6, 5, 4, 3, 2, 1}, "mixed": {3, 6, 1, 5, 2, 4}} {
@@ -136,8 +136,8 @@ func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 
 func (d *desk) shown(pull string) string { return d.pulls[pull].shown }
 
-// Pushes again and again to many pull requests cost no more questions than reports: those that a
-// newer commit has replaced ask for nothing, and the newest have not to stand behind them.
+// Repeated pushes to many pull requests cost no more questions than reports: a replaced commit asks
+// for nothing, and the newest commit does not wait for it.
 func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 40, 10
@@ -166,9 +166,9 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	}
 }
 
-// A stranger who pushes to many pull requests again and again does not fill the Repository's budget
-// of open events (1,000), past which everybody's deliveries are refused: who waits is one event for
-// each pull request.
+// An untrusted user who pushes to many pull requests again and again does not exhaust the
+// Repository's budget of unsettled events (1,000), beyond which all deliveries are refused: one
+// event per pull request waits.
 func TestReplacedPushesDoNotWait(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 80, 20
@@ -199,7 +199,7 @@ func TestReplacedPushesDoNotWait(t *testing.T) {
 	}
 }
 
-// Pushed back to a commit before, whichever delivery comes first: the head shows it.
+// After a push back to an earlier commit, whichever delivery comes first, the head shows it.
 func TestRestoredHeadIsReported(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 3, 2, 1}, {3, 2, 1, 0}, {0, 2, 3, 1}} {
@@ -219,8 +219,7 @@ func TestRestoredHeadIsReported(t *testing.T) {
 	}
 }
 
-// Reopening a pull request again and again writes nothing new; that somebody had the delivery sent
-// again does.
+// Reopening a pull request again and again writes nothing new; a redelivery does.
 func TestShownCommitIsNotReportedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -236,8 +235,7 @@ func TestShownCommitIsNotReportedAgain(t *testing.T) {
 	}
 }
 
-// What the Git service says while a replica of it may not know a push yet ends nothing: the push is
-// asked about again.
+// An answer of a replica that may not have a push yet ends nothing: the Git service is asked again.
 func TestLaggingReplicaDropsNoReport(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -253,8 +251,8 @@ func TestLaggingReplicaDropsNoReport(t *testing.T) {
 	}
 }
 
-// Once the Git service says that it is called too often, strangers wait a minute; a write that
-// failed is tried again at its time.
+// Once the Git service says that it is called too often, reports about untrusted users wait a
+// minute; a failed write is retried at its time.
 func TestRateLimitedInstallationPauses(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -271,8 +269,8 @@ func TestRateLimitedInstallationPauses(t *testing.T) {
 	}
 }
 
-// Where no App is installed each namespace has limits of its own; a pull request is one, whatever
-// its pushes.
+// Without an App each namespace has its own limits; a pull request is the same, whatever its
+// pushes.
 func TestLimitsArePerInstallation(t *testing.T) {
 	t.Parallel()
 	event := func(namespace string, installation int64, sha string) *v1alpha1.GitEvent {
@@ -288,7 +286,7 @@ func TestLimitsArePerInstallation(t *testing.T) {
 	}
 }
 
-// What is remembered has a bound.
+// The limiter has a bound.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

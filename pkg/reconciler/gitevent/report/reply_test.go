@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Commands of untrusted users are answered once a minute of a pull request, in the slots that
+// Commands of untrusted users are answered once per minute and pull request, in the slots that
 // reports have.
 func TestRepliesToUntrustedUsersAreFew(t *testing.T) {
 	t.Parallel()
@@ -29,8 +29,8 @@ func TestRepliesToUntrustedUsersAreFew(t *testing.T) {
 	}
 }
 
-// Answers and reports to many pull requests share what an installation takes: a burst, and then one
-// in six seconds.
+// Answers and reports to many pull requests share the slots of an installation: a burst, and then
+// one every six seconds.
 func TestRepliesToUntrustedUsersShareTheSlots(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -85,7 +85,10 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 				return err
 			}
 			return attempt.Stop(fault.Among(err, fault.Throttledf(
-				fault.ReasonBusy, refusedFor(a.Waits.Of(v1alpha1.StepReport), a.Clock.Now()), "the Git service refuses each check")))
+				fault.ReasonBusy,
+				refusedFor(a.Waits.Of(v1alpha1.StepReport), a.Clock.Now()),
+				"the Git service refuses each check",
+			)))
 		})
 	return attempt.Merge(append([]error{untried}, faults...))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// An event that was there before this process led may have been another one's, which may have been
-// paused right before it made a secret: the sweep has to look for it.
+// Another process may have worked on an event that existed before this process led, and may have
+// been paused right before it created a secret: the sweep must look for it.
 func TestInheritedReportsEventsOfAnotherLeader(t *testing.T) {
 	t.Parallel()
 	created := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

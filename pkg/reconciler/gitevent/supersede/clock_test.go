@@ -67,16 +67,8 @@ func TestClockDecidesWherePushesDoNot(t *testing.T) {
 	}
 }
 
-// Only the pipelines wait that both events have, and that cancel others; and they only as long as
-// Git does not say who is newer. A pipeline that starts later in the newer event is told, too, and
-// what was told before is not forgotten. Hundreds of events of a branch are open. Each takes one
-// note, and what it costs to look at them grows as they do. However many pipelines there are, an
-// annotation stays small, and none is left out. A newer event that gets a second run later has the
-// older one take note of both: what was noted first is not forgotten.
-
-// Of two events of one commit and second the one that the API server stored later is newer,
-// whatever their receivers' clocks say. An event of which nobody says when it happened has happened
-// when it was stored.
+// Of two events of one commit and second, the one that the API server stored later is newer,
+// whatever their receivers' clocks say. An event without a time happened when it was stored.
 func TestReceiversClocksDoNotDecide(t *testing.T) {
 	t.Parallel()
 	created := func(at time.Duration) func(*v1alpha1.GitEvent) {

@@ -25,7 +25,7 @@ type model struct {
 	at     []time.Time         // when it was pushed
 	has    map[string][]string // the pipelines of each commit
 	events []*v1alpha1.GitEvent
-	// cached is what a process saw a step ago.
+	// cached returns what a process saw a step ago.
 	cached []*v1alpha1.GitEvent
 }
 

@@ -20,7 +20,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// push is an event of a push to main with a run that is there, and cancels others.
+// push returns an event of a push to main with an existing run that cancels others.
 func push(name, before, sha string, received time.Duration) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{}
 	e.Name = name
@@ -33,7 +33,7 @@ func push(name, before, sha string, received time.Duration) *v1alpha1.GitEvent {
 	return e
 }
 
-// trimmed are events as the cache has them.
+// trimmed returns events as the cache has them.
 func trimmed(events ...*v1alpha1.GitEvent) (kept []*v1alpha1.GitEvent) {
 	for _, e := range events {
 		kept = append(kept, gitevents.Trim(e))
@@ -41,13 +41,13 @@ func trimmed(events ...*v1alpha1.GitEvent) (kept []*v1alpha1.GitEvent) {
 	return kept
 }
 
-// cancelled has an event take note that runs of these pipelines end.
+// cancelled annotates an event with these pipelines.
 func cancelled(e *v1alpha1.GitEvent, from string, names ...string) {
 	key, value, _ := cancellation(&e.Spec, names, "x").CancelsAs(from)
 	metav1.SetMetaDataAnnotation(&e.ObjectMeta, key, value)
 }
 
-// planned is so long after the start.
+// planned sets the time of the plan after the start.
 func planned(after time.Duration) func(*v1alpha1.GitEvent) {
 	return func(e *v1alpha1.GitEvent) {
 		at := metav1.NewTime(start.Add(after))
@@ -55,7 +55,7 @@ func planned(after time.Duration) func(*v1alpha1.GitEvent) {
 	}
 }
 
-// happened is so long after the start, by the Git service's clock.
+// happened sets the time of the event after the start, by the Git service's clock.
 func happened(after time.Duration) func(*v1alpha1.GitEvent) {
 	return func(e *v1alpha1.GitEvent) {
 		at := metav1.NewTime(start.Add(after))
@@ -63,7 +63,7 @@ func happened(after time.Duration) func(*v1alpha1.GitEvent) {
 	}
 }
 
-// adds gives an event a run of another pipeline, that is there.
+// adds gives an event an existing run of another pipeline.
 func adds(pipeline string, cancels bool) func(*v1alpha1.GitEvent) {
 	return func(e *v1alpha1.GitEvent) {
 		e.Status.Runs = append(e.Status.Runs, v1alpha1.Run{Pipeline: pipeline, Name: e.Name + pipeline, UID: "uid", CancelInProgress: cancels})
@@ -81,7 +81,7 @@ func pulled(number int64) func(*v1alpha1.GitEvent) {
 	}
 }
 
-// What becomes of an event of commit b that has replaced a, beside another one.
+// The order of an event of commit b, which has replaced a, and another one.
 func TestOrderOfTwoEvents(t *testing.T) {
 	t.Parallel()
 	const a, b, c = "a", "b", "c"
@@ -158,8 +158,8 @@ func waiting(e *v1alpha1.GitEvent) {
 	e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + e.Status.Runs[0].Name, Reason: fault.ReasonConcurrencyLimit}}
 }
 
-// Comments, labels and re-runs are of the pull request; what is not planned does not tell its
-// commit. Of events of one commit one is left, whoever asks.
+// Comments, labels and re-runs belong to the pull request; an unplanned event has no known commit.
+// Of the events of one commit one is left, in every process.
 func TestOneRunPerCommitIsLeft(t *testing.T) {
 	t.Parallel()
 	at := func(second int) func(*v1alpha1.GitEvent) {
@@ -196,9 +196,9 @@ func TestOneRunPerCommitIsLeft(t *testing.T) {
 	}
 }
 
-// An event that is planned long after it happened asks Git, once it is to be created, and what was
-// run for the head; what is planned at once asks nobody. A pipeline that the head's event has not
-// run is run.
+// An event that is planned long after it happened asks Git before its run is created, and what was
+// run for the head; an event that is planned at once makes no call. A pipeline that the head's
+// event has not run is run.
 func TestLateEventAsksGit(t *testing.T) {
 	t.Parallel()
 	ran := with(with(push("head", "b", "c", 0), adds("lint", false)), func(e *v1alpha1.GitEvent) { // as a settled one is
@@ -266,8 +266,7 @@ func TestLateEventAsksGit(t *testing.T) {
 	}
 }
 
-// A push back to the first commit is not on record. Whoever asks for a run of that commit then is
-// not taken for older because a replica that lags agrees with the pushes that are. Where the head
-// has no run of the pipeline the clock of the Git service tells which of two others is newer, if
-// the pushes that are on record lead back, or do not lead from one to the other: events without
-// runs are settled at once.
+// A push back to the first commit is not recorded. A run of that commit that is requested then is
+// not older because a lagging replica agrees with the recorded pushes. If the head has no run of
+// the pipeline, the Git service's clock decides which of two other events is newer, if the recorded
+// pushes lead back, or do not connect the two: events without runs settle at once.

@@ -15,11 +15,8 @@ import (
 const pushes = 10
 
 // model is a Git service, an API server and controllers whose caches and replicas lag. The events
-// are worked on one step at a time. Each commit has one of two pipelines, or both. In some models
-// runs end by themselves, and their events settle. git asks one of the service's replicas: it may
-// have missed the last pushes. record is a delivery; the second one of a push changes nothing.
-// comment asks for what the head runs, in a pull request. plan takes a comment's commit from a
-// replica; the plan of a comment may take a while.
+// are reconciled one step at a time. Each commit has one of two pipelines, or both. In some models
+// runs finish by themselves, and their events settle.
 func (m *model) plan(e *v1alpha1.GitEvent) {
 	if e.Spec.Comment != nil && m.r.IntN(3) > 0 {
 		return
@@ -34,7 +31,7 @@ func (m *model) plan(e *v1alpha1.GitEvent) {
 	}
 }
 
-// turn is one reconcile of an event, as pkg/reconciler/gitevent does it.
+// turn is one reconcile of an event, like in pkg/reconciler/gitevent.
 func (m *model) turn(e *v1alpha1.GitEvent) {
 	view := m.cached
 	if m.r.IntN(3) > 0 {
@@ -65,7 +62,7 @@ func (m *model) turn(e *v1alpha1.GitEvent) {
 	}
 }
 
-// advance creates a run if it may be, and ends it.
+// advance creates a run if it may be created, and finishes it.
 func (m *model) advance(e *v1alpha1.GitEvent, run *v1alpha1.Run, held bool) {
 	step := v1alpha1.StepCreate + run.Name
 	cancelled := e.Cancelled(run.Pipeline) != nil
@@ -98,8 +95,7 @@ func (m *model) tell(e *v1alpha1.GitEvent, view []*v1alpha1.GitEvent) {
 	}
 }
 
-// slot reports whether there is room for one more run of a pipeline: of all that wait the first
-// that comes gets it.
+// slot reports whether one more run of a pipeline may start: the first waiting run gets the slot.
 func (m *model) slot(pipeline string) bool {
 	return !m.limit || !slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
 		run := runOf(e, pipeline)
@@ -116,8 +112,8 @@ func runOf(e *v1alpha1.GitEvent, pipeline string) *v1alpha1.Run {
 	return nil
 }
 
-// play delivers the pushes in any order, some of them twice and some late by minutes, and lets any
-// of the recorded events have a turn between.
+// play delivers the pushes in any order, some of them twice and some late by minutes, and
+// reconciles any recorded events in between.
 func (m *model) play() {
 	order := m.r.Perm(pushes)
 	for _, push := range order {
@@ -142,7 +138,7 @@ func (m *model) play() {
 	}
 }
 
-// newest is the newest event that has a run of the pipeline: that of the commit that was pushed
+// newest returns the newest event with a run of the pipeline: that of the commit that was pushed
 // last.
 func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 	var found *v1alpha1.GitEvent
@@ -162,7 +158,7 @@ func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 }
 
 // open reports whether both of two events may go on: the newest commit does not have the pipeline,
-// and since somebody has commented it is not known which of their commits is the newer one.
+// and because of a comment it is not known which of their commits is newer.
 func (m *model) open(pipeline string, a, b *v1alpha1.GitEvent) bool {
 	return !slices.Contains(m.has[m.commit[pushes-1]], pipeline) && slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
 		return e.Spec.Comment != nil && (shaOf(e) == shaOf(a) || shaOf(e) == shaOf(b))
@@ -177,9 +173,9 @@ func (m *model) waits(pipeline string, e *v1alpha1.GitEvent) bool {
 	})
 }
 
-// Ten pushes to a branch, or to a pull request with comments, delivered in any order: of each
-// pipeline the newest run is the only one that is left, and nobody ever ended it. When it is over
-// by itself, what comes late may run, too.
+// Ten pushes to a branch, or to a pull request with comments, are delivered in any order. Of each
+// pipeline only the newest run is left, and nothing ever stopped it. Once it is finished by itself,
+// a late event may run, too.
 func TestOnlyTheNewestOfTenPushesIsLeft(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {
