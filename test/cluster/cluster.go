@@ -103,8 +103,8 @@ func (c *Cluster) Part(name string) *Part {
 	return part
 }
 
-// Wire forwards the connections of other parts of a cluster to one part, and can be cut. All
-// methods may be called from any goroutine.
+// Wire returns the Wire to Etcd or TektonWebhook, or from Tekton's processes to APIServer. Without
+// Options.Wired, or with another name, it panics: that is a programming error.
 func (c *Cluster) Wire(name string) *Wire {
 	wire, ok := c.wires[name]
 	if !ok {

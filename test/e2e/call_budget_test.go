@@ -42,7 +42,6 @@ func gitBudget(k kind) int {
 // two changes of a run may wake the controller once or twice, and because calls are repeated on a
 // slow machine.
 func TestPushStaysWithinCallBudget(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.pushAndSettle(t) // the first push binds the URL, reads the definitions, and mints a token of the App
 		log, from, names, git := env.openAuditAtEnd(), len(env.git.log().requests), map[string]bool{}, map[string]int{}

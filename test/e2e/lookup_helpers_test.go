@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,5 +170,25 @@ func (env *environment) requireRunCount(want int) {
 	env.t.Helper()
 	if runs := env.runs(); len(runs) != want {
 		env.t.Errorf("PipelineRuns %v, want %d", namesOf(runs), want)
+	}
+}
+
+// equal requires the wanted value of one thing, so that a failure names the thing.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// requirePlan requires the reason and the commit of an event's plan, and that its message contains
+// the wanted one.
+func requirePlan(t testing.TB, what string, event v1alpha1.GitEvent, want v1alpha1.Plan) {
+	t.Helper()
+	got := planOf(event)
+	equal(t, what+": the plan's reason", got.Reason, want.Reason)
+	equal(t, what+": the plan's commit", got.HeadSHA, want.HeadSHA)
+	if !strings.Contains(got.Message, want.Message) {
+		t.Errorf("%s: the plan says %q, want %q in it", what, got.Message, want.Message)
 	}
 }

@@ -23,7 +23,6 @@ import (
 // Repository: nothing is reported until it exists again. Reports that come too late are dropped:
 // see TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent.
 func TestRunsOutliveDeletedRepository(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, runOutlivesRepository)
 }
 
