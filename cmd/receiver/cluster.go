@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 	"github.com/plumbline-ci/plumbline/pkg/store/handler"
@@ -34,17 +35,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
-// resync is off: everything the caches hold is watched.
+// resync is off: the caches watch everything they hold.
 const resync time.Duration = 0
 
-// cluster is what the receiver knows of the API server: clients, and the caches it needs. Claims,
-// the ConfigMap, the copies of webhook secrets and the metadata of open events are watched in our
-// own namespace, Repositories everywhere.
+// cluster has the clients and caches of the API server. Claims, the ConfigMap, the copies of
+// webhook secrets and the metadata of unsettled events are watched in the receiver's own namespace,
+// Repositories in all namespaces.
 type cluster struct {
 	namespace string
 	client    versioned.Interface
-	// unverified asks for senders that have proved nothing: what they cause is not taken from what
-	// deliveries need.
+	// unverified makes the calls that unverified senders cause, with a rate limit of its own.
 	unverified versioned.Interface
 	kube       kubernetes.Interface
 	logger     *zap.SugaredLogger
@@ -52,17 +52,17 @@ type cluster struct {
 
 	own, everywhere informers.SharedInformerFactory
 	settings        kubeinformers.SharedInformerFactory
-	// open has the metadata of open events; budget adds up what they use.
+	// open has the metadata of unsettled events; budget adds up what they use.
 	open   cache.SharedIndexInformer
 	budget *quota.Ledger
-	// counted reports whether budget has the events that were there at the start.
+	// counted reports whether budget has the events that existed at the start.
 	counted cache.InformerSynced
 	// configured reports whether the ConfigMap, if there is one, was read.
 	configured cache.InformerSynced
-	asks       *secrets.Asks
-	// missed tells controllers that deliveries may have been missed.
-	missed *signal.Asker
-	copies *secrets.Copies
+	refresher  *secrets.Refresher
+	// undelivered signals to the controllers that webhooks may be undelivered.
+	undelivered *signal.Asker
+	copies      *secrets.Copies
 }
 
 // newCluster makes no call.
@@ -77,31 +77,30 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	}
 	unverified, err := versioned.NewForConfig(forUnverified(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("making the client for deliveries that are not verified: %w", err)
+		return nil, fmt.Errorf("making the client for unverified deliveries: %w", err)
 	}
 	objects, err := metadata.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for metadata: %w", err)
 	}
 	settings := config.NewStore(logger)
-	asks := secrets.NewAsks(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
+	refresher := secrets.NewRefresher(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
-		// With the name as field selector a Role that names the ConfigMap is enough for list and
-		// watch.
+		// With the name as field selector, a Role that names the ConfigMap is enough.
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
 	}
 	return &cluster{
-		namespace:  namespace,
-		client:     client,
-		unverified: unverified,
-		kube:       kube,
-		logger:     logger,
-		config:     settings,
-		missed:     signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
-		asks:       asks,
-		copies:     secrets.New(asks, clock.RealClock{}),
-		own:        informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
-		everywhere: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
+		namespace:   namespace,
+		client:      client,
+		unverified:  unverified,
+		kube:        kube,
+		logger:      logger,
+		config:      settings,
+		undelivered: signal.NewAsker(kube.CoreV1().ConfigMaps(namespace), logger),
+		refresher:   refresher,
+		copies:      secrets.New(refresher, clock.RealClock{}),
+		own:         informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithNamespace(namespace)),
+		everywhere:  informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
 		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
@@ -111,23 +110,22 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	}, nil
 }
 
-// forUnverified returns a configuration with limits of its own. Each delivery costs at most two
-// reads: the claim and the Repository.
+// forUnverified returns a client configuration with its own rate limit. Each delivery costs at most
+// two reads: the claim and the Repository.
 func forUnverified(cfg *rest.Config) *rest.Config {
 	own := rest.CopyConfig(cfg)
 	own.RateLimiter, own.QPS, own.Burst = nil, 2*receiver.UnverifiedQPS, 2*receiver.UnverifiedBurst
 	return own
 }
 
-// start fills the caches in the background for as long as it takes: an API server that is down is
-// asked again.
+// start fills the caches in the background, and retries while the API server is down.
 func (c *cluster) start(stop <-chan struct{}) error {
 	registration, err := c.settings.Core().V1().ConfigMaps().Informer().AddEventHandler(c.settingsHandler())
 	if err != nil {
 		return fmt.Errorf("watching the ConfigMap: %w", err)
 	}
-	c.configured = registration.HasSynced // true when configure has seen it, which is later than the informer's
-	// Asking for an informer is what makes its factory start it.
+	c.configured = registration.HasSynced // true once configure was called, which is later than the informer's HasSynced
+	// A factory starts the informers that were requested from it.
 	c.own.Plumbline().V1alpha1().RepositoryClaims().Informer()
 	if err := c.repositories().AddIndexers(receiver.RepositoryIndexers()); err != nil {
 		return fmt.Errorf("indexing Repositories: %w", err)
@@ -139,37 +137,37 @@ func (c *cluster) start(stop <-chan struct{}) error {
 		return err
 	}
 	go c.open.Run(stop)
-	go c.missed.Run(stop)
-	go c.askWhenSynced(stop)
+	go c.undelivered.Run(stop)
+	go c.signalWhenSynced(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
 	return nil
 }
 
-// askWhenSynced says once that deliveries may have been missed: this may be the first receiver
+// signalWhenSynced signals once that webhooks may be undelivered: this may be the first receiver
 // after a time without any.
-func (c *cluster) askWhenSynced(stop <-chan struct{}) {
+func (c *cluster) signalWhenSynced(stop <-chan struct{}) {
 	if cache.WaitForCacheSync(stop, c.synced) {
-		c.missed.Ask()
+		c.undelivered.Ask()
 	}
 }
 
-// count has the budgets follow the watch of open events.
+// count adds up in budget the unsettled events that a watch shows.
 func (c *cluster) count() error {
 	if err := c.open.SetTransform(quota.Trim); err != nil {
-		return fmt.Errorf("trimming open GitEvents: %w", err)
+		return fmt.Errorf("trimming unsettled GitEvents: %w", err)
 	}
 	registration, err := c.open.AddEventHandler(handler.Of(c.budget.Watched, c.budget.Deleted))
 	if err != nil {
-		return fmt.Errorf("watching open GitEvents: %w", err)
+		return fmt.Errorf("watching unsettled GitEvents: %w", err)
 	}
 	c.counted = registration.HasSynced
 	return nil
 }
 
-// watchSecrets watches the copies of webhook secrets, each Secret by its name: a Role that names
-// them is enough for it.
+// watchSecrets watches the copies of webhook secrets, each Secret by its name, so that a Role that
+// names them is enough.
 func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 	set := func(object any) {
 		if shard, ok := object.(*corev1.Secret); ok {
@@ -192,7 +190,7 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 		}
 		go informer.Run(stop)
 	}
-	go c.asks.Run(stop)
+	go c.refresher.Run(stop)
 	return nil
 }
 
@@ -200,8 +198,8 @@ func (c *cluster) repositories() cache.SharedIndexInformer {
 	return c.everywhere.Pipelinesascode().V1alpha1().Repositories().Informer()
 }
 
-// settingsHandler follows the ConfigMap. Its deletion changes nothing until the next start, as in
-// the controllers.
+// settingsHandler applies changes of the ConfigMap. Deleting it changes nothing until the next
+// start, as in the controllers.
 func (c *cluster) settingsHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: c.configure, UpdateFunc: func(_, changed any) { c.configure(changed) }}
 }
@@ -212,9 +210,9 @@ func (c *cluster) configure(object any) {
 	}
 }
 
-// synced reports whether the receiver knows enough to serve: every cache was filled once, the
-// setting serve-namespaces can be read, and the controllers have copied all webhook secrets. It
-// stays true through an outage.
+// synced reports whether the receiver can serve: every cache was filled once, the setting
+// serve-namespaces is valid, and the controllers have copied all webhook secrets. It stays true
+// through an outage.
 func (c *cluster) synced() bool {
 	return c.configured() && c.config.Load().Namespaces.Broken == "" && c.counted() &&
 		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
@@ -222,8 +220,8 @@ func (c *cluster) synced() bool {
 		c.copies.Complete()
 }
 
-// trim leaves out what is most of an idle Repository and of no use here: who applied what, and its
-// status.
+// trim removes what the receiver does not need and what takes most of an idle Repository: the
+// managed fields, the last applied configuration and the status.
 func trim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -235,9 +233,8 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// baseURL is the configured URL of a provider's service; it is not known before the ConfigMap was
-// asked for, and the default's credentials must not be used for what another URL was configured
-// for.
+// baseURL returns the configured URL of a provider's service. It is empty until the ConfigMap was
+// read: before that, the default could be the wrong service.
 func (c *cluster) baseURL(name string) string {
 	if name != github.Name || !c.configured() {
 		return ""
@@ -245,9 +242,9 @@ func (c *cluster) baseURL(name string) string {
 	return c.config.Load().GitHubURL
 }
 
-// options are the parts of the handler that need the cluster.
+// options returns the options of the handler that need the cluster.
 func (c *cluster) options(s settings) receiver.Options {
-	plumbline, wait := c.client.PlumblineV1alpha1(), receiver.APIWait(s.apiWait)
+	plumbline, timeout := c.client.PlumblineV1alpha1(), recorder.CallTimeout(s.apiWait)
 	indexer := repositories.Repositories(c.repositories().GetIndexer(), c.config)
 	lister := repositories.Lister(c.repositories().GetIndexer(), c.config)
 	cached := receiver.CachedView(
@@ -255,7 +252,15 @@ func (c *cluster) options(s settings) receiver.Options {
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return lister.Repositories(namespace).Get(name)
 		})
-	live, unverified := receiver.LiveView(c.client, c.namespace, wait), receiver.LiveView(c.unverified, c.namespace, wait)
+	live, unverified := receiver.LiveView(
+		c.client,
+		c.namespace,
+		timeout,
+	), receiver.LiveView(
+		c.unverified,
+		c.namespace,
+		timeout,
+	)
 	live.Repository = repositories.Reader(live.Repository, c.config)
 	unverified.Repository = repositories.Reader(unverified.Repository, c.config)
 	return receiver.Options{
@@ -263,25 +268,25 @@ func (c *cluster) options(s settings) receiver.Options {
 		Secret:  secrets.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: live, Unverified: unverified,
-			Named: receiver.NamedBy(indexer), Beside: receiver.BesideBy(indexer),
-			Barred: func(canonical, namespace string) bool { return c.config.Load().Owners.Bar(canonical, namespace) },
+			Neighbours: receiver.NeighboursIn(indexer),
+			CannotClaim: func(canonical, namespace string) bool {
+				return c.config.Load().Owners.Bar(canonical, namespace)
+			},
 		},
-		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Secrets: c.copies},
-		Recorder: &receiver.Recorder{
-			Namespace: c.namespace,
-			Clock:     clock.RealClock{},
-			Budget:    c.budget,
-			Retention: func() time.Duration { return c.config.Load().SettledRetention },
-			Events: plumbline.GitEvents(
-				c.namespace,
-			),
+		Services: receiver.Services{Global: receiver.GlobalOf(cached, unverified, c.namespace, s.global), Copies: c.copies},
+		Recorder: &recorder.Recorder{
+			Namespace:  c.namespace,
+			Clock:      clock.RealClock{},
+			Quota:      c.budget,
+			Retention:  func() time.Duration { return c.config.Load().SettledRetention },
+			Events:     plumbline.GitEvents(c.namespace),
 			Payloads:   blob.Payloads(plumbline, c.namespace),
 			Tombstones: plumbline.TombstonePages(c.namespace),
-			Wait:       wait,
+			Timeout:    timeout,
 		},
-		Missed: c.missed.Ask,
-		Logger: c.logger,
-		Clock:  clock.RealClock{},
-		Wait:   wait,
+		Undelivered: c.undelivered.Ask,
+		Logger:      c.logger,
+		Clock:       clock.RealClock{},
+		Timeout:     timeout,
 	}
 }

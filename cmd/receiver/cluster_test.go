@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// A ConfigMap that is deleted and created again must not serve the namespaces of other
-// installations in between.
-func TestADeletedConfigMapKeepsItsValues(t *testing.T) {
+// When the ConfigMap is deleted and created again, the receiver must not serve the namespaces of
+// other installations in between.
+func TestDeletedConfigMapKeepsItsValues(t *testing.T) {
 	c := &cluster{namespace: "plumbline", config: config.NewStore(logtesting.TestLogger(t))}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: config.Name}, Data: map[string]string{"serve-namespaces": "team-a"}}
 	follow := c.settingsHandler()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command receiver takes the deliveries of Git services and answers them when they are durable. Any
-// number of replicas may run; there is no lease. It starts without the API server, is then not
+// Command receiver receives the deliveries of Git services and answers them when they are durable.
+// Any number of replicas may run; there is no lease. Without the API server it starts, is not
 // ready, and answers 503.
 //
 // Environment: SYSTEM_NAMESPACE (required), KUBECONFIG, KUBE_API_QPS, KUBE_API_BURST,
-// METRICS_PROMETHEUS_PORT and METRICS_PROMETHEUS_HOST (knative's names; they win over
+// METRICS_PROMETHEUS_PORT and METRICS_PROMETHEUS_HOST (knative's names; they override
 // -metrics-port), TRACING_PROTOCOL, TRACING_ENDPOINT and TRACING_SAMPLING_RATE (defaults of the
 // flags), PROFILING_PORT.
 package main
@@ -33,15 +33,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 )
 
-// component names the logger and the metrics' service.
+// component is the name of the logger, and of the service in metrics.
 const component = "plumbline-receiver"
 
-// Client limits: one call for a delivery of GitHub, two in the first day after a start, and three
-// for one of GitLab, so 65 to 200 a second steadily. The API server's priority and fairness is the
-// real brake.
+// The limits of the client. A delivery of GitHub takes one call, two in the first day after a
+// start, and one of GitLab takes three: that is 65 to 200 deliveries a second. The API server's
+// priority and fairness is the effective limit.
 const (
 	defaultQPS   = 200
 	defaultBurst = 400
@@ -83,21 +84,21 @@ func main() {
 // parse reads the flags, -kubeconfig, -server, -kube-api-qps and -kube-api-burst among them.
 func parse() (settings, *rest.Config) {
 	var s settings
-	flag.StringVar(&s.host, "host", "", "address to listen on; empty is every one")
-	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free one")
-	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT wins")
-	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are still served after SIGTERM")
+	flag.StringVar(&s.host, "host", "", "address to listen on; empty is all addresses")
+	flag.IntVar(&s.port, "port", 8080, "port of deliveries, /live and /ready; 0 is any free port")
+	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT overrides it")
+	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are served after SIGTERM")
 	flag.DurationVar(
 		&s.apiWait,
 		"api-wait",
-		receiver.KubeCallBudget,
-		"how long each call of a delivery to the API server may take; what a delivery may take in all is in proportion, at most 8 s by default: GitHub gives up after 10 s",
+		recorder.DefaultCallTimeout,
+		"how long each call of a delivery to the API server may take; the time for a delivery is in proportion to it, at most 8 s by default: GitHub gives up after 10 s",
 	)
 	flag.StringVar(
 		&s.appSecret,
 		"github-app-secret",
 		"plumbline-github-app",
-		"name of the Secret with the GitHub App's credentials, as the controllers are told it: they copy the webhook secret out of it",
+		"name of the Secret with the GitHub App's credentials, the same as for the controllers: they copy the webhook secret from it",
 	)
 	flag.StringVar(
 		&s.global,
@@ -109,19 +110,19 @@ func parse() (settings, *rest.Config) {
 		&s.preflight,
 		"preflight",
 		false,
-		"print what is wrong with the installation and how to mend it, and end; the exit code is 1 when there is anything",
+		"print what is wrong with the installation and how to fix it, and exit; the exit code is 1 if anything is wrong",
 	)
 	flag.BoolVar(
 		&s.profiling,
 		"profiling",
 		false,
-		"serve /debug/pprof on port 8008, or PROFILING_PORT, to whoever reaches it",
+		"serve /debug/pprof on port 8008, or PROFILING_PORT, without authentication",
 	)
 	flag.IntVar(
 		&s.contention,
 		"mutex-profile-fraction",
 		0,
-		"one of so many waits for a lock is kept for /debug/pprof/mutex; 0 is none",
+		"one of so many waits for a lock is recorded for /debug/pprof/mutex; 0 is none",
 	)
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
@@ -135,17 +136,17 @@ func parse() (settings, *rest.Config) {
 	return s, cfg
 }
 
-// newLogger uses knative's defaults; the ConfigMap config-logging is not read, so that no API
-// server is needed.
+// newLogger uses knative's defaults. It does not read the ConfigMap config-logging, so it needs no
+// API server.
 func newLogger() *zap.SugaredLogger {
-	// No stack traces: an outage of the API server is an error of many deliveries, and its place is
-	// always the same.
+	// No stack traces: an outage of the API server is an error of many deliveries, always at the
+	// same place.
 	logger, _ := logging.NewLoggerFromConfig(&logging.Config{}, component, zap.AddStacktrace(zap.DPanicLevel))
 	return logger
 }
 
-// reportInstallation prints what is wrong with the installation as far as it concerns the receiver;
-// it returns the exit code.
+// reportInstallation prints what is wrong with the installation as far as it concerns the receiver.
+// It returns the exit code.
 func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
 	checker, err := preflight.New(
 		cfg,
@@ -162,7 +163,7 @@ func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settin
 	return 0
 }
 
-// run serves until ctx ends and everything is drained.
+// run serves until ctx ends and the server is drained.
 func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) error {
 	meters, err := newMeters(ctx, s)
 	if err != nil {
@@ -200,7 +201,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	options.Providers = []provider.Provider{github.New(github.Options{}), gitlab.New(gitlab.Options{})}
 	options.Metrics = counters
 	server := receiver.NewServer(receiver.NewHandler(options), counters)
-	server.Synced, server.DrainWait, server.Wait, server.Logger = cluster.synced, s.drainWait, options.Wait, logger
+	server.Synced, server.DrainWait, server.Timeout, server.Logger = cluster.synced, s.drainWait, options.Timeout, logger
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {

@@ -22,11 +22,10 @@ import (
 	"knative.dev/pkg/observability/tracing"
 )
 
-// flushBudget bounds the end of the metrics server and the sending of the last spans.
+// flushBudget bounds the shutdown of the metrics server and the sending of the last spans.
 const flushBudget = 2 * time.Second
 
-// newMeters serves /metrics in Prometheus's format. There is no pprof: nobody but Git services
-// talks to this process.
+// newMeters serves /metrics in Prometheus's format.
 func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) {
 	cfg := observability.MetricsConfig{
 		Protocol: metrics.ProtocolPrometheus, Endpoint: net.JoinHostPort("", strconv.Itoa(s.metricsPort)),
@@ -38,18 +37,18 @@ func newMeters(ctx context.Context, s settings) (*metrics.MeterProvider, error) 
 	return provider, nil
 }
 
-// tracingKeys are the keys of knative's observability configuration that the receiver reads, each a
-// flag whose default is an environment variable: the Deployment takes them from the ConfigMap
-// without a call to the API server.
+// tracingKeys are the keys of knative's observability configuration that the receiver reads. Each
+// is a flag whose default is an environment variable, which the Deployment takes from the
+// ConfigMap: so reading them needs no API server.
 func tracingKeys() map[string]string {
 	return map[string]string{
 		"tracing-protocol":      "http/protobuf or grpc; empty is no traces",
 		"tracing-endpoint":      "URL of an OTLP collector",
-		"tracing-sampling-rate": "share of the deliveries that are traced, 0 to 1",
+		"tracing-sampling-rate": "fraction of the deliveries that are traced, 0 to 1",
 	}
 }
 
-// traceFlags registers the flags; the map they fill is complete once flags are parsed.
+// traceFlags registers the flags. The map that it returns is complete once flags are parsed.
 func traceFlags() map[string]*string {
 	values := map[string]*string{}
 	for key, usage := range tracingKeys() {
@@ -59,8 +58,8 @@ func traceFlags() map[string]*string {
 	return values
 }
 
-// newTracer installs the tracer that the keys configure. Deliveries are taken without traces rather
-// than not at all, so what is wrong with the configuration is logged.
+// newTracer installs the tracer that the keys configure. An invalid configuration is logged, and
+// deliveries are then received without traces.
 func newTracer(
 	ctx context.Context,
 	logger *zap.SugaredLogger,

@@ -11,8 +11,8 @@ import (
 	observability "knative.dev/pkg/observability/runtime"
 )
 
-// profile serves knative's profiling server, as the controller does with the key runtime-profiling,
-// until end is called. One that cannot be served is logged and no reason to refuse deliveries.
+// profile serves knative's profiling server until end is called, as the controller does with the
+// key runtime-profiling. If that fails, it is logged, and deliveries are received anyway.
 func profile(logger *zap.SugaredLogger, contention int) (end func()) {
 	runtime.SetMutexProfileFraction(contention)
 	server := observability.NewProfilingServer()

@@ -13,63 +13,62 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// approve decides about what depends on an approval: it is not allowed by itself, and would be if
-// its commit were approved; or it is a comment on a pull request to which others can push than
-// those who may.
-func (m *matter) approve(ctx context.Context, decision rules.Decision) (rules.Decision, error) {
+// approve decides about an event that depends on an approval. Either the rules do not allow it, and
+// would if its commit were approved; or it is on a pull request to which untrusted users can push.
+func (ev *evaluation) approve(ctx context.Context, decision rules.Decision) (rules.Decision, error) {
 	if decision.Verdict != rules.Allowed {
-		would, err := m.wouldBeAllowed(ctx)
+		would, err := ev.wouldBeAllowed(ctx)
 		if err != nil || !would {
 			return decision, err
 		}
 	}
-	m.Heeded = true
-	recorded, err := m.sources.Recorded(ctx)
+	ev.MayCommand = true
+	recorded, err := ev.sources.Recorded(ctx)
 	if err != nil {
 		return rules.Decision{}, err
 	}
-	m.EndsPending = approval.Waits(recorded, m.Spec.SHA)
-	names := m.Command != nil && m.Command.SHA != ""
-	if standing := approval.Standing(recorded, m.Spec); standing != nil && !names {
-		m.Approval = standing
+	ev.EndsPending = approval.Waits(recorded, ev.Spec.SHA)
+	names := ev.Command != nil && ev.Command.SHA != ""
+	if standing := approval.Standing(recorded, ev.Spec); standing != nil && !names {
+		ev.Approval = standing
 		return rules.Decision{Verdict: rules.Allowed}, nil
 	}
-	if decision.Verdict != rules.Allowed && !m.starts() {
-		return m.remember(ctx, decision, recorded)
+	if decision.Verdict != rules.Allowed && !ev.startsRuns() {
+		return ev.applyRemembered(ctx, decision, recorded)
 	}
-	if end, ends := m.givesNone(decision, recorded); ends {
+	if end, ends := ev.cannotApprove(decision, recorded); ends {
 		return end, nil
 	}
-	heads, err := m.heads(ctx, recorded)
+	heads, err := ev.heads(ctx, recorded)
 	if err != nil {
 		return rules.Decision{}, err
 	}
-	return m.bind(decision, heads), nil
+	return ev.approveHead(decision, heads), nil
 }
 
-// givesNone decides about an event that cannot approve its commit. It reports whether the event is
-// one, or may run what is approved alone.
-func (m *matter) givesNone(decision rules.Decision, recorded []history.Record) (end rules.Decision, ends bool) {
+// cannotApprove decides about an event that cannot approve its commit itself. ends is false for a
+// command or remark that may run its commit if that is the approved head.
+func (ev *evaluation) cannotApprove(decision rules.Decision, recorded []history.Record) (end rules.Decision, ends bool) {
 	allowed := decision.Verdict == rules.Allowed
 	switch {
-	case m.starts() && !allowed && same(m.Spec.Sender, m.Spec.PullRequest.Author): // S24, whatever the command
-		return rules.Decision{Why: decision.Why + " Somebody else than its author has to approve the commit."}, true
-	case m.starts():
+	case ev.startsRuns() && !allowed && same(ev.Spec.Sender, ev.Spec.PullRequest.Author): // S24, whatever the command
+		return rules.Decision{Why: decision.Why + " Another user than its author has to approve the commit."}, true
+	case ev.startsRuns():
 		return decision, false
-	case m.remark() && allowed && m.EndsPending:
-		return rules.Decision{Why: "The commit waits for approval, and a comment without a command gives none."}, true
-	case m.again() && allowed && approval.Unread(recorded, m.Spec.SHA):
+	case ev.isRemark() && allowed && ev.EndsPending:
+		return rules.Decision{Why: "The commit waits for approval. A comment without a command does not approve it."}, true
+	case ev.isOfOldHead() && allowed && approval.PushedUnapproved(recorded, ev.Spec.SHA):
 		return rules.Decision{
-			Why: "Somebody else than its author has pushed the commit, and nobody has approved it yet.",
+			Why: "Another user than its author has pushed the commit, and it is not approved yet.",
 		}, true
 	}
-	return decision, !m.remark() || !allowed
+	return decision, !ev.isRemark() || !allowed
 }
 
-// heads are the heads that the pull request has had: by the Git service's own word where it signs
-// nothing, so that nobody can make them up.
-func (m *matter) heads(ctx context.Context, recorded []history.Record) (heads []approval.Head, err error) {
-	versions, err := m.sources.History.Versions(ctx, m.Spec)
+// heads returns the heads that the pull request has had. Where deliveries are not signed, the Git
+// service's own list is used, because anybody could invent them.
+func (ev *evaluation) heads(ctx context.Context, recorded []history.Record) (heads []approval.Head, err error) {
+	versions, err := ev.sources.History.Versions(ctx, ev.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("asking which heads the pull request has had: %w", err)
 	}
@@ -82,113 +81,112 @@ func (m *matter) heads(ctx context.Context, recorded []history.Record) (heads []
 	return heads, nil
 }
 
-// bind lets a comment run the commit that was the head when it was written (S21), on a writer's
-// pull request as well: whoever may push to the fork that it comes from need not be a writer.
-// Nobody but writers pushes to a branch of the repository itself: if nothing is on record of such a
-// pull request, its head may run.
-func (m *matter) bind(decision rules.Decision, heads []approval.Head) rules.Decision {
+// approveHead lets a comment run the commit that was the head when the comment was written (S21).
+// That also holds for the pull request of a user with write access, because users without it may
+// push to the fork that it comes from. Only users with write access push to a branch of the
+// repository itself: if nothing is recorded of such a pull request, its head may run.
+func (ev *evaluation) approveHead(decision rules.Decision, heads []approval.Head) rules.Decision {
 	trusted := decision.Verdict == rules.Allowed
-	if trusted && len(heads) == 0 && SameRepository(m.Spec) {
-		return m.meant(decision)
+	if trusted && len(heads) == 0 && SameRepository(ev.Spec) {
+		return ev.unlessMisnamed(decision)
 	}
-	asked := m.written()
-	if asked.SHA == "" && m.config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
+	asked := ev.givenCommand()
+	if asked.SHA == "" && ev.config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
 		return rules.Decision{
 			Why: fmt.Sprintf(
 				"An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
 					"after reading it write /ok-to-test %s.",
-				m.Spec.SHA,
-				m.Spec.SHA,
+				ev.Spec.SHA,
+				ev.Spec.SHA,
 			),
 		}
 	}
-	comment := approval.Comment{Received: m.Spec.ReceivedAt.Time, SHA: asked.SHA}
-	if at := m.Spec.HappenedAt; at != nil {
+	comment := approval.Comment{Received: ev.Spec.ReceivedAt.Time, SHA: asked.SHA}
+	if at := ev.Spec.HappenedAt; at != nil {
 		comment.At = at.Time
 	}
-	if approved, why := approval.Decide(comment, m.Spec.SHA, heads); !approved {
+	if approved, why := approval.Decide(comment, ev.Spec.SHA, heads); !approved {
 		return rules.Decision{Why: why}
 	}
-	if !trusted || m.EndsPending {
-		m.Approval = &v1alpha1.Approval{
-			By: m.Spec.Sender, Event: m.Name, BaseRef: m.Spec.BaseRef, HeadProjectID: m.Spec.PullRequest.HeadProjectID,
+	if !trusted || ev.EndsPending {
+		ev.Approval = &v1alpha1.Approval{
+			By: ev.Spec.Sender, Event: ev.Name, BaseRef: ev.Spec.BaseRef, HeadProjectID: ev.Spec.PullRequest.HeadProjectID,
 		}
 	}
 	return rules.Decision{Verdict: rules.Allowed}
 }
 
-// written is the command that a comment has, the zero one if it has none.
-func (m *matter) written() command.Command {
-	if m.Command == nil {
+// givenCommand returns the command of a comment, the zero value if it has none.
+func (ev *evaluation) givenCommand() command.Command {
+	if ev.Command == nil {
 		return command.Command{}
 	}
-	return *m.Command
+	return *ev.Command
 }
 
-// meant is a decision to allow, unless the command names a commit that is not the head: then
-// something else was meant, whoever wrote it.
-func (m *matter) meant(allowed rules.Decision) rules.Decision {
-	if m.Command == nil || m.Command.SHA == "" {
+// unlessMisnamed returns the decision to allow, unless the command names a commit that is not the
+// head. Then its author meant another commit.
+func (ev *evaluation) unlessMisnamed(allowed rules.Decision) rules.Decision {
+	if ev.Command == nil || ev.Command.SHA == "" {
 		return allowed
 	}
-	if why := approval.Misnamed(m.Command.SHA, m.Spec.SHA); why != "" {
+	if why := approval.WrongCommit(ev.Command.SHA, ev.Spec.SHA); why != "" {
 		return rules.Decision{Why: why}
 	}
 	return allowed
 }
 
-// wouldBeAllowed reports whether nothing but an approval of the commit is missing.
-func (m *matter) wouldBeAllowed(ctx context.Context) (bool, error) {
-	if m.Spec.PullRequest == nil {
+// wouldBeAllowed reports whether only an approval of the commit is missing.
+func (ev *evaluation) wouldBeAllowed(ctx context.Context) (bool, error) {
+	if ev.Spec.PullRequest == nil {
 		return false, nil
 	}
-	m.Approval = &v1alpha1.Approval{}
-	decision, err := m.decide(ctx)
-	m.Approval = nil
+	ev.Approval = &v1alpha1.Approval{}
+	decision, err := ev.decide(ctx)
+	ev.Approval = nil
 	return decision.Verdict == rules.Allowed, err
 }
 
-// starts reports whether the event is a command that starts runs of a pull request.
-func (m *matter) starts() bool {
-	return m.Command != nil && m.Command.Kind != command.Cancel && m.Spec.PullRequest != nil
+// startsRuns reports whether the event is a command that starts runs of a pull request.
+func (ev *evaluation) startsRuns() bool {
+	return ev.Command != nil && ev.Command.Kind != command.Cancel && ev.Spec.PullRequest != nil
 }
 
-// binds reports whether an event that is allowed by itself depends on what is on record of its
-// commit nevertheless: what was approved runs apart again (S23), and what others have pushed may
-// wait for approval.
-func (m *matter) binds() bool {
-	return (m.starts() || m.remark() || m.Rerun || m.again()) && m.othersPush()
+// dependsOnApproval reports whether a decision to allow depends on what is recorded of the commit:
+// an approved commit runs confined again (S23), and a commit that others have pushed may wait for
+// approval.
+func (ev *evaluation) dependsOnApproval() bool {
+	return (ev.startsRuns() || ev.isRemark() || ev.Rerun || ev.isOfOldHead()) && ev.othersMayPush()
 }
 
-// again reports whether an event is about a pull request whose head was there before: a label, or
-// that it is opened again or made ready. Whoever has caused it need not have read what others have
-// pushed.
-func (m *matter) again() bool {
-	return m.Spec.PullRequest != nil && m.Spec.Comment == nil && !m.Rerun && !m.wasPushed() && !m.justOpened()
+// isOfOldHead reports whether the event does not change the head of its pull request: a label, a
+// reopening, or the end of a draft. Its author need not have read what others have pushed.
+func (ev *evaluation) isOfOldHead() bool {
+	return ev.Spec.PullRequest != nil && ev.Spec.Comment == nil && !ev.Rerun && !ev.wasPushed() && !ev.justOpened()
 }
 
-// justOpened reports whether the event is that of a new pull request.
-func (m *matter) justOpened() bool {
-	return (m.Spec.Action == "opened" || m.Spec.Action == "open") && !v1alpha1.Reopened(m.Name)
+// justOpened reports whether the event opens a new pull request.
+func (ev *evaluation) justOpened() bool {
+	return (ev.Spec.Action == "opened" || ev.Spec.Action == "open") && !v1alpha1.Reopened(ev.Name)
 }
 
-// othersPush reports whether others can push to the branch of a pull request than those who may
-// start its pipelines: it lives in another repository, or a policy says who may.
-func (m *matter) othersPush() bool {
-	settings := m.repository.Spec.Settings
-	return m.Spec.PullRequest != nil && (!SameRepository(m.Spec) || settings != nil && settings.Policy != nil)
+// othersMayPush reports whether users who may not start its pipelines can push to the branch of a
+// pull request: it is in another repository, or a policy says who may start them.
+func (ev *evaluation) othersMayPush() bool {
+	settings := ev.repository.Spec.Settings
+	return ev.Spec.PullRequest != nil && (!SameRepository(ev.Spec) || settings != nil && settings.Policy != nil)
 }
 
-// waited notes whether the commit of a pull request that is allowed may show that it waits for
-// approval, because that is over now. That of one that was just opened shows nothing yet, and on a
-// branch of the repository itself only what an earlier policy has kept waiting does: a commit that
-// was just pushed there is not asked about.
-func (m *matter) waited(ctx context.Context) error {
-	pushedByOwn := m.wasPushed() && !m.othersPush()
-	if m.Spec.PullRequest == nil || m.Spec.Comment != nil || m.Rerun || m.justOpened() || pushedByOwn {
+// noteWait sets EndsPending if the commit of an allowed pull request may have a check that waits
+// for approval. A pull request that was just opened has none. On a branch of the repository itself
+// only an earlier policy can have made it wait, so a commit that was just pushed there is not
+// looked up.
+func (ev *evaluation) noteWait(ctx context.Context) error {
+	pushedByOwn := ev.wasPushed() && !ev.othersMayPush()
+	if ev.Spec.PullRequest == nil || ev.Spec.Comment != nil || ev.Rerun || ev.justOpened() || pushedByOwn {
 		return nil
 	}
-	recorded, err := m.sources.Recorded(ctx)
-	m.EndsPending = approval.Waits(recorded, m.Spec.SHA)
+	recorded, err := ev.sources.Recorded(ctx)
+	ev.EndsPending = approval.Waits(recorded, ev.Spec.SHA)
 	return err
 }

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authz decides whether an event may start something, by whoever has caused it or by an
-// approval of its commit.
+// Package authz decides who may run: whether an event may start runs, because of the users who
+// caused it or because its commit is approved.
+//
+//   - rules/ has the decision itself: one ordered list of rules over values (rules.go).
+//   - lookup.go reads the facts that the rules ask for from the Git service and OWNERS.
+//   - approve.go decides whether a comment approves a commit; remember.go whether an earlier
+//     approval counts for a later commit. approval/ has what both are decided by.
+//   - owners/ parses OWNERS files; claim/ decides which namespace may serve a URL.
+//
+// Decider.Decide in this file is the entry point; pkg/plan calls it.
 package authz
 
 import (
@@ -20,18 +28,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Sources answer what a decision depends on. Each is asked only then.
+// Sources read what a decision depends on. Each is called only if the decision depends on it.
 type Sources struct {
 	Access  Access
 	History History
-	// Actor returns who caused the event, from its payload. nil is nobody.
+	// Actor returns the user who caused the event, from its payload; nil if it cannot be read.
 	Actor func(ctx context.Context) (string, error)
-	// Recorded returns what was recorded of the event's subject, oldest first and without the event
+	// Recorded returns the recorded events with the same subject, oldest first, without the event
 	// itself.
 	Recorded func(ctx context.Context) ([]history.Record, error)
 }
 
-// Access answers what an account may do (provider.Access has the contract).
+// Access reads what an account may do (provider.Access has the contract). Owner reports whether the
+// OWNERS of the default branch name the user.
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
 	Member(ctx context.Context, user string) (bool, error)
@@ -40,69 +49,69 @@ type Access interface {
 	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
 }
 
-// History answers what became of a pull request's commits (provider.History has the contract).
+// History reads the commits of a pull request (provider.History has the contract).
 type History interface {
 	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
 	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
 }
 
-// Event is what is decided about, as far as it is known.
+// Event is the event to decide about, as far as it is known.
 type Event struct {
 	// Name is the GitEvent's.
 	Name string
 	Spec *v1alpha1.GitEventSpec
-	// Command is what a comment asks for, nil for every other event.
+	// Command is the command of a comment, nil for every other event.
 	Command *command.Command
-	// Rerun is true if a re-run button was pressed by somebody who may write.
+	// Rerun is true if a user with write access requested a re-run.
 	Rerun bool
 }
 
-// Consent is what is known of an approval.
-type Consent struct {
-	// Approval is why the commit may run although whoever wrote it may not start anything; nil if
-	// it needs none.
+// Basis is what a decision is based on.
+type Basis struct {
+	// Approval is set if the commit may run although its author may not start runs.
 	Approval *v1alpha1.Approval
-	// EndsPending is true when the commit may show that it waits for approval.
+	// EndsPending is true when the commit may have a check that waits for approval.
 	EndsPending bool
-	// Heeded is true when whoever has given a command may give it, or would only need another
-	// commit. Nobody else is answered (S17).
-	Heeded bool
-	// Untrusted is true when whoever has given a command may give it because the pull request is
-	// theirs, and for no other reason.
+	// MayCommand is true when the user may give the command, or could if it named another commit.
+	// Only these users get a reply (S17).
+	MayCommand bool
+	// Untrusted is true when the user may give the command only because it is the user's own pull
+	// request.
 	Untrusted bool
-	// Forgotten is true when an approval of another commit would have let this one run if nothing
-	// had changed since (S22).
+	// Forgotten is true when an approval of another commit would count for this one, had nothing
+	// changed since (S22).
 	Forgotten bool
 }
 
-// Pending is one word for why the event waits for approval.
-func (c Consent) Pending() string {
+// PendingReason returns one word for why the event waits for approval.
+func (c Basis) PendingReason() string {
 	if c.Forgotten {
 		return approval.ReasonForgotten
 	}
 	return "PendingApproval"
 }
 
-// Decision says whether an event may start something. Why is a sentence for people if it may not.
+// Decision says whether an event may start runs. If it may not, Why is a sentence for people.
 type Decision struct {
 	Allowed bool
 	Why     string
-	Consent
+	Basis
 }
 
-// Desk decides about one event, of which more may be known each time.
-type Desk struct {
+// Decider decides about one event. It may be asked again when more is known, and caches what it has
+// read.
+type Decider struct {
 	repository *pacv1alpha1.Repository
 	config     *config.Config
 	sources    Sources
-	people     *lookups
+	lookups    *lookups
 }
 
-// New returns a desk that asks nobody yet. The Repository is the event's.
-func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) *Desk {
-	d := &Desk{repository: repository, config: c, sources: sources}
-	d.people = &lookups{
-		Desk:    d,
+// New returns a Decider that has read nothing yet. The Repository is the event's.
+func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) *Decider {
+	d := &Decider{repository: repository, config: c, sources: sources}
+	d.lookups = &lookups{
+		Decider: d,
 		names:   map[rules.Person]string{},
 		answers: map[string]bool{},
 		known:   map[rules.Question]bool{},
@@ -110,101 +119,99 @@ func New(repository *pacv1alpha1.Repository, c *config.Config, sources Sources) 
 	return d
 }
 
-// appSuffix ends the logins of Apps at GitHub, except for some of its own ("Copilot"), which are
-// known by what GitHub says (PullRequest.App). No account of a person can have it, at GitLab
-// neither: names have no brackets. GitLab's bots are members of the project, whose role is asked
-// for.
+// appSuffix is the end of the login of a GitHub App. Some of GitHub's own Apps ("Copilot") do not
+// have it; GitHub marks them (PullRequest.App). No user can have such a login, nor at GitLab, where
+// names have no brackets. GitLab's bots are members of the project, so their role is read.
 const appSuffix = "[bot]"
 
-// matter is an event as it is known when it is decided about, and what was found out of an
-// approval.
-type matter struct {
-	*Desk
+// evaluation is one decision about an event: the event as it is known now, and what was found out.
+type evaluation struct {
+	*Decider
 	Event
-	Consent
+	Basis
 }
 
-func (d *Desk) at(e Event) *matter {
-	d.people.spec = e.Spec
-	return &matter{Desk: d, Event: e}
+func (d *Decider) evaluation(e Event) *evaluation {
+	d.lookups.spec = e.Spec
+	return &evaluation{Decider: d, Event: e}
 }
 
-// Commenter reports whether whoever wrote a comment may not give its command, whatever else is true
-// of the event, and why not.
-func (d *Desk) Commenter(ctx context.Context, e Event) (refused bool, why string, err error) {
-	decision, err := d.people.answered(ctx, d.at(e).accessInput(), rules.Commenter)
+// RefusesCommenter reports whether the author of a comment may not give its command, whatever else
+// is true of the event, and why not.
+func (d *Decider) RefusesCommenter(ctx context.Context, e Event) (refused bool, why string, err error) {
+	decision, err := d.lookups.decide(ctx, d.evaluation(e).accessInput(), rules.Commenter)
 	return err == nil && decision.Verdict == rules.Unapproved, decision.Why, err
 }
 
-// OnlyOwns reports whether whoever wrote a comment may give its command because the pull request is
-// theirs, and for no other reason.
-func (d *Desk) OnlyOwns(ctx context.Context, e Event) (bool, error) {
-	in := d.at(e).accessInput()
+// OnlyAsAuthor reports whether the author of a comment may give its command only because it is the
+// author's own pull request.
+func (d *Decider) OnlyAsAuthor(ctx context.Context, e Event) (bool, error) {
+	in := d.evaluation(e).accessInput()
 	if !in.Own {
 		return false, nil
 	}
 	in.Own = false
-	decision, err := d.people.answered(ctx, in, rules.Commenter)
+	decision, err := d.lookups.decide(ctx, in, rules.Commenter)
 	return err == nil && decision.Verdict == rules.Unapproved, err
 }
 
-// Decide asks who may start the event. With an error only the Consent has meaning: it is what was
-// found out until then.
-func (d *Desk) Decide(ctx context.Context, e Event) (Decision, error) {
-	m := d.at(e)
-	decision, err := m.decide(ctx)
+// Decide decides whether the event may start runs. With an error, only the Basis is valid: what was
+// found out before the error.
+func (d *Decider) Decide(ctx context.Context, e Event) (Decision, error) {
+	ev := d.evaluation(e)
+	decision, err := ev.decide(ctx)
 	if err != nil {
 		return Decision{}, err
 	}
-	simple := decision.Verdict == rules.Allowed && !m.binds()
+	simple := decision.Verdict == rules.Allowed && !ev.dependsOnApproval()
 	if simple {
-		m.Heeded = true
-		decision = m.meant(decision)
-		if m.Command != nil && m.Command.Kind == command.Cancel {
-			m.Untrusted, err = d.OnlyOwns(ctx, e)
+		ev.MayCommand = true
+		decision = ev.unlessMisnamed(decision)
+		if ev.Command != nil && ev.Command.Kind == command.Cancel {
+			ev.Untrusted, err = d.OnlyAsAuthor(ctx, e)
 		}
 	} else {
-		decision, err = m.approve(ctx, decision)
+		decision, err = ev.approve(ctx, decision)
 	}
 	allowed := decision.Verdict == rules.Allowed
 	switch {
-	case err != nil: // it is asked again
+	case err != nil: // the caller retries
 	case !allowed:
-		m.EndsPending = false // it goes on waiting
+		ev.EndsPending = false // the check stays pending
 	case simple:
-		err = m.waited(ctx)
+		err = ev.noteWait(ctx)
 	}
-	return Decision{Allowed: allowed, Why: decision.Why, Consent: m.Consent}, err
+	return Decision{Allowed: allowed, Why: decision.Why, Basis: ev.Basis}, err
 }
 
-// Approvers says who can approve an event that waits for approval.
-func (d *Desk) Approvers(e Event) string { return d.at(e).accessInput().Approvers() }
+// Approvers returns a sentence that says who can approve an event that waits for approval.
+func (d *Decider) Approvers(e Event) string { return d.evaluation(e).accessInput().Approvers() }
 
-// decide asks who may start the event, and the Git service only for what the answer depends on,
-// about each account once. An error is never an answer.
-func (m *matter) decide(ctx context.Context) (rules.Decision, error) {
-	return m.people.answered(ctx, m.accessInput(), rules.Commenter, rules.Author, rules.Actor)
+// decide applies the rules. It reads from the Git service only what the result depends on, once for
+// each account. An error never counts as an answer.
+func (ev *evaluation) decide(ctx context.Context) (rules.Decision, error) {
+	return ev.lookups.decide(ctx, ev.accessInput(), rules.Commenter, rules.Author, rules.Actor)
 }
 
-// accessInput is what decides about the event as far as it is known without asking.
-func (m *matter) accessInput() rules.Input {
-	spec := m.Spec
+// accessInput returns what the rules need of the event without reading anything.
+func (ev *evaluation) accessInput() rules.Input {
+	spec := ev.Spec
 	in := rules.Input{
 		Trigger:    spec.Trigger,
 		Comment:    spec.Comment != nil,
 		Label:      spec.EventType == match.LabelEvent,
-		Restricted: m.repository.Spec.Restricts() != "",
+		Restricted: ev.repository.Spec.Restricts() != "",
 		SameRepository: SameRepository(
-			m.Spec,
+			ev.Spec,
 		),
-		Approved: m.Approval != nil,
-		Members:  m.config.MembersMayRun,
-		Known:    m.people.known,
+		Approved: ev.Approval != nil,
+		Members:  ev.config.MembersMayRun,
+		Known:    ev.lookups.known,
 	}
-	if m.Command != nil {
-		in.Command = rules.Command(m.Command.Kind)
+	if ev.Command != nil {
+		in.Command = rules.Command(ev.Command.Kind)
 	}
-	if m.Rerun && spec.PullRequest != nil { // it is as a /retest of who pressed the button, who may write (again)
+	if ev.Rerun && spec.PullRequest != nil { // as a /retest by the user, who has write access (again)
 		in.Comment, in.Command = true, rules.Retest
 		in.Known[rules.Question{Who: rules.Commenter, What: rules.Writer}] = true
 	}
@@ -212,19 +219,19 @@ func (m *matter) accessInput() rules.Input {
 		in.App = pr.App || strings.HasSuffix(pr.Author, appSuffix)
 	}
 	in.Own = in.Comment && spec.PullRequest != nil && same(spec.Sender, spec.PullRequest.Author)
-	if settings := m.repository.Spec.Settings; settings != nil {
+	if settings := ev.repository.Spec.Settings; settings != nil {
 		in.Policy, in.Trusts = settings.Policy, len(settings.Trusted) > 0
 	}
 	return in
 }
 
-// answered decides with the answers to all questions about some people: it asks if the next one is
-// about somebody else.
-func (l *lookups) answered(ctx context.Context, in rules.Input, about ...rules.Person) (rules.Decision, error) {
+// decide applies the rules and answers their questions about these people. A question about another
+// person ends it.
+func (l *lookups) decide(ctx context.Context, in rules.Input, about ...rules.Person) (rules.Decision, error) {
 	for {
 		decision := rules.Decide(in)
 		if decision.Verdict != rules.Asks || !slices.Contains(about, decision.Question.Who) {
-			return l.explained(decision), nil
+			return l.withProblems(decision), nil
 		}
 		if err := l.answer(ctx, in, decision.Question); err != nil {
 			return rules.Decision{}, err
@@ -232,11 +239,10 @@ func (l *lookups) answered(ctx context.Context, in rules.Input, about ...rules.P
 	}
 }
 
-// remark reports whether the event is a comment without a command.
-func (e Event) remark() bool { return e.Spec.Comment != nil && e.Command == nil }
+// isRemark reports whether the event is a comment without a command.
+func (e Event) isRemark() bool { return e.Spec.Comment != nil && e.Command == nil }
 
-// SameRepository reports whether a pull request's branch lives in the repository it is to be merged
-// into.
+// SameRepository reports whether a pull request comes from a branch of its own target repository.
 func SameRepository(event *v1alpha1.GitEventSpec) bool {
 	pr := event.PullRequest
 	return pr != nil && pr.HeadProjectID == event.Project.ID && event.Project.ID != 0

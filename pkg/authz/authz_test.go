@@ -21,7 +21,7 @@ import (
 
 const sha = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// service says that writer may write and that nobody else may anything.
+// service gives write access to "writer" only.
 type service struct {
 	authz.Access
 	down error
@@ -31,14 +31,14 @@ func (s service) CanWrite(_ context.Context, user string) (bool, error) {
 	return user == "writer", s.down
 }
 
-// Actor says the same as the delivery.
+// Actor confirms the delivery.
 func (s service) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	return told, s.down
 }
 
 func (s service) Owner(context.Context, string) (bool, error) { return false, nil }
 
-// waiting is on record: the event by which the pull request waits for approval of its commit.
+// waiting is the record of a pull request's event that waits for approval of its commit.
 func waiting() []history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "pull-1"}, Spec: *forked("stranger")}
 	e.Status.Disposition, e.Status.Plan = v1alpha1.DispositionPending, &v1alpha1.Plan{HeadSHA: sha}
@@ -53,15 +53,15 @@ func forked(author string) *v1alpha1.GitEventSpec {
 	}
 }
 
-// said is a comment on the pull request of a stranger.
+// said is a comment on an untrusted user's pull request.
 func said(sender string) *v1alpha1.GitEventSpec {
 	spec := forked("stranger")
 	spec.Action, spec.Actor, spec.Sender, spec.Comment = "created", "", sender, &v1alpha1.Comment{ID: 1}
 	return spec
 }
 
-// A stranger's commit waits until somebody who may write approves it by its name, and the approval
-// says who that was.
+// An untrusted user's commit waits until a user with write access approves it by its id. The
+// approval names that user.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	approves := &command.Command{Kind: command.OkToTest, SHA: sha}
@@ -85,7 +85,7 @@ func TestDecide(t *testing.T) {
 				Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return waiting(), nil },
 			})
 			if c.event.Command != nil {
-				if refused, _, err := desk.Commenter(t.Context(), c.event); err != nil || refused != c.commentRefused {
+				if refused, _, err := desk.RefusesCommenter(t.Context(), c.event); err != nil || refused != c.commentRefused {
 					t.Errorf("who commented is refused: %t, %v", refused, err)
 				}
 			}
@@ -97,26 +97,25 @@ func TestDecide(t *testing.T) {
 			if got.Approval != nil {
 				by = got.Approval.By
 			}
-			if got.Allowed != c.allowed || by != c.by || got.EndsPending != c.ends || got.Heeded != c.heeded || !strings.Contains(got.Why, c.why) {
+			if got.Allowed != c.allowed || by != c.by || got.EndsPending != c.ends || got.MayCommand != c.heeded || !strings.Contains(got.Why, c.why) {
 				t.Errorf("%+v", got)
 			}
-			if !got.Allowed && got.Pending() != "PendingApproval" {
-				t.Errorf("waits as %s", got.Pending())
+			if !got.Allowed && got.PendingReason() != "PendingApproval" {
+				t.Errorf("waits as %s", got.PendingReason())
 			}
 		})
 	}
 }
 
-// heads says nothing of which heads the pull request has had, as a service that signs its
-// deliveries.
+// heads returns no heads, like a service that signs its deliveries.
 type heads struct{ authz.History }
 
 func (heads) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return nil, nil
 }
 
-// An error of whoever is asked is no answer.
-func TestAnErrorIsNoDecision(t *testing.T) {
+// A failed read is not an answer.
+func TestDecideReturnsErrors(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{Access: service{down: down}})

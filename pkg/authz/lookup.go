@@ -13,17 +13,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// lookups answer the questions about one event, each about each account once.
+// lookups answers the rules' questions about one event, each once for each account.
 type lookups struct {
-	*Desk
+	*Decider
 	spec     *v1alpha1.GitEventSpec
-	names    map[rules.Person]string // "" when nobody is known
+	names    map[rules.Person]string // "" if the account is not known
 	answers  map[string]bool         // by question
-	known    map[rules.Question]bool // what every decision about the event knows
-	problems []string                // what people have to mend before a question can be answered otherwise
+	known    map[rules.Question]bool // the answers that the rules have so far
+	problems []string                // what users have to fix, because it may change an answer
 }
 
-// answer notes the answer to a question in in.Known.
+// answer stores the answer to a question in in.Known.
 func (l *lookups) answer(ctx context.Context, in rules.Input, q rules.Question) error {
 	name, err := l.name(ctx, q.Who)
 	if err != nil {
@@ -44,19 +44,19 @@ func (l *lookups) answer(ctx context.Context, in rules.Input, q rules.Question) 
 	return err
 }
 
-// isTrusted reports whether the Repository trusts an account with the pull request, which has to be
-// its own.
+// isTrusted reports whether the Repository trusts the account with the pull request, which must be
+// the account's own.
 func (l *lookups) isTrusted(ctx context.Context, name string) (bool, error) {
 	author, err := l.name(ctx, rules.Author)
 	trusted := slices.ContainsFunc(l.repository.Spec.Settings.Trusted, func(t string) bool { return same(t, name) })
 	return trusted && same(author, name), err
 }
 
-// listed reports whether an account is in one of the teams. One that does not exist has no members,
-// which whoever reads the decision should know.
+// listed reports whether the account is in one of the teams. A team that does not exist has no
+// members, and is added to the problems.
 func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool, error) {
 	for _, team := range teams {
-		in, err := l.once("team "+team+" "+name, func() (bool, error) { return l.sources.Access.InTeam(ctx, team, name) })
+		in, err := l.cached("team "+team+" "+name, func() (bool, error) { return l.sources.Access.InTeam(ctx, team, name) })
 		switch {
 		case fault.Is(err, fault.Invalid):
 			if problem := fault.Of(err).Message + "."; !slices.Contains(l.problems, problem) {
@@ -71,8 +71,7 @@ func (l *lookups) listed(ctx context.Context, teams []string, name string) (bool
 	return false, nil
 }
 
-// granted asks for a fact that does not depend on whether the account is the author's or the
-// actor's.
+// granted reads a fact that does not depend on the account's role in the event.
 func (l *lookups) granted(ctx context.Context, fact rules.Fact, name string) (bool, error) {
 	ask, what := l.sources.Access.CanWrite, "asking for the access of %s: %w"
 	switch fact {
@@ -81,15 +80,15 @@ func (l *lookups) granted(ctx context.Context, fact rules.Fact, name string) (bo
 	case rules.Owner:
 		ask, what = l.sources.Access.Owner, "asking whether OWNERS name %s: %w"
 	}
-	yes, err := l.once(string(fact)+" "+name, func() (bool, error) { return ask(ctx, name) })
+	yes, err := l.cached(string(fact)+" "+name, func() (bool, error) { return ask(ctx, name) })
 	if err != nil {
 		return false, fmt.Errorf(what, name, err)
 	}
 	return yes, nil
 }
 
-// once asks a question unless it is answered.
-func (l *lookups) once(question string, ask func() (bool, error)) (bool, error) {
+// cached answers a question from memory, or asks.
+func (l *lookups) cached(question string, ask func() (bool, error)) (bool, error) {
 	if known, asked := l.answers[question]; asked {
 		return known, nil
 	}
@@ -100,17 +99,17 @@ func (l *lookups) once(question string, ask func() (bool, error)) (bool, error) 
 	return yes, err
 }
 
-// explained adds to a decision what has to be mended, if it might be another one then.
-func (l *lookups) explained(d rules.Decision) rules.Decision {
+// withProblems adds the problems to a denial that they may have caused.
+func (l *lookups) withProblems(d rules.Decision) rules.Decision {
 	if d.Verdict == rules.Unapproved && len(l.problems) > 0 {
 		d.Why += " " + strings.Join(l.problems, " ")
 	}
 	return d
 }
 
-// confirm asks whether the Git service itself names the actor, who by the delivery has the right:
-// of a stranger it need not be asked. If it names somebody else that is the actor from now on, of
-// whom nothing is known yet.
+// confirm asks whether the Git service itself names the actor. It is asked only about an actor who
+// has the right according to the delivery. If the service names another account, that is the actor
+// from now on, and nothing is known about it yet.
 func (l *lookups) confirm(ctx context.Context, in rules.Input, told string) error {
 	actor, err := l.sources.Access.Actor(ctx, l.spec, told)
 	if err != nil {
@@ -129,7 +128,7 @@ func (l *lookups) confirm(ctx context.Context, in rules.Input, told string) erro
 	return nil
 }
 
-// name is a person's account, "" when nobody is known.
+// name returns a person's account, "" if it is not known.
 func (l *lookups) name(ctx context.Context, who rules.Person) (string, error) {
 	if name, known := l.names[who]; known {
 		return name, nil
@@ -152,8 +151,8 @@ func (l *lookups) account(ctx context.Context, who rules.Person) (string, error)
 	case l.spec.Actor != "" || l.sources.Actor == nil:
 		return l.spec.Actor, nil
 	}
-	// A version before has recorded the event without it, or the definition of GitEvents is of a
-	// version before.
+	// An earlier version has recorded the event without it, or the CRD of GitEvents is of an
+	// earlier version.
 	actor, err := l.sources.Actor(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading who acted: %w", err)
@@ -161,5 +160,6 @@ func (l *lookups) account(ctx context.Context, who rules.Person) (string, error)
 	return actor, nil
 }
 
-// same reports whether two names are of one account. No Git service tells cases apart.
+// same reports whether two names are the same account. No Git service distinguishes upper and lower
+// case.
 func same(a, b string) bool { return a != "" && strings.EqualFold(a, b) }

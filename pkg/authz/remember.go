@@ -17,129 +17,129 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// With remember-ok-to-test an approval of one commit lets run what the author of the pull request
-// pushes later (S22). Each such commit is compared with the one that somebody has approved, and
-// never with one that has run by that approval: many small steps lead no further than one. It is by
-// the event of the push that this is found out, and nothing is kept but what is on record.
+// With remember-ok-to-test, an approval of one commit also counts for what the author of the pull
+// request pushes later (S22). Each such commit is compared with the commit that a user has
+// approved, never with one that ran because of that approval: so many small steps cannot lead
+// further than one. The event of the push decides it. Nothing is stored except the recorded events.
 
-// remember decides about a commit that nobody has approved, and that runs by an approval of another
-// one or not at all.
-func (m *matter) remember(
+// applyRemembered decides about a commit without an approval of its own: it runs if an approval of
+// another commit counts for it.
+func (ev *evaluation) applyRemembered(
 	ctx context.Context,
 	decision rules.Decision,
 	recorded []history.Record,
 ) (rules.Decision, error) {
-	if !m.config.RememberApprovals || decision.Verdict == rules.Allowed {
+	if !ev.config.RememberApprovals || decision.Verdict == rules.Allowed {
 		return decision, nil
 	}
 	given, forgotten := approval.Given(recorded)
 	if given == nil {
 		return decision, nil
 	}
-	known := approval.Remembered(recorded, m.Spec.SHA)
-	if !known && !m.wasPushed() { // the event of the push tells who has pushed it
+	known := approval.Remembered(recorded, ev.Spec.SHA)
+	if !known && !ev.wasPushed() { // the event of the push says who pushed it
 		return decision, nil
 	}
 	why, err := "", error(nil)
 	if !known {
-		why, err = m.pushedBySomebodyElse(ctx)
+		why, err = ev.pushedByAnother(ctx)
 	}
 	if err != nil {
 		return rules.Decision{}, err
 	}
 	if why != "" {
-		decision.Why += fmt.Sprintf(" That %s has approved commit %s does not count: %s.", given.By, given.SHA, why)
+		decision.Why += fmt.Sprintf(" The approval by %s of commit %s does not count: %s.", given.By, given.SHA, why)
 		return decision, nil
 	}
-	why = "it is since commit " + forgotten
+	why = "that is so since commit " + forgotten
 	if forgotten == "" {
-		why, err = m.forgets(ctx, given)
+		why, err = ev.whyForgotten(ctx, given)
 	}
 	if err != nil {
 		return rules.Decision{}, err
 	}
 	if why != "" {
-		m.Forgotten = true
-		decision.Why += fmt.Sprintf(" That %s has approved commit %s is forgotten: %s.", given.By, given.SHA, why)
+		ev.Forgotten = true
+		decision.Why += fmt.Sprintf(" The approval by %s of commit %s no longer counts: %s.", given.By, given.SHA, why)
 		return decision, nil
 	}
-	m.Approval = given
+	ev.Approval = given
 	return rules.Decision{Verdict: rules.Allowed}, nil
 }
 
-// wasPushed reports whether the event is that of a push to the pull request's branch.
-func (m *matter) wasPushed() bool {
-	return m.Spec.Comment == nil && m.Spec.Before != "" &&
-		slices.Contains([]string{"synchronize", "update"}, m.Spec.Action)
+// wasPushed reports whether the event is a push to the pull request's branch.
+func (ev *evaluation) wasPushed() bool {
+	return ev.Spec.Comment == nil && ev.Spec.Before != "" &&
+		slices.Contains([]string{"synchronize", "update"}, ev.Spec.Action)
 }
 
-// pushedBySomebodyElse says that the commit was pushed by another account than the author of the
-// pull request, which is whose work was approved; "" if the author has pushed it. A service that
-// signs nothing is asked who has.
-func (m *matter) pushedBySomebodyElse(ctx context.Context) (why string, err error) {
-	told, err := m.people.name(ctx, rules.Actor)
+// pushedByAnother returns why the commit does not count as the work of the pull request's author,
+// which is what was approved; "" if the author pushed it. A service that does not sign its
+// deliveries is asked who did.
+func (ev *evaluation) pushedByAnother(ctx context.Context) (why string, err error) {
+	told, err := ev.lookups.name(ctx, rules.Actor)
 	if err != nil {
 		return "", err
 	}
-	who, err := m.sources.Access.Actor(ctx, m.Spec, told)
+	who, err := ev.sources.Access.Actor(ctx, ev.Spec, told)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("asking who has pushed %s: %w", m.Spec.SHA, err)
+		return "", fmt.Errorf("asking who has pushed %s: %w", ev.Spec.SHA, err)
 	case who == "":
-		return "the Git service does not say who has pushed this one", nil
-	case !same(who, m.Spec.PullRequest.Author):
-		return fmt.Sprintf("%s has pushed this one, and not the author of the pull request", who), nil
+		return "the Git service does not say who pushed this one", nil
+	case !same(who, ev.Spec.PullRequest.Author):
+		return fmt.Sprintf("%s pushed this one, not the author of the pull request", who), nil
 	}
 	return "", nil
 }
 
-// forgets says why an approval of another commit does not count for this one, "" if it does. What
-// cannot be asked because the Git service does not allow it or has it no more is forgotten; every
-// other error is waited for.
-func (m *matter) forgets(ctx context.Context, given *v1alpha1.Approval) (why string, err error) {
-	if why = approval.Changed(given, m.Spec); why != "" {
+// whyForgotten returns why an approval of another commit does not count for this one, "" if it
+// does. The approval is forgotten if the comparison is impossible, because the Git service does not
+// allow it or no longer has the commit. Every other error is retried.
+func (ev *evaluation) whyForgotten(ctx context.Context, given *v1alpha1.Approval) (why string, err error) {
+	if why = approval.Changed(given, ev.Spec); why != "" {
 		return why, nil
 	}
-	may, err := m.mayApprove(ctx, given.By)
+	may, err := ev.mayApprove(ctx, given.By)
 	switch f := fault.Of(err); {
 	case f != nil && f.Reason == fault.ReasonPermissionMissing:
-		return "whether " + given.By + " may still approve it cannot be asked: " + f.Message, nil
+		return "whether " + given.By + " may still approve it cannot be found out: " + f.Message, nil
 	case err != nil:
 		return "", err
 	case !may:
-		return given.By + " may not approve it any more", nil
+		return given.By + " may no longer approve it", nil
 	}
-	different, err := m.sources.History.Differ(
+	different, err := ev.sources.History.Differ(
 		ctx,
 		given.SHA,
-		m.Spec.SHA,
+		ev.Spec.SHA,
 		pipelinesascode.Definitions,
 		owners.File,
 		owners.AliasesFile,
 	)
 	switch {
 	case fault.Is(err, fault.Invalid):
-		return "what has been changed since cannot be told: " + fault.Of(err).Message, nil
+		return "what has changed since cannot be found out: " + fault.Of(err).Message, nil
 	case err != nil:
-		return "", fmt.Errorf("comparing %s with %s, which was approved: %w", m.Spec.SHA, given.SHA, err)
+		return "", fmt.Errorf("comparing %s with %s, which was approved: %w", ev.Spec.SHA, given.SHA, err)
 	case len(different) > 0:
-		return "this one has another " + strings.Join(different, " and another "), nil
+		return "this one has a different " + strings.Join(different, " and a different "), nil
 	}
 	return "", nil
 }
 
-// mayApprove reports whether somebody could approve a commit of the pull request now.
-func (m *matter) mayApprove(ctx context.Context, who string) (bool, error) {
-	in := m.accessInput()
-	in.Comment, in.Command, in.Own = true, rules.OkToTest, same(who, m.Spec.PullRequest.Author)
+// mayApprove reports whether a user could approve a commit of the pull request now.
+func (ev *evaluation) mayApprove(ctx context.Context, who string) (bool, error) {
+	in := ev.accessInput()
+	in.Comment, in.Command, in.Own = true, rules.OkToTest, same(who, ev.Spec.PullRequest.Author)
 	in.Label, in.Approved, in.Known = false, true, map[rules.Question]bool{}
 	approver := &lookups{
-		Desk:    m.Desk,
-		spec:    m.Spec,
+		Decider: ev.Decider,
+		spec:    ev.Spec,
 		names:   map[rules.Person]string{rules.Commenter: who},
-		answers: m.people.answers,
+		answers: ev.lookups.answers,
 		known:   in.Known,
 	}
-	decision, err := approver.answered(ctx, in, rules.Commenter)
+	decision, err := approver.decide(ctx, in, rules.Commenter)
 	return decision.Verdict == rules.Allowed, err
 }

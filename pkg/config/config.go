@@ -69,15 +69,15 @@ const (
 	minSettledCap     = 100
 	maxSettledCap     = 1_000_000
 
-	// An open event takes 5 to 20 KB beside its payloads, so the default is 200 MB of etcd at most,
-	// and its payloads 512 MiB: with the stubs less than half of the 2 GiB that etcd has by
-	// default. 500 events at once of one repository are a merge queue's or a robot's ordinary
-	// burst; a tenth of the cap, which one Repository may have, is twice that.
+	// An unsettled event takes 5 to 20 KB without its payload, so by default 200 MB of etcd at
+	// most. The payloads take 512 MiB. With the stubs that is less than half of the 2 GiB that etcd
+	// has by default. One Repository may have a tenth of the events. That is twice the burst of 500
+	// events that a merge queue or a bot causes.
 	defaultOpenEvents = 10_000
 	minOpenEvents     = 100
 	maxOpenEvents     = 200_000
-	// A tenth of the least is more than the largest delivery takes: 25 MiB that do not compress are
-	// 34 in base64.
+	// A tenth of the minimum holds the largest delivery: 25 MiB that do not compress are 34 MiB in
+	// base64.
 	defaultOpenPayloads = 512
 	minOpenPayloads     = 350
 	maxOpenPayloads     = 8192
@@ -93,24 +93,24 @@ type Config struct {
 	ApplicationName string
 	// SecretAutoCreate makes a git-auth Secret for each run.
 	SecretAutoCreate bool
-	// ShareGlobalToken lets runs clone with the token of the global Repository: it is then written
-	// into the namespaces of all tenants whose Repositories have none of their own.
+	// ShareGlobalToken lets runs clone with the token of the global Repository. The token is then
+	// written into the namespaces of all tenants whose Repositories have no token.
 	ShareGlobalToken bool
-	// RunPermissions are the most that the tokens of runs may do, beyond what each has.
+	// RunPermissions are what a Repository may grant to the tokens of its runs, beyond reading.
 	RunPermissions Permissions
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in
 	// lower case, no path, no trailing slash. Deliveries that name another host are refused before
 	// a credential is read.
 	GitHubURL string
-	// WebhookURL is where Git services without an App call the receivers, without a trailing slash:
-	// webhooks that lead elsewhere are somebody else's. Empty is unknown.
+	// WebhookURL is the receivers' URL for Git services without an App, without a trailing slash.
+	// Plumbline leaves webhooks with another URL alone. Empty means unknown.
 	WebhookURL string
-	// Ceiling is what authors' PipelineRuns may ask for at most, in every namespace.
-	Ceiling podsecurity.Limits
+	// RunLimits are what authors' PipelineRuns may ask for, in every namespace.
+	RunLimits podsecurity.Limits
 	// GitAllowed are Git services that Repositories may name although their addresses are not
 	// public.
 	GitAllowed egress.Hosts
-	// Owners says whose URLs are whose, if a proof of that is asked for.
+	// Owners says which namespaces may serve which URLs.
 	Owners Owners
 	// MembersMayRun lets members of a repository's organization or project start runs who cannot
 	// write, as in PaC.
@@ -118,27 +118,27 @@ type Config struct {
 	// SkipPushOfPulls ignores a push to the branch of an open pull request whose own event runs the
 	// same commit.
 	SkipPushOfPulls bool
-	// RequireApprovedSHA lets nobody approve a commit without naming it.
+	// RequireApprovedSHA refuses an approval that does not name a commit.
 	RequireApprovedSHA bool
-	// RememberApprovals lets what the author of an approved pull request pushes later run by that
-	// approval, unless something has changed that it depended on (S22).
+	// RememberApprovals extends an approval to later pushes of the pull request's author, unless
+	// something has changed that it depended on (S22).
 	RememberApprovals bool
 	// Console is where people watch runs.
 	Console Console
 	// SettledRetention is how long the stub of a settled event is kept, at least as long as the
 	// service redelivers.
 	SettledRetention time.Duration
-	// SettledCap is the most stubs that are kept.
+	// SettledCap is the maximum number of stubs.
 	SettledCap int
-	// Open is what open events may use in total.
+	// Open limits the unsettled events of the installation.
 	Open quota.Limits
-	// Remote says where references of authors may lead.
+	// Remote says from where references in annotations may be fetched.
 	Remote Remote
-	// Keep says how many ended runs are kept.
-	Keep Keep
-	// Namespaces are those whose Repositories are served.
+	// Retention says how many finished runs are kept.
+	Retention Retention
+	// Namespaces are the namespaces whose Repositories are served.
 	Namespaces Namespaces
-	// CancelInProgress says whose older runs end where the author says nothing.
+	// CancelInProgress says which older runs are cancelled where the author does not say.
 	CancelInProgress CancelInProgress
 }
 
@@ -164,16 +164,16 @@ func New(data map[string]string) (*Config, error) {
 	return parse(data, Default())
 }
 
-// TenantsGit says which Git services may be called because a tenant names them. What may never be
-// fetched from, networks of the cluster that have public addresses for example, may not be called
+// TenantsGit returns which Git services may be called because a tenant names them. A host from
+// which nothing may be fetched, such as a cluster network with public addresses, may not be called
 // either.
 func (c *Config) TenantsGit() egress.Policy {
 	return egress.Policy{Allowed: c.GitAllowed, Refused: c.Remote.Refused}
 }
 
-// MaxWait is how long an event waits for an operator, or for what its Git service does not show,
-// before it ends as refused: the time in which the service redelivers, so that a stub is there for
-// each redelivery, and never more than 7 days (S5).
+// MaxWait returns how long an event waits for an operator, or for an object that its Git service
+// does not show yet, before it is refused. It is the time in which the service redelivers, so that
+// each redelivery finds a stub, and at most 7 days (S5).
 func (c *Config) MaxWait() time.Duration {
 	return min(c.SettledRetention-day, (enterpriseRetentionDays-1)*day)
 }

@@ -48,10 +48,10 @@ func TestNew(t *testing.T) {
 				"enable-cancel-in-progress-on-pull-requests": "true", "enable-cancel-in-progress-on-push": "true",
 			},
 			want: &Config{
-				Keep:               Keep{Default: 5, Limit: 50},
+				Retention:          Retention{Default: 5, Limit: 50},
 				CancelInProgress:   CancelInProgress{PullRequests: true, Pushes: true},
 				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
-				Ceiling: podsecurity.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: podsecurity.Baseline},
+				RunLimits: podsecurity.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: podsecurity.Baseline},
 				Remote: Remote{
 					Hub:      web.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
 					Catalogs: map[string]web.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},

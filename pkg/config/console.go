@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Console says where people watch runs: a custom console, else a Tekton Dashboard, else nowhere.
-// Its zero value is nowhere.
+// Console makes links to where people watch runs: a custom console, else a Tekton Dashboard. The
+// zero value makes none.
 type Console struct {
 	dashboard                       string
 	name, url, run, task, namespace string
@@ -20,8 +20,7 @@ type Console struct {
 // variable is a template variable, or what is left of one.
 var variable = regexp.MustCompile(`{{\s*([^{}]*?)\s*}}`)
 
-// Links returns the links of one PipelineRun. All of them are empty, and Task returns "", when no
-// console is configured: a report never holds a link that leads nowhere.
+// Links returns the links of one PipelineRun. Without a console all are empty, and Task returns "".
 func (c Console) Links(namespace, pipelineRun string) status.Links {
 	var links status.Links
 	switch {
@@ -47,8 +46,8 @@ func tektonDashboard(base, namespace, pipelineRun string) status.Links {
 	}
 }
 
-// custom falls back to the console's own URL where a template is missing or names what is not known
-// here; the link of a task falls back to its run's.
+// custom returns the links of a custom console. Where a template is missing or has an unknown
+// variable, the link is the console's own URL, and the link of a task is that of its run.
 func (c Console) custom(namespace, pipelineRun string) status.Links {
 	values := map[string]string{"namespace": namespace, "pr": pipelineRun}
 	run := render(c.run, values, c.url)
@@ -73,7 +72,7 @@ func (c Console) title() string {
 	return u.Host
 }
 
-// render places values as data: whatever they hold, they cannot add a path segment or a query.
+// render escapes values: they cannot add a path segment or a query.
 func render(template string, values map[string]string, fallback string) string {
 	if template == "" {
 		return fallback
@@ -90,7 +89,7 @@ func render(template string, values map[string]string, fallback string) string {
 	return text
 }
 
-// escape is right in a path, in a query and in a fragment alike.
+// escape is right in a path, in a query and in a fragment.
 func escape(v string) string {
 	return strings.ReplaceAll(url.QueryEscape(v), "+", "%20")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config is the one typed ConfigMap of an installation. A reconcile reads it once, from its
-// context, so that a change while it runs cannot mix two configurations.
+// Package config reads the ConfigMap of an installation. A reconcile takes the configuration from
+// its context, once: a change during the reconcile cannot mix two configurations.
 package config

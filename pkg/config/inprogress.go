@@ -2,8 +2,8 @@
 
 package config
 
-// CancelInProgress says whether a new run ends the older ones of its pipeline where its author says
-// nothing.
+// CancelInProgress says whether a new run cancels the older runs of its pipeline where its author
+// does not say.
 type CancelInProgress struct {
 	// PullRequests is for runs of the same pull request, Pushes for those of the same branch or
 	// tag.

@@ -15,8 +15,8 @@ import (
 // Namespaces are the namespaces whose Repositories an installation serves. The zero value is every
 // namespace.
 type Namespaces struct {
-	// Broken says why the value cannot be read, where no earlier value is known. Such an
-	// installation starts nothing new outside of its own namespace, and gives nothing up.
+	// Broken says why the value cannot be read, where no earlier value is known. The installation
+	// then starts nothing outside of its own namespace, and releases no namespace.
 	Broken string
 
 	own              string   // set by Store, so that it also marks a value that was stored
@@ -32,7 +32,7 @@ func (n Namespaces) Serve(namespace string) bool {
 	return n.Broken == "" && (len(n.served) == 0 || match(n.served, namespace)) && !match(n.excluded, namespace)
 }
 
-// Leave reports whether the installation gives up what it has of a namespace: it does not serve the
+// Leave reports whether the installation releases what it has of a namespace: it does not serve the
 // namespace, and the setting can be read.
 func (n Namespaces) Leave(namespace string) bool { return n.Broken == "" && !n.Serve(namespace) }
 
@@ -62,8 +62,8 @@ func match(patterns []string, namespace string) bool {
 
 const namespacesForm = `names of namespaces and globs with *, separated by commas, like "team-a, ci-*"; "!" in front of one excludes it, like "!team-b"`
 
-// namespaces reads the key. A bad value changes nothing in a process that knows an earlier one:
-// else a slip would give up the claims of many teams.
+// namespaces reads the key. A process that knows an earlier value keeps it when the new one is bad:
+// otherwise a typing error would release the claims of many teams.
 func (p *parser) namespaces(previous Namespaces) Namespaces {
 	v, _ := p.value(keyServeNamespaces)
 	n := Namespaces{}

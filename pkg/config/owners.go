@@ -14,20 +14,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/glob"
 )
 
-// Owners says which namespaces may serve which URLs. The zero value asks nobody for a proof.
+// Owners says which namespaces may serve which URLs. The zero value requires no proof.
 type Owners struct {
 	// Asked is true when the key is set: then a Repository is served only with a proof that its
 	// namespace may have the URL.
 	Asked bool
-	// Broken says what is wrong with the key, "" if nothing is. Nobody can be told to be an owner
-	// then.
+	// Broken says what is wrong with the key, "" if nothing is. While it is set, no namespace is an
+	// owner.
 	Broken string
 
 	listed map[string][]*glob.Glob // by namespace
 }
 
-// Listed returns the namespaces that the administrator has listed for a canonical URL, sorted; none
-// if it is in no list.
+// Listed returns the namespaces that the administrator has listed for a canonical URL, sorted.
 func (o Owners) Listed(canonical string) []string {
 	var found []string
 	for _, namespace := range slices.Sorted(maps.Keys(o.listed)) {
@@ -38,8 +37,8 @@ func (o Owners) Listed(canonical string) []string {
 	return found
 }
 
-// Bar reports whether the administrator has listed a canonical URL, and not for the namespace: it
-// cannot claim the URL.
+// Bar reports whether a namespace cannot claim a canonical URL: the administrator has listed it for
+// other namespaces only.
 func (o Owners) Bar(canonical, namespace string) bool {
 	listed := o.Listed(canonical)
 	return len(listed) > 0 && !slices.Contains(listed, namespace)
@@ -47,8 +46,8 @@ func (o Owners) Bar(canonical, namespace string) bool {
 
 const ownersForm = `a YAML map of namespaces to lists of URL globs, like "team-a: [https://github.com/acme/*]"`
 
-// owners reads the key. A bad value is not replaced by the previous one: it restricts, so it denies
-// until it is mended.
+// owners reads the key. A bad value denies everything until it is fixed: the previous value could
+// allow too much.
 func (p *parser) owners() Owners {
 	v, ok := p.value(keyURLOwners)
 	if !ok {
@@ -77,7 +76,7 @@ func (p *parser) owners() Owners {
 		p.errs = append(
 			p.errs,
 			fmt.Errorf(
-				"key %q: %s; allowed: %s; no event starts anything until it is mended",
+				"key %q: %s; allowed: %s; no event starts anything until it is fixed",
 				keyURLOwners,
 				o.Broken,
 				ownersForm,

@@ -16,14 +16,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// parser reads one key after the other and collects what is wrong.
+// parser reads one key after the other and collects the errors.
 type parser struct {
 	data map[string]string
 	seen map[string]bool
 	errs []error
 }
 
-// parse returns the configuration; a bad key has its value in previous.
+// parse returns the configuration. A bad key keeps its value of previous.
 func parse(data map[string]string, previous *Config) (*Config, error) {
 	p := &parser{data: data, seen: map[string]bool{}}
 	standard := Default()
@@ -48,14 +48,14 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.WebhookURL = p.base(keyWebhookURL, previous.WebhookURL)
 	c.Open = p.open(standard.Open, previous.Open)
 	c.Remote = p.remote(previous.Remote)
-	c.Ceiling = p.ceiling(previous.Ceiling)
+	c.RunLimits = p.runLimits(previous.RunLimits)
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
 	c.Owners = p.owners()
 	c.Namespaces = p.namespaces(previous.Namespaces)
 	c.MembersMayRun = p.boolean(keyMembersMayRun, false, previous.MembersMayRun)
 	c.RequireApprovedSHA = p.boolean(keyRequireSHA, false, previous.RequireApprovedSHA)
 	c.RememberApprovals = p.boolean(keyRemember, false, previous.RememberApprovals)
-	c.Keep = p.keep(previous.Keep)
+	c.Retention = p.keep(previous.Retention)
 	c.CancelInProgress = p.cancelInProgress(previous.CancelInProgress)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
@@ -73,8 +73,7 @@ func (p *parser) bad(key, problem, allowed string) {
 	p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s", key, problem, allowed))
 }
 
-// unknown reports keys that nothing reads: a misspelt key would else change nothing and say
-// nothing.
+// unknown reports keys that nothing reads, such as misspelt ones.
 func (p *parser) unknown() {
 	known := strings.Join(slices.Sorted(maps.Keys(p.seen)), ", ")
 	for _, key := range slices.Sorted(maps.Keys(p.data)) {
@@ -137,9 +136,9 @@ func (p *parser) open(standard, previous quota.Limits) quota.Limits {
 	return quota.Limits{Events: events, Bytes: int64(mebibytes) << 20}
 }
 
-// retention depends on the service: below its redelivery window an event could run twice. The
-// previous value of a bad key is raised to that window, because the service may have changed in the
-// same update.
+// retention reads how long stubs are kept: at least as long as the Git service redelivers, else a
+// redelivery could run an event twice. The previous value of a bad key is raised to that time,
+// because the same update may have changed the service.
 func (p *parser) retention(githubURL string, previous time.Duration) time.Duration {
 	least := publicRetentionDays
 	if githubURL != publicGitHub {
@@ -152,7 +151,7 @@ func (p *parser) retention(githubURL string, previous time.Duration) time.Durati
 
 const webURL = `an absolute URL that starts with "http://" or "https://", without user, query and fragment`
 
-// origin is a web URL of a host alone.
+// origin reads the web URL of a host, without a path.
 func (p *parser) origin(key, standard, previous string) string {
 	v, ok := p.value(key)
 	if !ok {
@@ -169,7 +168,7 @@ func (p *parser) origin(key, standard, previous string) string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// base is a web URL, "" when the key is not set.
+// base reads a web URL, "" when the key is not set.
 func (p *parser) base(key, previous string) string {
 	v, ok := p.value(key)
 	if !ok {
@@ -182,7 +181,7 @@ func (p *parser) base(key, previous string) string {
 	return strings.TrimRight(v, "/")
 }
 
-// template is a URL with {{ variables }}, "" when the key is not set.
+// template reads a URL with {{ variables }}, "" when the key is not set.
 func (p *parser) template(key, previous string) string {
 	v, ok := p.value(key)
 	if !ok {
@@ -196,7 +195,7 @@ func (p *parser) template(key, previous string) string {
 	return v
 }
 
-// parseWeb returns the problem in words that do not repeat the value: a URL may hold a password.
+// parseWeb returns the problem without the value: a URL may hold a password.
 func parseWeb(v string) (*url.URL, string) {
 	u, err := url.Parse(v)
 	if err != nil {

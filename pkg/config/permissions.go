@@ -16,7 +16,7 @@ import (
 // levels.
 type Permissions map[string]string
 
-// runReads is what the token of each run may do: it clones.
+// runReads returns what the token of each run may do: clone.
 func runReads() Permissions { return Permissions{"contents": levelRead, "metadata": levelRead} }
 
 const (
@@ -25,16 +25,16 @@ const (
 	levelAdmin = "admin"
 )
 
-// rank orders the levels; what is none is 0.
+// rank orders the levels; an unknown one has rank 0.
 func rank(level string) int {
 	return slices.Index([]string{levelRead, levelWrite, levelAdmin}, level) + 1
 }
 
 var permissionName = regexp.MustCompile(`^[a-z][a-z_]{0,62}$`)
 
-// RunToken returns what a run's token may do whose Repository asks for more than reading: no more
-// than the administrator allows. Denied are what is not granted, "checks: write" for example, in a
-// fixed order. What is asked for and allowed at a lower level is granted at that one.
+// RunToken returns what the token of a run may do when its Repository asks for permissions. A
+// permission above the administrator's level is granted at that level. denied lists what was asked
+// for and not granted, such as "checks: write", in a fixed order.
 func (c *Config) RunToken(asked map[string]pacv1alpha1.PermissionLevel) (granted Permissions, denied []string) {
 	granted = runReads()
 	for _, name := range slices.Sorted(maps.Keys(asked)) {

@@ -12,17 +12,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// Remote says where the references in annotations may lead.
+// Remote says from where references in annotations may be fetched.
 type Remote struct {
-	// Fetch is false when task and pipeline annotations are not followed at all; what .tekton holds
-	// is inlined regardless.
+	// Fetch is false when references outside of .tekton are not fetched.
 	Fetch bool
 	// Hub is where plain names are looked up.
 	Hub web.Hub
 	// Catalogs are other hubs, by the scheme that refers to them.
 	Catalogs map[string]web.Hub
-	// Allowed may be fetched from although their addresses are not public, Refused may not be
-	// whatever they are.
+	// Allowed are hosts to fetch from although their addresses are not public. Refused are hosts
+	// never to fetch from.
 	Allowed, Refused egress.Hosts
 }
 
@@ -40,7 +39,7 @@ func (p *parser) remote(previous Remote) Remote {
 	}
 }
 
-// hub is a web URL that may have a path.
+// hub reads a web URL that may have a path.
 func (p *parser) hub(key, standard, previous string) string {
 	if _, ok := p.value(key); !ok {
 		return standard
@@ -66,8 +65,8 @@ var (
 	catalogID  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 )
 
-// catalogs reads catalog-N-id, -name and -url. A catalog of which a part is missing or wrong is not
-// there, unless it was before: then it stays as it was. One whose keys are gone is gone.
+// catalogs reads catalog-N-id, -name and -url. A catalog with a missing or bad part keeps its
+// previous value, if it had one. A catalog without keys is removed.
 func (p *parser) catalogs(previous map[string]web.Hub) map[string]web.Hub {
 	numbers := map[string]bool{}
 	for key := range p.data {

@@ -9,19 +9,18 @@ import (
 	"knative.dev/pkg/configmap"
 )
 
-// Store keeps the current configuration. Until the ConfigMap was seen, that is Default.
+// Store holds the current configuration. Until the ConfigMap has been read, that is Default.
 type Store struct {
 	*configmap.UntypedStore
 }
 
-// NewStore makes a store to be filled by WatchConfigs. What is wrong with a ConfigMap is logged as
-// one error for each update; bad keys keep their previous value, so a slip of the pen in a running
-// installation changes nothing but what was right. onAfterStore is called with the ConfigMap's name
-// and the *Config.
+// NewStore returns a store to be filled by WatchConfigs. Each update with bad keys logs one error;
+// the bad keys keep their previous values. onAfterStore is called with the ConfigMap's name and the
+// *Config.
 func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value any)) *Store {
 	s := &Store{}
-	// The constructor returns no error: knative's store ends the process when the first ConfigMap
-	// has one.
+	// An error of the constructor would make knative's store exit the process at the first
+	// ConfigMap.
 	construct := func(cm *corev1.ConfigMap) (*Config, error) {
 		c, err := parse(cm.Data, s.Load())
 		c.Namespaces.own = cm.Namespace

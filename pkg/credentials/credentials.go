@@ -2,22 +2,22 @@
 
 // Package credentials logs events in to their Git services.
 //
-// A Keeper lives as long as the process. It opens a Session for each reconcile of an event, which
-// reads the Repository and the Secrets that the event needs and logs in once. Calls says
-// how many sessions may call a Git service at once.
+// A Pool lives as long as the process. It opens a Session for each reconcile of an event, which
+// reads the Repository and the Secrets that the event needs and logs in once. Calls limits how many
+// sessions call a Git service at once.
 //
 // Secrets are read live whenever a session needs them, the App's at most every few seconds, so a
-// changed one needs no restart. Nobody may list or watch them. An event that cannot go on because
-// of its credentials is therefore remembered with what it was tried with: the Keeper reads these
-// Secrets again by name from time to time, and wakes the event when one has changed (B8, E15). What
-// the Keeper remembers is advice. It keeps digests, never a Secret's value, and a process that
-// knows nothing of an event, because it has just begun to lead it, tries it once.
+// changed one needs no restart. Plumbline may not list or watch Secrets. If an event waits because
+// of its credentials, the Pool therefore stores digests of the Secrets that were used, reads these
+// Secrets from time to time, and wakes the event when one has changed (B8, E15). It never stores a
+// value. The digests are advice: a process that has none of an event, because it has just become
+// the leader, tries it once.
 //
-// Errors have a class (pkg/fault). What somebody has to mend is an Operator fault with a message
-// that says how; its reason is one that NamesSecret knows if the mending is to create or change a
-// Secret, and ReasonRepositoryGone if the Repository that names the credentials is gone. What the
-// API server or the Git service could not answer keeps the class of their answer. No message holds
-// a secret value.
+// Errors have a class (pkg/fault). A problem that an administrator has to fix is an Operator fault
+// with a message that says how. NamesSecret is true for its reason if a Secret has to be created or
+// changed; the reason is ReasonRepositoryGone if the Repository that names the credentials is gone.
+// If the API server or the Git service did not answer, the error has the class of that. No message
+// contains a secret value.
 package credentials
 
 import (
@@ -38,7 +38,7 @@ import (
 // or names another URL now.
 const ReasonRepositoryGone = "RepositoryGone"
 
-// Options are what a Keeper works with. All but GlobalRepository and Wake are needed.
+// Options configure a Pool. All but GlobalRepository and Wake are needed.
 type Options struct {
 	// Namespace is Plumbline's own.
 	Namespace string
@@ -51,15 +51,14 @@ type Options struct {
 	Providers map[string]provider.Provider
 	// Kube reads Secrets by name.
 	Kube corev1client.SecretsGetter
-	// Cache may lag. What it does not have is read with Repositories, and so is what it has of
-	// another URL.
+	// Cache may lag. A Repository that it does not have, or has with another URL, is read with
+	// Repositories.
 	Cache        paclisters.RepositoryLister
 	Repositories pacclient.RepositoriesGetter
 	// Calls limits the calls to Git services.
 	Calls Calls
 	Clock clock.PassiveClock
-	// Wake lets an event be reconciled after a time, whatever else its queue knows of it. Nil wakes
-	// nobody.
+	// Wake enqueues an event after a time; nil does nothing.
 	Wake func(event string, after time.Duration)
 }
 
@@ -70,11 +69,11 @@ type Calls struct {
 	// it ends.
 	Acquire func(ctx context.Context, event *v1alpha1.GitEvent) (release func(), err error)
 	// Observe is called after each call to an event's Git service; it may be nil.
-	Observe func(event *v1alpha1.GitEvent, a provider.Answered)
+	Observe func(event *v1alpha1.GitEvent, a provider.CallResult)
 }
 
-// Keeper remembers which events wait for somebody to mend their credentials, and what the Git
-// services have just refused. Safe for concurrent use.
+// Pool opens sessions. It stores which events wait for an administrator to fix their credentials,
+// and which logins the Git services have just refused. Safe for concurrent use.
 type Pool struct {
 	options  Options
 	waiting  *waiting
@@ -83,10 +82,10 @@ type Pool struct {
 	app      appSecret
 }
 
-// New returns a Keeper that remembers nothing yet.
+// New returns an empty Pool.
 func New(o Options) *Pool {
 	if o.Calls.Observe == nil {
-		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.Answered) {}
+		o.Calls.Observe = func(*v1alpha1.GitEvent, provider.CallResult) {}
 	}
 	if o.Wake == nil {
 		o.Wake = func(string, time.Duration) {}
@@ -94,10 +93,10 @@ func New(o Options) *Pool {
 	return &Pool{options: o, waiting: newWaiting()}
 }
 
-// Waiting returns how many events this process remembers as waiting for an operator.
+// Waiting returns how many events wait for an administrator, as far as this process knows.
 func (k *Pool) Waiting() int { return k.waiting.len() }
 
-// NamesSecret reports whether a wait with this reason ends when somebody changes a Secret.
+// NamesSecret reports whether a wait with this reason ends when a Secret is changed.
 func NamesSecret(reason string) bool {
 	switch reason {
 	case fault.ReasonCredentialsMissing,

@@ -25,10 +25,10 @@ const (
 	keyPrivateKey = "github-private-key"
 )
 
-// authenticate returns where the service is and what to log in with: the App's credentials for what
-// the App serves, else those that the Repository names. Credentials that the service has just
-// refused are not shown to it again: many events may come with them, and GitHub locks a user out
-// for a while after several failed logins, the right ones included.
+// authenticate returns the service's address and the credentials: the App's for projects that the
+// App serves, else those that the Repository names. It does not use credentials that the service
+// has just refused: many events may have them, and after several failed logins GitHub locks a user
+// out for a while, also with correct credentials.
 func (s *Session) authenticate(ctx context.Context, service provider.Provider) (string, provider.Credentials, error) {
 	base, credentials, err := s.login(ctx, service)
 	if err != nil {
@@ -88,7 +88,7 @@ func loginOf(
 		From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name), Reach: reach}
 }
 
-// reachOf is where a token may be sent. Whoever writes Repositories and Secrets in Plumbline's own
+// reachOf returns where a token may be sent. A user who may write Secrets in Plumbline's own
 // namespace, system, is its administrator: the service that the global Repository names may be
 // anywhere.
 func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) egress.Policy {
@@ -116,7 +116,7 @@ func (s *Session) token(
 	return tokenIn(secret, err, key)
 }
 
-// tokenIn reads the token out of what reading its Secret has returned.
+// tokenIn returns the token in a Secret, given the result of reading it.
 func tokenIn(secret *corev1.Secret, err error, key pacv1alpha1.SecretKey) (string, error) {
 	if apierrors.IsNotFound(err) {
 		return "", fault.Operatorf(
@@ -143,7 +143,7 @@ func tokenIn(secret *corev1.Secret, err error, key pacv1alpha1.SecretKey) (strin
 	return token, nil
 }
 
-// appCredentials reads the App's Secret again and again, so that a changed key needs no restart.
+// appCredentials reads the App's Secret for each session, so that a changed key needs no restart.
 func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, error) {
 	namespace, name := s.pool.options.Namespace, s.pool.options.AppSecret
 	secret, err := s.app(ctx)
@@ -163,7 +163,7 @@ func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, err
 	return App(secret)
 }
 
-// App reads the GitHub App's credentials out of its Secret. What is wrong with them is an Operator
+// App returns the GitHub App's credentials in its Secret. If they are wrong, it returns an Operator
 // fault.
 func App(secret *corev1.Secret) (provider.Credentials, error) {
 	namespace, name := secret.Namespace, secret.Name

@@ -25,7 +25,7 @@ func named(name string) func(*pacv1alpha1.Repository) {
 }
 
 // What a service is logged in to with, and where it is.
-func TestWhatIsLoggedInWith(t *testing.T) {
+func TestCredentialsOfALogin(t *testing.T) {
 	t.Parallel()
 	for service, want := range map[string]struct {
 		base        string
@@ -49,7 +49,7 @@ func TestWhatIsLoggedInWith(t *testing.T) {
 
 // The global Repository's token goes where that one says, not to the host of whichever Repository
 // uses it.
-func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
+func TestEventMayUseTheGlobalToken(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.provide(func(own *pacv1alpha1.Repository) { own.Spec.GitProvider = &pacv1alpha1.GitProvider{} })
@@ -69,7 +69,7 @@ func TestAnEventMayLogInWithTheGlobalToken(t *testing.T) {
 
 // Whoever has to mend something is told what, without a value of the Secret. Nobody logs in
 // meanwhile.
-func TestCredentialsThatAreNotThere(t *testing.T) {
+func TestMissingCredentials(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"
 	app := func(data map[string]string) func(*room) {

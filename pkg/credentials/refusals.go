@@ -11,18 +11,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
-// RefusalBelieved is how long an attempt that was refused is not repeated for other events.
+// RefusalLife is how long a refused login is not repeated for other events.
 const RefusalLife = 20 * time.Second
 
-// attempt is what a Git service is asked with: what it refuses for one repository it may allow for
-// another.
+// attempt is a login. A Git service may refuse it for one repository and accept it for another.
 type attempt struct {
 	secret     types.NamespacedName
 	content    content
 	repository types.NamespacedName
 }
 
-// refusals knows which attempts the Git services have just refused.
+// refusals stores which logins the Git services have just refused.
 type refusals struct {
 	all recent.Map[attempt, refusal]
 }
@@ -32,12 +31,12 @@ type refusal struct {
 	until time.Time
 }
 
-// note remembers for a while that the Git service refused an attempt.
+// note stores for a while that the Git service refused a login.
 func (r *refusals) note(a attempt, f *fault.Error, now time.Time) {
 	r.all.Put(a, refusal{fault: f, until: now.Add(RefusalLife)})
 }
 
-// of returns why the Git service has just refused an attempt, nil if it has not.
+// of returns why the Git service has just refused a login, nil if it has not.
 func (r *refusals) of(a attempt, now time.Time) *fault.Error {
 	if known, found := r.all.Get(a); found && now.Before(known.until) {
 		return known.fault

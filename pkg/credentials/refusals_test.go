@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-func TestARefusalIsBelievedForAWhile(t *testing.T) {
+func TestRefusalExpires(t *testing.T) {
 	t.Parallel()
 	r, now := &refusals{}, time.Unix(0, 0)
 	tried := attempt{secret: types.NamespacedName{Name: "app"}, content: "x", repository: types.NamespacedName{Name: "r"}}

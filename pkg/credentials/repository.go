@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Repository returns the Repository of the event, or nil without an error when it is certain that
-// it is gone: a live read says so, or that it names another URL now. Its URL may be spelt
-// otherwise: with .git, say. The object may be a cache's, so it is not to be changed.
+// Repository returns the Repository of the event, or nil without an error if a live read says that
+// it is gone or names another URL. The URL may be spelt differently, e.g. with .git. Do not change
+// the object: it may be a cache's.
 func (s *Session) Repository(ctx context.Context) (*pacv1alpha1.Repository, error) {
 	ref, o := s.event.Spec.Repository, &s.pool.options
 	found, err := o.Cache.Repositories(ref.Namespace).Get(ref.Name)
@@ -34,16 +34,16 @@ func (s *Session) Repository(ctx context.Context) (*pacv1alpha1.Repository, erro
 	return found, nil
 }
 
-// RepositoryGone asks the API server whether the event's Repository exists. It is true if that is
-// certain to be gone, whatever the cache says; an error is no answer.
+// RepositoryGone reports whether a live read says that the event's Repository is gone. It is false
+// after another error.
 func (s *Session) RepositoryGone(ctx context.Context) bool {
 	ref := s.event.Spec.Repository
 	_, err := s.pool.options.Repositories.Repositories(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	return fault.Gone(err)
 }
 
-// WithGlobal returns the Repository completed by the global one: a copy, or the Repository itself
-// if nothing completes it.
+// WithGlobal returns a copy of the Repository with the settings of the global one added, or the
+// Repository itself if there are none.
 func (s *Session) WithGlobal(ctx context.Context, repository *pacv1alpha1.Repository) (*pacv1alpha1.Repository, error) {
 	global, err := s.pool.global(ctx)
 	if err != nil || global == nil || global.UID == repository.UID {
@@ -54,8 +54,8 @@ func (s *Session) WithGlobal(ctx context.Context, repository *pacv1alpha1.Reposi
 	return merged, nil
 }
 
-// global returns the global Repository, nil when there is none. That must be certain: an event is
-// never processed as if settings did not exist that could not be read (B9).
+// global returns the global Repository, nil if there certainly is none. If its settings cannot be
+// read, events are not processed without them (B9).
 func (k *Pool) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
 	o := &k.options
 	if o.GlobalRepository == "" {

@@ -13,7 +13,7 @@ import (
 
 // Nobody has a Secret of a name that a client cannot even ask for: that is for whoever wrote it to
 // mend, and no outage.
-func TestASecretThatCannotBeAskedForDoesNotExist(t *testing.T) {
+func TestSecretWithAnInvalidNameDoesNotExist(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {

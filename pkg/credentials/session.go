@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Session is one reconcile's dealings with the Git service of one event. It is for one goroutine.
+// Session gives one reconcile access to the Git service of its event. It is for one goroutine.
 type Session struct {
 	pool   *Pool
 	event  *v1alpha1.GitEvent
@@ -27,20 +27,20 @@ type Session struct {
 	client   *provider.Client                 // connected on first use
 	loginErr error                            // why it could not be
 	release  func()                           // of Calls.Acquire; nil until it is called
-	asked    asked                            // what Git has said of newer commits
+	asked    asked                            // about newer commits
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
 	repeated bool                             // the Git service was not asked, because it has just refused the same
 }
 
-// asked are questions that the Git service is asked once; nil while nobody has to know.
+// asked has the requests that a session makes at most once; nil until one is needed.
 type asked struct {
 	newer func() (string, error) // what has superseded the event
 	tip   func() (string, error) // what the event's pull request or branch is at
 }
 
-// Begin opens a session, which lasts until its End is called. It makes no call. The event's spec is
-// read whenever it is needed, so it may be completed meanwhile; its status is read in End only.
+// Begin opens a session, without a call. The caller calls End. The session reads the event's spec
+// whenever it needs it, so the caller may complete it meanwhile; it reads the status in End only.
 func (k *Pool) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
 	return &Session{pool: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
 }
@@ -100,22 +100,22 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 }
 
 // observe is called after each call to the Git service.
-func (s *Session) observe(a provider.Answered) { s.pool.options.Calls.Observe(s.event, a) }
+func (s *Session) observe(a provider.CallResult) { s.pool.options.Calls.Observe(s.event, a) }
 
-// Shared reports whether the session has logged in with a token that another namespace than the
-// event's keeps: that of the global Repository, which other tenants use as well. A GitHub App's
-// credentials are none: no run gets them.
+// Shared reports whether the session has logged in with a token from another namespace than the
+// event's: that of the global Repository, which other tenants use as well. It is false for a GitHub
+// App's credentials, which no run gets.
 func (s *Session) Shared() bool {
 	service := s.pool.options.Providers[s.event.Spec.Provider]
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 
-// Secret reads a Secret live and remembers what it was: an event that cannot go on with it is tried
-// again when it has changed. The error is the API server's.
+// Secret reads a Secret live and stores its digest: if the event has to wait because of it, the
+// event is retried when the Secret has changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	if len(
 		validation.IsDNS1123Subdomain(name),
-	) != 0 { // there is none, and a client cannot even ask for some of these names
+	) != 0 { // it cannot exist, and a client cannot even request some of these names
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
 	secret, err := s.pool.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -125,23 +125,23 @@ func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	return secret, err
 }
 
-// Mended reports whether the event's wait for an operator, which has this reason, may be over
-// before its time: something that the event was tried with has changed, or nobody knows with what
-// it was.
+// Fixed reports whether the event's wait for an administrator, which has this reason, may be over
+// early: a Secret that the event was tried with has changed, or it is unknown which it was tried
+// with.
 func (s *Session) Fixed(reason string) bool {
 	return s.pool.waiting.fixed(s.event.Name, reason)
 }
 
-// Refused takes note of why a step needs an operator's help. That the Git service refused the
-// credentials is told to other sessions for a while instead of showing it the same again, unless
-// this one was told so itself.
+// Refused is called when a step needs an administrator. If the Git service has refused the
+// credentials, other sessions get the same error for a while and do not use them. An error that
+// this session got so does not extend that time.
 func (s *Session) Refused(f *fault.Error) {
 	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
 		s.pool.refusals.note(s.attempt(), f, s.pool.options.Clock.Now())
 	}
 }
 
-// attempt is what the Git service is asked with in this session.
+// attempt returns the login of this session.
 func (s *Session) attempt() attempt {
 	ref := s.event.Spec.Repository
 	return attempt{
@@ -151,12 +151,15 @@ func (s *Session) attempt() attempt {
 	}
 }
 
-// End releases what the session has acquired and notes whether the event waits for an operator, as
-// its status.waits say now. Tried tells that a step of this session needs an operator's help;
-// skipped, that one that waits for an operator was not tried, because it was not its time. An event
-// that does not wait any more after it reached the Git service shows that the credentials are
-// mended, so the events are woken that wait because of the same ones. It is called once, however
-// the reconcile ended.
+// End releases what the session has acquired. It stores whether the event waits for an
+// administrator, which is in its status.waits. It is called once, also after a panic.
+//
+//   - tried says that a step of this session needs an administrator.
+//   - skipped says that a step that waits for an administrator was not tried, because it was too
+//     early.
+//
+// If the event has used the Git service and does not wait any more, its credentials work. Then End
+// wakes the events that wait because of the same ones.
 func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()
@@ -175,9 +178,9 @@ func (s *Session) End(tried, skipped bool) {
 	}
 	others := known.remove(s.event.Name)
 	if s.client == nil {
-		return // it ended without the Git service's help, which says nothing of the credentials
+		return // it did not use the Git service, so nothing is known about the credentials
 	}
-	for _, other := range others { // mended elsewhere: at the Git service, for example
+	for _, other := range others { // fixed elsewhere: at the Git service, for example
 		known.retry(other)
 		wake(other, 0)
 	}

@@ -15,7 +15,7 @@ import (
 
 // However many steps need the service, a session logs in once, and all of them get the same client
 // or the same error.
-func TestASessionLogsInOnce(t *testing.T) {
+func TestSessionLogsInOnce(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestASessionLogsInOnce(t *testing.T) {
 
 // What one step could not do for lack of time does not keep a later one, which has its own, from
 // logging in: a token must not expire because a report took too long.
-func TestALoginThatRanOutOfTimeIsTriedAgain(t *testing.T) {
+func TestLoginIsRetriedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	s := r.begin("e", "app", "git.example")
@@ -87,7 +87,7 @@ func TestSessionReleasesAtItsEnd(t *testing.T) {
 	}
 }
 
-func TestAGitServiceThatNobodyServes(t *testing.T) {
+func TestUnknownGitService(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	_, err := r.begin("e", "gitea", "git.example").Connect(t.Context())
@@ -98,7 +98,7 @@ func TestAGitServiceThatNobodyServes(t *testing.T) {
 
 // E15: what the service has refused for one event is not shown to it again for others, for a while
 // and as long as it is the same Secret and the same repository.
-func TestWhatWasRefusedIsNotShownAgain(t *testing.T) {
+func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "the Git service refuses the key")
@@ -143,7 +143,7 @@ var (
 )
 
 // Only an event that was tried and that an operator has to help is remembered.
-func TestWhichEventsAreRemembered(t *testing.T) {
+func TestEventsThatWaitAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		waits []*fault.Error
@@ -167,7 +167,7 @@ func TestWhichEventsAreRemembered(t *testing.T) {
 
 // What a session needs of a Secret is what its event waits because of: as soon as another session
 // has seen that changed, the event may go on before its time.
-func TestMended(t *testing.T) {
+func TestFixed(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	if s := r.begin("e", "app", "git.example"); !s.Fixed(missing.Reason) || s.Fixed(forbids.Reason) {
@@ -203,7 +203,7 @@ func TestMended(t *testing.T) {
 
 // A step that reads what another step of the same event waits for does not take the news away from
 // that one.
-func TestASkippedStepIsTriedAtOnce(t *testing.T) {
+func TestSkippedStepIsRetriedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	session := func(skipped bool) {
@@ -222,7 +222,7 @@ func TestASkippedStepIsTriedAtOnce(t *testing.T) {
 
 // An event that goes on shows that its credentials are mended, if it has reached the Git service
 // with them.
-func TestAnEventThatGoesOnWakesTheOthers(t *testing.T) {
+func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")
 	for name, test := range map[string]struct {

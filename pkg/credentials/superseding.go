@@ -10,13 +10,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Superseding returns the commit that has taken the place of spec.SHA, "" while none has (B11). The
-// Git service is asked once a session, and only if waited says that the asking step has waited
-// before, or if another step has asked already: an event that nothing stops costs no call, and what
-// it starts is true when it starts. A spec without SHA, a comment that is not planned yet, is about
-// the head of that moment, and nothing supersedes it; nor a re-run, which somebody wants of this
-// very commit. The spec of the first question counts; it is the event's with the planned commit,
-// and it is not changed.
+// Superseding returns the commit that has replaced spec.SHA, "" while none has (B11).
+//
+// A session makes that request at most once, with the spec of the first call. It makes none unless
+// waited says that the calling step has waited before, or another step has called it already. So an
+// event that does not wait costs no request. Nothing supersedes a spec without SHA, which is that
+// of a comment before it is planned, nor a re-run, which a user wants of this commit.
 func (s *Session) Superseding(ctx context.Context, spec *v1alpha1.GitEventSpec, waited bool) (sha string, err error) {
 	if s.asked.newer == nil && !waited || spec.SHA == "" || spec.Rerun != nil {
 		return "", nil
@@ -27,9 +26,8 @@ func (s *Session) Superseding(ctx context.Context, spec *v1alpha1.GitEventSpec, 
 	return s.asked.newer()
 }
 
-// Tip returns the commit that the pull request or branch of the event is at now, "" if there is
-// none (provider.Tips). The Git service is asked once a session. The spec of the first question
-// counts; it is the event's with what its plan has found out.
+// Tip returns the head of the event's pull request or branch, "" if there is none (provider.Tips).
+// A session makes that request at most once, with the spec of the first call.
 func (s *Session) Tip(ctx context.Context, spec *v1alpha1.GitEventSpec) (sha string, err error) {
 	if s.asked.tip == nil {
 		s.asked.tip = sync.OnceValues(func() (string, error) {
@@ -55,7 +53,7 @@ func (s *Session) supersedes(ctx context.Context, spec *v1alpha1.GitEventSpec) (
 	if err != nil {
 		return "", fmt.Errorf("asking what has superseded commit %s: %w", spec.SHA, err)
 	}
-	if sha == spec.Before { // a replica of the Git service has not heard of the push yet
+	if sha == spec.Before { // a replica of the Git service does not have the push yet
 		return "", nil
 	}
 	return sha, nil

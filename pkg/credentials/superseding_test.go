@@ -38,7 +38,7 @@ func TestSuperseding(t *testing.T) {
 }
 
 // A replica that has not heard of a push yet names the commit that the push replaced.
-func TestWhatAPushReplacedSupersedesNothing(t *testing.T) {
+func TestReplacedCommitSupersedesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.newer = "before"
@@ -49,7 +49,7 @@ func TestWhatAPushReplacedSupersedesNothing(t *testing.T) {
 }
 
 // An error is no answer, and it is the same for every step of the session.
-func TestSupersedingThatCannotBeTold(t *testing.T) {
+func TestSupersedingReturnsErrors(t *testing.T) {
 	t.Parallel()
 	unreachable := fault.Transientf(fault.ReasonGitUnreachable, "no answer")
 	for name, hinder := range map[string]func(*room){

@@ -14,27 +14,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// waiting knows which events of this process an operator has to help, and what the Secrets they
-// were tried with held: when that changes, they are tried again at once instead of at their time
-// (B8, E15).
+// waiting stores which events wait for an administrator, and the contents of the Secrets that they
+// were tried with. When one changes, the events are retried early (B8, E15).
 type waiting struct {
 	mu     sync.Mutex
 	events map[string]trial
-	// latest is what was last read of each Secret that an event waits because of.
+	// latest is the content of each of these Secrets as it was last read.
 	latest map[types.NamespacedName]content
 }
 
-// trial is how an event was tried last, and why that is to be repeated before its time.
+// trial is how an event was tried last, and whether it is to be retried early.
 type trial struct {
-	// with is what it was tried with; empty if no Secret has a part in it.
+	// with has the Secrets that it was tried with; empty if it needed none.
 	with map[types.NamespacedName]content
-	// login is true when it waits because of its credentials.
+	// login says that it waits because of its credentials.
 	login bool
-	// again is true when something else changed that it may wait for.
+	// again says that something else has changed for which it may wait.
 	again bool
 }
 
-// content tells apart what a Secret held: a digest, or why there is none.
+// content identifies the content of a Secret: a digest, or why there is none.
 type content string
 
 const (
@@ -46,8 +45,8 @@ func newWaiting() *waiting {
 	return &waiting{events: map[string]trial{}, latest: map[types.NamespacedName]content{}}
 }
 
-// contentOf is the content that a read saw, false if the answer tells nothing of it. Metadata does
-// not count: somebody may write it every minute.
+// contentOf returns the content that was read, false after an error that says nothing about it.
+// Metadata does not count, because it may be written every minute.
 func contentOf(secret *corev1.Secret, err error) (content, bool) {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -67,11 +66,11 @@ func contentOf(secret *corev1.Secret, err error) (content, bool) {
 	return content(sum.Sum(nil)), true
 }
 
-// add notes that an event was tried with what was seen and an operator has to help; login tells
-// that its credentials are why. It returns true if the event is to be tried again at once: skipped
-// tells that a step of it that waits for an operator was not tried, and what that one has waited
-// for is another now. When none was skipped, what was seen is all that the event waits because of:
-// a Secret that is named no more must not wake it at every look.
+// add stores that an event was tried with the Secrets in seen and waits for an administrator; login
+// says that this is because of its credentials. skipped says that a step that waits for an
+// administrator was not tried. Then the Secrets of that step count as well, and add returns true if
+// one of them has changed, so that the event is retried at once. Otherwise only those in seen
+// count: a Secret that is no longer named must not wake the event at every poll.
 func (w *waiting) add(event string, seen map[types.NamespacedName]content, login, skipped bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,8 +87,8 @@ func (w *waiting) add(event string, seen map[types.NamespacedName]content, login
 	return known.again
 }
 
-// remove forgets an event and, if it waited because of its credentials, returns the others that
-// wait because of the same.
+// remove forgets an event. If it waited because of its credentials, remove returns the events that
+// wait because of the same ones.
 func (w *waiting) remove(event string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +107,7 @@ func (w *waiting) remove(event string) []string {
 	return others
 }
 
-// retry lets an event be tried before its time.
+// retry lets an event be retried early.
 func (w *waiting) retry(event string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +116,7 @@ func (w *waiting) retry(event string) {
 	w.events[event] = known
 }
 
-// mended reports whether a wait for an operator may be over before its time.
+// fixed reports whether a wait for an administrator may be over early.
 func (w *waiting) fixed(event, reason string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,8 +137,8 @@ func (w *waiting) changed(known trial) bool {
 	return false
 }
 
-// secrets returns those that events wait because of, each once. Events that are not to be kept are
-// forgotten.
+// secrets returns the Secrets because of which events wait, each once. It forgets events for which
+// keep returns false.
 func (w *waiting) secrets(keep func(event string) bool) []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +153,7 @@ func (w *waiting) secrets(keep func(event string) bool) []types.NamespacedName {
 	return slices.Collect(maps.Keys(names))
 }
 
-// saw notes what a Secret holds now and returns the events that were tried with something else.
+// saw stores the content of a Secret and returns the events that were tried with another one.
 func (w *waiting) saw(name types.NamespacedName, now content) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

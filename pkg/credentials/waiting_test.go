@@ -18,7 +18,7 @@ import (
 
 // However many events wait for a Secret it is asked for once, and only those that were tried with
 // something else wake.
-func TestOneLookForAllEventsOfASecret(t *testing.T) {
+func TestSecretIsReadOnceForAllItsEvents(t *testing.T) {
 	t.Parallel()
 	a, b := types.NamespacedName{Namespace: "ns", Name: "a"}, types.NamespacedName{Namespace: "ns", Name: "b"}
 	w := newWaiting()
@@ -59,7 +59,7 @@ func TestOneLookForAllEventsOfASecret(t *testing.T) {
 
 // What turns out to be mended for one event is tried for the others with the same credentials, and
 // for no others.
-func TestAnEventThatGoesOnFreesTheOthers(t *testing.T) {
+func TestRemovedEventReturnsOthersWithItsSecrets(t *testing.T) {
 	t.Parallel()
 	app, lab := types.NamespacedName{Name: "app"}, types.NamespacedName{Name: "lab"}
 	w := newWaiting()
@@ -81,7 +81,7 @@ func TestAnEventThatGoesOnFreesTheOthers(t *testing.T) {
 
 // A step that was not tried must not be forgotten because another one has read the Secret
 // meanwhile.
-func TestASecretThatAnotherStepHasRead(t *testing.T) {
+func TestSkippedStepKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	app := types.NamespacedName{Name: "app"}
 	w := newWaiting()
@@ -96,7 +96,7 @@ func TestASecretThatAnotherStepHasRead(t *testing.T) {
 
 // A Secret that the Repository named before holds the event no longer: whatever becomes of it, the
 // event must not be tried at every look.
-func TestASecretThatIsNamedNoMore(t *testing.T) {
+func TestUnnamedSecretWakesNothing(t *testing.T) {
 	t.Parallel()
 	before, now := types.NamespacedName{Name: "before"}, types.NamespacedName{Name: "now"}
 	w := newWaiting()

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// Look is how often the Secrets are read that events wait for. Nobody may list or watch
-	// Secrets, so they are asked for by name: within the 30 s of docs/codes.md B8, with time left
-	// to act.
+	// Look is how often the Secrets are read that events wait for. Plumbline may not list or watch
+	// Secrets, so it reads them by name: within the 30 s of docs/codes.md B8, with time left to
+	// act.
 	Look = 20 * time.Second
 	// lookTimeout bounds one read.
 	lookTimeout = 10 * time.Second
 )
 
-// LookAround calls LookOnce now and then until ctx is done: after the time every, or Look if that
-// is 0, and a little more that differs from replica to replica.
+// PollSecrets calls LookOnce until ctx is done, each time after every, or after Look if that is 0,
+// with some jitter.
 func (k *Pool) PollSecrets(ctx context.Context, every time.Duration, open func(event string) bool) {
 	const jitter = 0.1
 	if every <= 0 {
@@ -35,10 +35,10 @@ func (k *Pool) PollSecrets(ctx context.Context, every time.Duration, open func(e
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) { k.LookOnce(ctx, open) }, every, jitter, true)
 }
 
-// LookOnce reads each Secret once, however many events wait because of it, and wakes those that
-// were tried with something else. Only events count of which open tells that they are open and that
-// this process leads them; another process looks for the others, and they are forgotten here. When
-// the API server cannot tell, the next look asks again.
+// LookOnce reads each Secret once, however many events wait because of it, and wakes events that
+// were tried with another content. open reports whether an event is unsettled and this process
+// leads it; other events are forgotten. After an error of the API server, the next call tries
+// again.
 func (k *Pool) LookOnce(ctx context.Context, open func(event string) bool) {
 	for _, name := range k.waiting.secrets(open) {
 		now, known := k.contentNow(ctx, name)
@@ -57,10 +57,9 @@ func (k *Pool) contentNow(ctx context.Context, name types.NamespacedName) (conte
 	return contentOf(k.options.Kube.Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{}))
 }
 
-// RepositoryChanged wakes the events that wait for an operator, who may have changed the Repository
-// for that. What the global Repository says may hold any event. Before and after are what an
-// informer tells: before is nil when the Repository was created, and nothing but a change of its
-// spec counts. Open lists the open events; it is called if it is needed.
+// RepositoryChanged wakes the events that wait for an administrator if their Repository's spec, or
+// the global Repository's, has changed. before and after are an informer's; before is nil if the
+// Repository was created. open returns the unsettled events; it is called only if it is needed.
 func (k *Pool) RepositoryChanged(before, after any, open func() []*v1alpha1.GitEvent) {
 	was, _ := before.(*pacv1alpha1.Repository)
 	is, ok := after.(*pacv1alpha1.Repository)

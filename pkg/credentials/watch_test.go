@@ -65,7 +65,7 @@ func TestLookOnce(t *testing.T) {
 }
 
 // What the API server cannot tell changes nothing.
-func TestALookThatFails(t *testing.T) {
+func TestLookOnceRetriesAfterAnError(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.wait("1", tenant, "a")
@@ -79,7 +79,7 @@ func TestALookThatFails(t *testing.T) {
 }
 
 // It looks again and again until its context ends.
-func TestLookAround(t *testing.T) {
+func TestPollSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.wait("1", tenant, "a")

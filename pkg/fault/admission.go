@@ -4,10 +4,10 @@ package fault
 
 import "regexp"
 
-// Admission is an admission webhook or policy that stood in the way, in words with few values.
+// Admission is an admission webhook or policy that caused a fault, with few possible values.
 type Admission struct {
 	// Name is the webhook's or the ValidatingAdmissionPolicy's, BuiltIn for the API server's own
-	// plug-ins. Whoever runs the cluster chooses it.
+	// plug-ins.
 	Name string
 	// Kind is one of the Admission constants.
 	Kind string
@@ -29,16 +29,16 @@ const (
 	// AdmissionUnknownAuthority: its certificate is not signed by the configuration's caBundle
 	// (K4).
 	AdmissionUnknownAuthority = "unknown_authority"
-	// AdmissionDenied: it judged the object and said no (K7, K10, K15).
+	// AdmissionDenied: it denied the object (K7, K10, K15).
 	AdmissionDenied = "denied"
-	// AdmissionFailed: it was reached and failed itself, or said no in the words of an outage (K8,
-	// K9).
+	// AdmissionFailed: it was reached and failed itself, or its denial echoes an outage (K8, K9).
 	AdmissionFailed = "failed"
-	// AdmissionOther: it could not be called for another reason, or answered rubbish (K3, K5, K6).
+	// AdmissionOther: it could not be called for another reason, or its answer was not valid (K3,
+	// K5, K6).
 	AdmissionOther = "other"
 )
 
-// Admission returns what stood in the way; ok is false for every other fault.
+// Admission returns the webhook or policy that caused the fault; ok is false for other faults.
 func (e *Error) Admission() (found Admission, ok bool) {
 	switch e.Reason {
 	case ReasonWebhookUnavailable:
@@ -56,7 +56,7 @@ func (e *Error) Admission() (found Admission, ok bool) {
 	return found, true
 }
 
-// uncalled: K1 to K6, why a webhook was not reached.
+// uncalled returns why a webhook was not reached (K1 to K6).
 func uncalled(text string) string {
 	switch {
 	case contains(text, "connection refused"):

@@ -21,12 +21,12 @@ const (
 	Throttled
 	// Conflict is retried after reading again.
 	Conflict
-	// Operator needs someone who runs the cluster or the repository's settings: slow retry and a
-	// condition.
+	// Operator needs a change by an administrator of the cluster or of the repository's settings:
+	// it is retried slowly and shown in a condition.
 	Operator
-	// Invalid is the author's text being wrong, before or at Create: stop and tell the author.
+	// Invalid is a mistake in the author's text: stop and tell the author.
 	Invalid
-	// Ignored is nothing to do: stop quietly.
+	// Ignored means that there is nothing to do: stop without a report.
 	Ignored
 )
 
@@ -35,20 +35,18 @@ func (c Class) String() string {
 	return [...]string{"Transient", "Throttled", "Conflict", "Operator", "Invalid", "Ignored"}[c]
 }
 
-// OperatorRetry is how long an Operator fault waits: acting faster does not help, and nobody wakes
-// it.
+// OperatorRetry is when a step is retried after an Operator fault. Retrying faster does not help,
+// and nothing wakes it earlier.
 const OperatorRetry = 5 * time.Minute
 
 // Error is an error with its class.
 type Error struct {
 	Class Class
-	// Reason is one CamelCase word, stable across retries: it becomes a condition's reason and a
-	// metric's label.
+	// Reason is a CamelCase word, stable across retries. Conditions and metrics use it.
 	Reason string
 	// Message is for people: stable across retries, free of secrets, times and counters.
 	Message string
-	// Remedy is what somebody has to do where Message is the API server's and does not say it; else
-	// empty.
+	// Remedy says what to do if Message is the API server's and does not say so; else it is empty.
 	Remedy string
 	// RetryAfter is the known wait from now; 0 when the workqueue's backoff decides. Set for
 	// Throttled.
@@ -57,18 +55,17 @@ type Error struct {
 	// docs/errors.md).
 	Unknown bool
 	cause   error
-	// believed is the class a denial has once it is believed; see Believe.
+	// believed is the class of a denial once it is accepted; see Believe.
 	believed Class
 }
 
-// Error returns Message, which names the cause already.
+// Error returns Message, which includes the cause.
 func (e *Error) Error() string { return e.Message }
 
 // Unwrap returns the error that was classified, if any.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Advice is Message and what has to be done about it: the sentence that people read
-// (docs/errors.md).
+// Advice returns Message with Remedy: the sentence for users (docs/errors.md).
 func (e *Error) Advice() string {
 	if e.Remedy == "" {
 		return e.Message
@@ -76,42 +73,42 @@ func (e *Error) Advice() string {
 	return e.Message + ": " + e.Remedy
 }
 
-// Reworded returns the fault with another message and without the error it classified, whose words
-// must not be repeated.
+// Reworded returns the fault with another message and without its cause, whose text must not be
+// repeated.
 func (e *Error) Reworded(message string) *Error {
 	reworded := *e
 	reworded.Message, reworded.cause = message, nil
 	return &reworded
 }
 
-// New classifies an error; the message is the cause's own words.
+// New classifies an error; the message is the cause's.
 func New(class Class, reason string, cause error) *Error {
 	return &Error{Class: class, Reason: reason, Message: cause.Error(), cause: cause}
 }
 
-// Transientf makes a Transient fault.
+// Transientf returns a Transient fault.
 func Transientf(reason, format string, args ...any) *Error {
 	return makef(Transient, reason, format, args)
 }
 
-// Throttledf makes a Throttled fault that is retried after wait.
+// Throttledf returns a Throttled fault that is retried after wait.
 func Throttledf(reason string, wait time.Duration, format string, args ...any) *Error {
 	e := makef(Throttled, reason, format, args)
 	e.RetryAfter = wait
 	return e
 }
 
-// Operatorf makes an Operator fault; say what to do in the message.
+// Operatorf returns an Operator fault; say what to do in the message.
 func Operatorf(reason, format string, args ...any) *Error {
 	return makef(Operator, reason, format, args)
 }
 
-// Invalidf makes an Invalid fault; name the file, line or field and what to do.
+// Invalidf returns an Invalid fault; name the file, line or field and what to do.
 func Invalidf(reason, format string, args ...any) *Error {
 	return makef(Invalid, reason, format, args)
 }
 
-// Ignoredf makes an Ignored fault; the message is the reason an event is not acted on.
+// Ignoredf returns an Ignored fault; the message says why nothing is done.
 func Ignoredf(reason, format string, args ...any) *Error {
 	return makef(Ignored, reason, format, args)
 }
@@ -121,15 +118,16 @@ func makef(class Class, reason, format string, args []any) *Error {
 	return &Error{Class: class, Reason: reason, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// Rejected reports whether the Git service does not accept what it was sent (ReasonGitRejected):
-// that is about this one call, and says nothing of the next.
+// Rejected reports whether the Git service does not accept what it was sent (ReasonGitRejected).
+// That is about this one call, not about the next.
 func Rejected(err error) bool {
 	f := Of(err)
 	return f != nil && f.Reason == ReasonGitRejected
 }
 
-// Of returns the fault in err's chain with the whole chain's message, or a Transient one with
-// reason "Error": whatever was not classified is retried and concludes nothing. Of(nil) is nil.
+// Of returns the fault in err's chain, with the message of the whole chain. If there is none, it
+// returns a Transient fault with reason "Error", because unclassified errors are retried and never
+// a verdict. Of(nil) is nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil
@@ -150,14 +148,14 @@ func Is(err error, class Class) bool {
 	return f != nil && f.Class == class
 }
 
-// Among returns an error with the words and the class of the first one, of which each counts for
-// backoff.Requeue.
+// Among returns an error with the message and the class of the first error. For backoff.Requeue
+// each of them counts.
 func Among(first error, others ...error) error {
 	if len(others) == 0 {
 		return first
 	}
 	if classified := (*Error)(nil); !errors.As(first, &classified) {
-		first = Of(first) // else the class would be another one's
+		first = Of(first) // otherwise the class would be another error's
 	}
 	return among{first, append([]error{first}, others...)}
 }
@@ -167,5 +165,5 @@ type among struct {
 	all []error
 }
 
-// Unwrap returns all of them, the first one first.
+// Unwrap returns all of them, in order.
 func (a among) Unwrap() []error { return a.all }

@@ -20,21 +20,21 @@ const (
 	SecondaryLimitWait = time.Minute
 	// resetMargin is added to a reset time, which has whole seconds.
 	resetMargin = time.Second
-	// maxLimitWait bounds what a header can make us wait; GitHub's limits are reset within the
+	// maxLimitWait limits the wait that a header can require; GitHub's limits are reset within the
 	// hour.
 	maxLimitWait = 2 * time.Hour
 )
 
-// FromHTTP classifies a Git service's answer by docs/errors.md: status and headers first, the
-// body's text only where that file marks it. resp is nil when there was no answer; body is what was
-// read of it; err is what the client returned, if anything. It is nil for 2xx (202 included: the
-// caller knows what it means there) and 3xx without err, except for a GraphQL answer that reports a
-// rate limit (G4). Errors that carry a class keep it.
+// FromHTTP classifies a Git service's answer as docs/errors.md says: by status and headers, and by
+// the body's text only where that page says so. resp is nil if there was no answer; body is what
+// was read of it; err is what the client returned, if anything. It returns nil for 2xx, 202
+// included, and for 3xx without err, except for a GraphQL answer that reports a rate limit (G4).
+// Errors that have a class keep it.
 //
-// It never gives Invalid: what a Git service does not accept is not the author's fault. A 404 is
-// Operator; callers for whom it means "absent" look before they classify. Reset times are measured
-// from the answer's Date header, which is free of clock skew, else from this machine's clock.
-// Messages hold no URL query, no user info and no token.
+// It never returns Invalid: the author is not to blame for what a Git service does not accept. A
+// 404 is Operator; callers for whom it means "absent" test for it first. Reset times are relative
+// to the answer's Date header, which has no clock skew, else to this machine's clock. Messages
+// contain no URL query, no user info and no token.
 func FromHTTP(resp *http.Response, body []byte, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -103,7 +103,7 @@ func newReply(resp *http.Response, body []byte, err error) *reply {
 	return r
 }
 
-// unfinished: a 2xx or 3xx that is no answer after all.
+// unfinished: a 2xx or 3xx that is not a usable answer.
 func (r *reply) unfinished() *Error {
 	switch {
 	case r.resp.StatusCode < http.StatusMultipleChoices && r.said.limited:
@@ -169,8 +169,8 @@ func (r *reply) refusedOrLimited() *Error {
 	return r.make(Operator, ReasonPermissionMissing, hint)
 }
 
-// secondaryWait: Retry-After, else a minute; and no earlier than the primary limit if that is used
-// up as well.
+// secondaryWait: Retry-After, else a minute; and no earlier than the primary limit if that is
+// exhausted as well.
 func (r *reply) secondaryWait(exhausted bool) time.Duration {
 	wait := r.retryAfter()
 	if wait <= 0 {

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// maxNesting is how deep words are looked for. Each level reads what is below it again: without a
-// limit a small answer that nests some thousand levels takes minutes.
+// maxNesting is how many levels are searched for texts. Each level decodes the levels below it
+// again: without a limit, a small answer with some thousand levels would take minutes.
 const maxNesting = 4
 
-// said is what a Git service's JSON says for people; empty for anything else (an HTML page is no
-// message).
+// said is the message in a Git service's JSON; empty for anything else, e.g. an HTML page.
 type said struct {
 	message       string
 	documentation string
@@ -47,7 +46,7 @@ func parse(body []byte) said {
 	}
 }
 
-// flatten lists the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}),
+// flatten returns the strings of a string, a list or an object (GitLab: {"base": ["is too long"]}),
 // so many levels deep.
 func flatten(raw json.RawMessage, levels int) []string {
 	var one string
@@ -77,7 +76,7 @@ func flatten(raw json.RawMessage, levels int) []string {
 	return all
 }
 
-// details words GitHub's errors list, and finds GraphQL's RATE_LIMITED in it.
+// details returns the texts of GitHub's list of errors, and whether it has GraphQL's RATE_LIMITED.
 func details(raw json.RawMessage) (texts []string, limited bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Verb is what was asked of the API server: the class of the same answer depends on it.
+// Verb is the verb of a request to the API server: the class of an answer depends on it.
 type Verb string
 
 // The verbs. VerbRead is get, list and watch; VerbDryRun is a create with dryRun=All.
@@ -33,19 +30,18 @@ func (v Verb) judges() bool { return v == VerbCreate || v == VerbDryRun }
 // writes reports whether a request that got no answer may have been applied.
 func (v Verb) writes() bool { return v != VerbRead && v != VerbDryRun }
 
-// QuotaRetry is how long a used-up ResourceQuota is waited for (K13): scenario C5 allows two
-// minutes.
+// QuotaRetry is when a create is retried after an exhausted ResourceQuota (K13): scenario C5 allows
+// two minutes.
 const QuotaRetry = time.Minute
 
-// FromKube classifies an answer of the API server by docs/errors.md: code before reason before
-// text. It is nil for nil. The message is the API server's own words without what varies per
-// attempt. Errors that carry a class keep it.
+// FromKube classifies an answer of the API server as docs/errors.md says: by its code, then its
+// reason, then its text. It returns nil for nil. The message is the API server's own, without the
+// parts that vary between attempts. Errors that have a class keep it.
 //
-// AlreadyExists and NotFound are for callers to test on err itself; left to this function they are
-// Transient, except where docs/errors.md knows better (K18, K19). The two denials of Tekton that
-// say how far a run is (K37) are Conflict with reason AlreadyStarted or AlreadyComplete: read the
-// run again and decide from its state; if it is still wanted the workqueue's backoff paces the next
-// attempt, and it is never a verdict.
+// Callers test for AlreadyExists and NotFound on err itself. This function makes them Transient,
+// except for K18 and K19 of docs/errors.md. Tekton's two denials because of a run's state (K37) are
+// Conflict with reason AlreadyStarted or AlreadyComplete: read the run again and decide from its
+// state. They are never a verdict.
 func FromKube(verb Verb, err error) *Error {
 	if err == nil {
 		return nil
@@ -68,8 +64,8 @@ func classify(verb Verb, err error) *Error {
 	return a.classify()
 }
 
-// AsOwn keeps a refusal of an object that the author did not write from becoming the author's
-// failure.
+// AsOwn makes a refusal an Operator fault if it would blame the author. It is for objects that the
+// author did not write.
 func (e *Error) AsOwn() *Error {
 	if e.Class == Invalid {
 		e.Class, e.Remedy = Operator, ""
@@ -77,9 +73,8 @@ func (e *Error) AsOwn() *Error {
 	return e
 }
 
-// Believe returns what a denial that echoes an outage means once it is believed: Invalid when it
-// judged the author's text, else Operator. Callers believe it after 10 minutes (C11). Every other
-// fault is returned as it is.
+// Believe accepts a denial that echoes an outage, which callers do after 10 minutes (C11): it
+// becomes Invalid if it is about the author's text, else Operator. Other faults do not change.
 func (e *Error) Believe() *Error {
 	if e == nil || e.Reason != ReasonDenialEchoesOutage {
 		return e
@@ -87,207 +82,6 @@ func (e *Error) Believe() *Error {
 	believed := *e
 	believed.Class, believed.Reason = e.believed, ReasonDenied
 	return &believed
-}
-
-// answer is one Status of the API server and the request it answers.
-type answer struct {
-	verb   Verb
-	err    error
-	status metav1.Status
-	text   string
-}
-
-func (a *answer) classify() *Error {
-	code := a.status.Code
-	if code == 0 && a.status.Reason != "" {
-		code = codeOf(a.status.Reason)
-	}
-	switch {
-	case a.unexpected():
-		return a.page(code)
-	case code >= http.StatusInternalServerError:
-		return a.serverError(code)
-	case code == http.StatusTooManyRequests:
-		return a.throttled()
-	case code == http.StatusRequestTimeout:
-		return a.make(Transient, ReasonTimeout, a.verb.writes())
-	case isDenial(a.text) || a.verb == VerbDryRun && isNoDryRun(a.text):
-		return a.denied()
-	}
-	return a.clientError(code)
-}
-
-// serverError: K1 to K6, K8, K14, K24 to K28, K30. Only K27 is not transient.
-func (a *answer) serverError(code int32) *Error {
-	known := a.status.Reason != metav1.StatusReasonUnknown
-	switch {
-	case isDenial(a.text):
-		return a.make(Transient, ReasonWebhookFailed, false)
-	case !known && isTooLarge(a.text):
-		return a.make(a.author(), ReasonTooLarge, false)
-	case isWebhookCall(a.text):
-		return a.make(Transient, ReasonWebhookUnavailable, isUndecided(a.text) && a.verb.writes())
-	case !known && isStoreFull(a.text):
-		return a.make(Transient, ReasonStoreFull, false)
-	case a.status.Reason == metav1.StatusReasonServerTimeout, code == http.StatusGatewayTimeout:
-		return a.timeout()
-	case a.status.Reason == metav1.StatusReasonServiceUnavailable:
-		return a.make(Transient, ReasonUnavailable, false)
-	}
-	return a.make(Transient, ReasonUnavailable, a.verb.writes())
-}
-
-// timeout: K25, which names a wait, and K28.
-func (a *answer) timeout() *Error {
-	if wait := a.retryAfter(); a.status.Reason == metav1.StatusReasonServerTimeout && wait > 0 {
-		return a.wait(ReasonThrottled, wait, a.verb.writes())
-	}
-	return a.make(Transient, ReasonTimeout, a.verb.writes())
-}
-
-// throttled: K29, and K8 with code 429.
-func (a *answer) throttled() *Error {
-	if isDenial(a.text) {
-		return a.make(Transient, ReasonWebhookFailed, false)
-	}
-	if wait := a.retryAfter(); wait > 0 {
-		return a.wait(ReasonThrottled, wait, false)
-	}
-	return a.make(Transient, ReasonThrottled, false)
-}
-
-// denied: K7, K9, K10, K37, K38.
-func (a *answer) denied() *Error {
-	updates := a.verb == VerbUpdate || a.verb == VerbPatch
-	switch {
-	case !isDenial(a.text):
-		return a.make(Ignored, ReasonNoDryRun, false)
-	case updates && isStarted(a.text):
-		return a.make(Conflict, ReasonAlreadyStarted, false)
-	case updates && isComplete(a.text):
-		return a.make(Conflict, ReasonAlreadyComplete, false)
-	}
-	return a.judged()
-}
-
-// judged is a denial, believed unless it echoes an outage.
-func (a *answer) judged() *Error {
-	if !echoesOutage(a.text) {
-		return a.make(a.author(), ReasonDenied, false)
-	}
-	f := a.make(Transient, ReasonDenialEchoesOutage, false)
-	f.believed = a.author()
-	return f
-}
-
-// clientError: the 4xx in which no admission webhook or policy spoke.
-func (a *answer) clientError(code int32) *Error {
-	switch code {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return a.make(a.author(), ReasonInvalid, false)
-	case http.StatusRequestEntityTooLarge:
-		return a.make(a.author(), ReasonTooLarge, false)
-	case http.StatusUnauthorized:
-		return a.make(Transient, ReasonUnauthorized, false)
-	case http.StatusForbidden:
-		return a.forbidden()
-	case http.StatusNotFound:
-		return a.notFound()
-	case http.StatusConflict:
-		return a.conflict()
-	case http.StatusGone:
-		return a.make(Transient, ReasonExpired, false)
-	case http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
-		return a.make(Operator, ReasonNotSupported, false)
-	}
-	return a.make(Transient, ReasonUnknownCode, a.verb.writes())
-}
-
-// forbidden: K12, K13, K15, K16, K17. A 403 for another reason than the API server's own is never
-// the author's.
-func (a *answer) forbidden() *Error {
-	switch {
-	case apierrors.HasStatusCause(a.err, corev1.NamespaceTerminatingCause):
-		return a.make(Operator, ReasonNamespaceTerminating, false)
-	case isQuota(a.text):
-		return a.wait(ReasonQuota, QuotaRetry, false)
-	case isNotReady(a.text):
-		return a.make(Transient, ReasonUnavailable, false)
-	case isRBAC(a.text), a.status.Reason != metav1.StatusReasonForbidden:
-		return a.make(Operator, ReasonForbidden, false)
-	}
-	return a.judged()
-}
-
-// notFound: K18, K19, K20.
-func (a *answer) notFound() *Error {
-	details := a.status.Details
-	unserved := details == nil || details.Kind == "" || a.unexpected()
-	switch {
-	case !unserved && details.Kind == "namespaces":
-		return a.make(Operator, ReasonNamespaceMissing, false)
-	case unserved, a.verb.judges():
-		return a.make(Operator, ReasonNotServed, false)
-	}
-	return a.make(Transient, ReasonNotFound, false)
-}
-
-// conflict: K14, K21, K22, K23.
-func (a *answer) conflict() *Error {
-	if a.status.Reason == metav1.StatusReasonAlreadyExists {
-		return a.make(Transient, ReasonAlreadyExists, false)
-	}
-	return a.make(Conflict, ReasonConflict, false)
-}
-
-// author is the class of a refusal that is about the object's text.
-func (a *answer) author() Class {
-	if a.verb.judges() {
-		return Invalid
-	}
-	return Operator
-}
-
-func (a *answer) retryAfter() time.Duration {
-	if a.status.Details == nil {
-		return 0
-	}
-	return time.Duration(a.status.Details.RetryAfterSeconds) * time.Second
-}
-
-func (a *answer) make(class Class, reason string, unknown bool) *Error {
-	return &Error{Class: class, Reason: reason, Message: stable(a.text), Unknown: unknown, cause: a.err}
-}
-
-func (a *answer) wait(reason string, after time.Duration, unknown bool) *Error {
-	f := a.make(Throttled, reason, unknown)
-	f.RetryAfter = after
-	return f
-}
-
-// codeOf is the code of a Status that names a reason only (fakes and old servers).
-func codeOf(reason metav1.StatusReason) int32 {
-	switch reason {
-	case metav1.StatusReasonUnauthorized:
-		return http.StatusUnauthorized
-	case metav1.StatusReasonForbidden:
-		return http.StatusForbidden
-	case metav1.StatusReasonNotFound:
-		return http.StatusNotFound
-	case metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict:
-		return http.StatusConflict
-	case metav1.StatusReasonInvalid:
-		return http.StatusUnprocessableEntity
-	case metav1.StatusReasonBadRequest:
-		return http.StatusBadRequest
-	case metav1.StatusReasonGone, metav1.StatusReasonExpired:
-		return http.StatusGone
-	case metav1.StatusReasonTooManyRequests:
-		return http.StatusTooManyRequests
-	case metav1.StatusReasonRequestEntityTooLarge:
-		return http.StatusRequestEntityTooLarge
-	}
-	return http.StatusInternalServerError
 }
 
 // fromTransport: K35 and K36, no answer at all.

@@ -145,7 +145,7 @@ func TestFromKubeRefusals(t *testing.T) {
 	})
 }
 
-func TestFromKubeTrouble(t *testing.T) {
+func TestFromKubeOutages(t *testing.T) {
 	dial := &url.Error{Op: "Post", URL: "https://10.96.0.1:443/apis/tekton.dev/v1/namespaces/ci/pipelineruns", Err: fmt.Errorf("read tcp 10.0.0.7:54321->10.96.0.1:443: read: %w", syscall.ECONNRESET)}
 	checkKube(t, []kubeCase{
 		{"K24: etcd's timeout has code 500, no reason and an unknown outcome", VerbCreate, status(500, "", "etcdserver: request timed out", ""), Error{Class: Transient, Reason: "Unavailable", Unknown: true}},
@@ -218,7 +218,7 @@ func TestRemedies(t *testing.T) {
 }
 
 // A remedy for authors is not for those who look after the cluster.
-func TestARemedyForTheAuthorIsNotTheOperators(t *testing.T) {
+func TestAsOwnDropsTheAuthorsRemedy(t *testing.T) {
 	large := status(500, "", "etcdserver: request is too large", "")
 	for about, f := range map[string]*Error{"a change": FromKube(VerbPatch, large), "an object of ours": FromKube(VerbCreate, large).AsOwn()} {
 		if f.Class != Operator || f.Remedy != "" {

@@ -14,9 +14,9 @@ func (a *answer) unexpected() bool {
 	return apierrors.HasStatusCause(a.err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// page: K31, the answer is not in the API server's shape, so a proxy in between gave it. Nobody
-// judged the object, whatever the page says; its text decides nothing. The one page that the API
-// server has itself is "404 page not found" (K19).
+// page: K31, the answer is not in the API server's format, so it is from a proxy. It says nothing
+// about the object, and its text decides nothing. The one page of the API server itself is "404
+// page not found" (K19).
 func (a *answer) page(code int32) *Error {
 	switch code {
 	case http.StatusUnauthorized:

@@ -2,38 +2,38 @@
 
 package fault
 
-// The reasons that FromKube and FromHTTP give. They are part of the API: conditions, metrics and
-// texts use them.
+// The reasons of FromKube and FromHTTP. They are part of the API: conditions, metrics and texts use
+// them.
 const (
 	// ReasonWebhookUnavailable: an admission or conversion webhook could not be called (K1 to K6).
 	// WebhookName names it.
 	ReasonWebhookUnavailable = "AdmissionWebhookUnavailable"
 	// ReasonWebhookFailed: a webhook was reached and failed itself (K8).
 	ReasonWebhookFailed = "AdmissionWebhookFailed"
-	// ReasonDenied: a webhook, a policy or an admission plug-in said no (K7, K10, K15).
+	// ReasonDenied: a webhook, a policy or an admission plug-in denied the object (K7, K10, K15).
 	ReasonDenied = "AdmissionDenied"
-	// ReasonDenialEchoesOutage: it said no in the words of an outage (K9). See Error.Believe.
+	// ReasonDenialEchoesOutage: a denial with the text of an outage (K9). See Error.Believe.
 	ReasonDenialEchoesOutage = "AdmissionDenialEchoesOutage"
 	// ReasonInvalid: the API server's own validation (K11).
 	ReasonInvalid = "Rejected"
 	// ReasonTooLarge: the object can never be stored (K27).
 	ReasonTooLarge = "TooLarge"
-	// ReasonNoDryRun: a webhook does not support dry run; nothing was learnt (K38).
+	// ReasonNoDryRun: a webhook does not support dry run, so the object was not checked (K38).
 	ReasonNoDryRun = "DryRunNotSupported"
 	// ReasonForbidden: a permission is missing in the cluster (K12).
 	ReasonForbidden = "Forbidden"
-	// ReasonQuota: a ResourceQuota is used up (K13).
+	// ReasonQuota: a ResourceQuota is exhausted (K13).
 	ReasonQuota = "QuotaExceeded"
-	// ReasonBusy: it is not this event's turn yet. Nobody needs to be told, so it is never
+	// ReasonBusy: the event is queued behind other events. That is not a problem, so it is never
 	// recorded.
 	ReasonBusy = "Busy"
 	// ReasonPullRequestEvent: a push waits for the event of the pull request that has the same
 	// commit.
 	ReasonPullRequestEvent = "PullRequestEvent"
-	// ReasonConcurrencyLimit: as many runs of the Repository are there as may be.
+	// ReasonConcurrencyLimit: the Repository has as many runs as its concurrency_limit.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
-	// ReasonUnhandled: nothing turned an Invalid or Ignored fault into an answer or an end; a
-	// defect of Plumbline.
+	// ReasonUnhandled: an Invalid or Ignored fault became neither an answer nor an end of the
+	// event; a defect of Plumbline.
 	ReasonUnhandled = "Unhandled"
 	// ReasonNamespaceTerminating: nothing can be created any more (K16).
 	ReasonNamespaceTerminating = "NamespaceTerminating"
@@ -41,11 +41,11 @@ const (
 	ReasonNamespaceMissing = "NamespaceMissing"
 	// ReasonNotServed: the kind or version is not served (K19).
 	ReasonNotServed = "NotServed"
-	// ReasonNotFound: the object is gone and the caller did not interpret it (K20, G7, G8).
+	// ReasonNotFound: the object is gone and the caller did not handle that (K20, G7, G8).
 	ReasonNotFound = "NotFound"
 	// ReasonConflict: the object changed meanwhile (K14, K21).
 	ReasonConflict = "Conflict"
-	// ReasonAlreadyExists: it exists and the caller did not interpret it (K22, K23).
+	// ReasonAlreadyExists: it exists and the caller did not handle that (K22, K23).
 	ReasonAlreadyExists = "AlreadyExists"
 	// ReasonAlreadyStarted and ReasonAlreadyComplete: Tekton refuses an update of a run in this
 	// state (K37).
@@ -55,7 +55,7 @@ const (
 	ReasonStoreFull = "StoreFull"
 	// ReasonTimeout: no answer in time (K28, K35).
 	ReasonTimeout = "Timeout"
-	// ReasonThrottled: the API server asks to come back later (K25, K29).
+	// ReasonThrottled: the API server asks for a later retry (K25, K29).
 	ReasonThrottled = "Throttled"
 	// ReasonUnavailable: the API server cannot serve (K14, K17, K24, K30, K31).
 	ReasonUnavailable = "Unavailable"
@@ -63,11 +63,11 @@ const (
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonExpired: a list or watch is too old (K33).
 	ReasonExpired = "ResourceExpired"
-	// ReasonNotSupported: client and cluster do not fit (K34).
+	// ReasonNotSupported: client and cluster are not compatible (K34).
 	ReasonNotSupported = "NotSupported"
 	// ReasonUnreachable: the API server could not be reached (K35).
 	ReasonUnreachable = "Unreachable"
-	// ReasonCanceled: our own shutdown (K36). Not worth a report.
+	// ReasonCanceled: our own shutdown (K36), which is not reported.
 	ReasonCanceled = "Canceled"
 	// ReasonUnknownCode: a code that docs/errors.md does not name.
 	ReasonUnknownCode = "UnknownAnswer"
@@ -79,29 +79,30 @@ const (
 	// ReasonCredentialsMissing: there are no credentials for the Git service, in the Secret or at
 	// all.
 	ReasonCredentialsMissing = "CredentialsMissing"
-	// ReasonCredentialsInvalid: what stands there cannot be credentials.
+	// ReasonCredentialsInvalid: the values cannot be credentials.
 	ReasonCredentialsInvalid = "CredentialsInvalid"
 	// ReasonSecretMissing: a Secret or a key of it that a run needs does not exist.
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonCredentialsRefused: the Git service does not accept the credentials (G5, L2).
 	ReasonCredentialsRefused = "CredentialsRefused"
-	// ReasonPermissionMissing: the credentials lack a permission, or a policy of the service stops
-	// them (G6, L3).
+	// ReasonPermissionMissing: the credentials lack a permission, or a policy of the service
+	// forbids the call (G6, L3).
 	ReasonPermissionMissing = "PermissionMissing"
 	// ReasonGitConflict: the Git service is busy with the same thing (G9, L5).
 	ReasonGitConflict = "GitServiceConflict"
 	// ReasonCommitUnknown: the commit is not known there yet (G10).
 	ReasonCommitUnknown = "CommitUnknown"
-	// ReasonNotClaimedYet: a Repository names a URL, and no controller has decided yet whose it is.
+	// ReasonNotClaimedYet: a Repository names a URL, and no controller has decided yet which
+	// Repository may serve it.
 	ReasonNotClaimedYet = "NotClaimedYet"
 	// ReasonTeamNotFound: the service has no team or group of a name that settings.policy lists, or
 	// does not show it to us.
 	ReasonTeamNotFound = "TeamNotFound"
-	// ReasonNotConfirmed: the service that does not sign its deliveries does not say (yet) what one
-	// of them does.
+	// ReasonNotConfirmed: a service that does not sign its deliveries does not confirm one of them
+	// (yet).
 	ReasonNotConfirmed = "NotConfirmed"
-	// ReasonGitRejected: the Git service does not accept what we sent: our bug, never the author's
-	// run (G10).
+	// ReasonGitRejected: the Git service does not accept what we sent: a defect of Plumbline, never
+	// of the author's run (G10).
 	ReasonGitRejected = "RejectedByGitService"
 	// ReasonGitUnavailable: 5xx (G12, L7).
 	ReasonGitUnavailable = "GitServiceUnavailable"
@@ -114,10 +115,9 @@ const (
 	// ReasonInstallationGone: the Git service says for certain that the App is not installed there
 	// any more (G8).
 	ReasonInstallationGone = "InstallationGone"
-	// ReasonOtherAddress: a web address that is none of the Git service's files, whoever asks for
-	// it.
+	// ReasonOtherAddress: a web address that is not one of the Git service's files.
 	ReasonOtherAddress = "OtherAddress"
-	// ReasonTransition: GitLab's state machine does not allow the step: read it back and compare
+	// ReasonTransition: GitLab's state machine does not allow the step: read the status and compare
 	// (L6).
 	ReasonTransition = "StatusTransition"
 )

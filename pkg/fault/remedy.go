@@ -2,8 +2,8 @@
 
 package fault
 
-// remedy is what has to be done about an answer of the API server whose words do not say it; empty
-// where they do, and where nobody has to do anything.
+// remedy returns what to do about an answer of the API server. It is empty if the answer says so
+// itself, or if there is nothing to do.
 func (e *Error) remedy() string {
 	switch e.Reason {
 	case ReasonWebhookUnavailable:
@@ -24,7 +24,7 @@ func (e *Error) remedy() string {
 	return remedyOf(e.Reason)
 }
 
-// remedyOf is the remedy where the reason alone says it.
+// remedyOf returns the remedy for a reason, if it is always the same.
 func remedyOf(reason string) string {
 	return map[string]string{
 		ReasonNamespaceMissing: "create the namespace again",

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// This file holds every text that is matched in an error: where no structural
-// marker exists, and what varies from one attempt to the next and is taken out of messages.
+// This file has every text that is matched in an error: those without a structural marker, and the
+// parts that vary between attempts and are removed from messages.
 
 // maxMessageBytes keeps conditions and checks far below the limits of etcd and of the Git services.
 const maxMessageBytes = 16 << 10
@@ -19,13 +19,12 @@ func contains(text string, any ...string) bool {
 	return slices.ContainsFunc(any, func(s string) bool { return strings.Contains(text, s) })
 }
 
-// isDenial: K7 (admission webhook) and K10 (ValidatingAdmissionPolicy). The judge spoke.
+// isDenial: K7 (admission webhook) and K10 (ValidatingAdmissionPolicy).
 func isDenial(text string) bool {
 	return contains(text, "denied the request", "denied request:")
 }
 
-// echoesOutage: K9. A denial that contains one of these may be the judge's own
-// trouble.
+// echoesOutage: K9. A denial with one of these texts may be an outage of the webhook.
 func echoesOutage(text string) bool {
 	return contains(text,
 		"connection refused", "no endpoints available for service", "context deadline exceeded", "i/o timeout",
@@ -34,8 +33,8 @@ func echoesOutage(text string) bool {
 		"client rate limiter Wait", "no such host")
 }
 
-// isWebhookCall: K1 to K6, the webhook was not reached or answered rubbish. It words the reason
-// only; the class comes from the code.
+// isWebhookCall: K1 to K6, the webhook was not reached or its answer was not valid. It decides the
+// reason only; the class comes from the code.
 func isWebhookCall(text string) bool {
 	return contains(text, `failed calling webhook "`, "conversion webhook for ")
 }
@@ -134,8 +133,7 @@ var (
 	)
 )
 
-// stable takes out of an API server's message what varies from one attempt to the next, and no
-// more.
+// stable removes the parts of an API server's message that vary between attempts.
 func stable(message string) string {
 	message = sourcePort.ReplaceAllString(message, "$1 $2->")
 	message = currentTime.ReplaceAllString(message, "current time is ")

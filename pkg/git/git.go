@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package git is what a Git service says about a repository, as values: whoever decides with them
-// need not know how they were learnt.
+// Package git has the values that a Git service returns about a repository. Code that uses them
+// does not depend on the service.
 package git
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Lag is for how long after a commit was learnt a Git service's answer may be of before. Its
-// replicas lag up to 20 s; the rest is for the clocks of the processes that note the times.
+// Lag is how long after a commit became known a Git service's answer may not include it. Its
+// replicas lag up to 20 s; the rest is for differences between the clocks of our processes.
 const Lag = 30 * time.Second
 
 // Head is the complete revision an event is about.
 type Head struct {
 	// SHA is the commit to run and report on.
 	SHA string
-	// Commit is what people know it by.
+	// Commit is its title and web page.
 	Commit v1alpha1.Commit
 	// Project is the repository checks are reported to: the event's base repository.
 	Project v1alpha1.Project

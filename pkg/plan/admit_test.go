@@ -16,9 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S10: who may start the event of a pull request, and whom the Git service is asked about, each
-// account once.
-func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
+// S10: who may start a pull request's event, and which accounts are looked up, each once.
+func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
 	by := func(actor string, change ...func(*v1alpha1.GitEventSpec)) plan.Input {
@@ -64,7 +63,7 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload}
 			made := w.make(t, c.in)
 			if made.Disposition != c.want || (len(created(made)) == 1) != (c.want == runs) {
 				t.Errorf("%+v, want %s", made, c.want)
@@ -83,9 +82,9 @@ func TestAuthorAndActorMustBothBeAbleToWrite(t *testing.T) {
 	}
 }
 
-// S11: where deliveries are not signed the Git service's own word counts of who acted. A stranger
-// by the delivery is one.
-func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
+// S11: where deliveries are not signed, the Git service itself names the actor. An actor who is
+// untrusted according to the delivery stays untrusted.
+func TestActorIsReadFromService(t *testing.T) {
 	t.Parallel()
 	const runs, pends, ignored = v1alpha1.DispositionRuns, v1alpha1.DispositionPending, v1alpha1.DispositionIgnored
 	for name, c := range map[string]struct {
@@ -106,7 +105,7 @@ func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said}
 			in := forked()
 			in.Event.Spec.Actor = c.told
 			if c.label {
@@ -125,7 +124,7 @@ func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
 			}
 		})
 	}
-	w := &world{writers: "author", actor: new(string), actorErr: down()}
+	w := &env{writers: "author", actor: new(string), actorErr: down()}
 	in := forked()
 	in.Event.Spec.Actor = "author"
 	if made, err := plan.Make(t.Context(), in, w.sources()); err == nil || made.Disposition != "" || len(made.Runs) != 0 {
@@ -133,19 +132,20 @@ func TestWhoActedIsWhatTheGitServiceSays(t *testing.T) {
 	}
 }
 
-// S12: what is not known of who acted is waited for.
-func TestAnActorWhoIsNotKnownIsWaitedFor(t *testing.T) {
+// S12: an unknown actor is retried.
+func TestUnknownActorIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()
 	in.Event.Spec.Actor = ""
-	made, err := plan.Make(t.Context(), in, (&world{writers: "author", payloadErr: down()}).sources())
+	made, err := plan.Make(t.Context(), in, (&env{writers: "author", payloadErr: down()}).sources())
 	if err == nil || made.Disposition != "" || len(made.Runs) != 0 {
 		t.Errorf("error %v, plan %+v: want an error", err, made)
 	}
 }
 
-// What waits for approval says who can approve it, by the Repository's settings.
-func TestWhatWaitsSaysWhoCanApproveIt(t *testing.T) {
+// The message of an event that waits for approval says who can approve it, by the Repository's
+// settings.
+func TestPendingMessageNamesApprovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*plan.Input)
@@ -159,8 +159,8 @@ func TestWhatWaitsSaysWhoCanApproveIt(t *testing.T) {
 	} {
 		in := forked()
 		c.change(&in)
-		made := (&world{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
-		writes := strings.Contains(made.Message, "can approve it who has write access")
+		made := (&env{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
+		writes := strings.Contains(made.Message, "other than its author who has write access")
 		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) || writes == (name == "a policy") {
 			t.Errorf("%s: %s %q, want %q", name, made.Disposition, made.Message, c.want)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// happening is something that happened to a stranger's pull request, in tenths of a second: a push,
-// that it was opened again, or a writer's command. It is received and planned later.
+// happening is something that happened to an untrusted user's pull request, in tenths of a second:
+// a push, a reopening, or a writer's command. It is received and planned later.
 type happening struct {
 	kind, by                   string // by is who pushes
 	base                       string // the target branch, as a push tells it
@@ -30,12 +30,12 @@ type happening struct {
 	event                      *v1alpha1.GitEvent
 }
 
-// stamp is a tenth of a second as deliveries tell it.
+// stamp is a tenth of a second as deliveries contain it.
 func stamp(tenth int) metav1.Time {
 	return metav1.NewTime(time.Unix(int64(1_800_000_000+tenth/10), 0))
 }
 
-// story is what happens in one seed, in the order of time: at least so much.
+// story is what happens in one seed, in the order of time, with at least n happenings.
 func story(r *rand.Rand, least int) (all []*happening) {
 	now, head := 0, ""
 	for i := range least + r.IntN(7) {
@@ -61,7 +61,7 @@ func story(r *rand.Rand, least int) (all []*happening) {
 	return all
 }
 
-// recorded is the GitEvent of a happening.
+// recorded returns the GitEvent of a happening.
 func (h *happening) recorded() *v1alpha1.GitEvent {
 	in := forked()
 	if strings.HasPrefix(h.kind, "/") {
@@ -75,11 +75,11 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
 }
 
-// S21, B12 as a whole, over 1,000 seeds: whatever is pushed, received and planned when, no commit
-// of a stranger runs but one that was the head before a writer's command was written. In each
-// second seed nothing is signed, deliveries lie about heads and times, and the Git service tells
-// them.
-func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
+// S21, B12 over 1,000 seeds: in any order of pushes, receipts and plans, a commit of an untrusted
+// user runs only if it was the head before a writer's command was written. In every second seed
+// deliveries are not signed and contain false heads and times; the Git service returns the true
+// ones.
+func TestApprovalsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	ran, declined := 0, 0
 	for seed := range uint64(1000) {
@@ -118,12 +118,12 @@ func TestNoOrderRunsAnUnapprovedCommit(t *testing.T) {
 	}
 }
 
-// wasHead reports whether a commit became the head before a moment.
+// wasHead reports whether a commit became the head before a time.
 func wasHead(all []*happening, sha string, moment int) bool {
 	return slices.ContainsFunc(all, func(h *happening) bool { return h.kind == "push" && h.sha == sha && h.at < moment })
 }
 
-// versions are the heads that the pull request has had until a moment, newest first.
+// versions returns the heads that the pull request had by a time, newest first.
 func versions(all []*happening, moment int) (heads []git.Version) {
 	for _, h := range all {
 		if h.kind == "push" && h.at <= moment {
@@ -133,7 +133,7 @@ func versions(all []*happening, moment int) (heads []git.Version) {
 	return heads
 }
 
-// lies makes a record say what did not happen.
+// lies changes a record to something that did not happen.
 func lies(forging *rand.Rand, event *v1alpha1.GitEvent, all []*happening) *v1alpha1.GitEvent {
 	forged, at := event.DeepCopy(), stamp(forging.IntN(200))
 	if forged.Spec.Comment == nil {
@@ -144,19 +144,19 @@ func lies(forging *rand.Rand, event *v1alpha1.GitEvent, all []*happening) *v1alp
 
 // seeds are the circumstances in which events are planned.
 type seeds struct {
-	// forging makes deliveries lie, unless it is nil.
+	// forging falsifies deliveries, unless it is nil.
 	forging *rand.Rand
-	// remember is the setting; fired is when the writer may write no more, and touched what commits
-	// have otherwise than others.
+	// remember is the setting; fired is when the writer loses write access, and touched what
+	// commits change.
 	remember bool
 	fired    int
 	touched  map[string]string
 }
 
-// planAt plans an event with what is on record by then, and the head of that moment.
+// planAt plans an event with the records and the head at that time.
 func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	t.Helper()
-	w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")}, writers: "member", said: h.kind, touched: s.touched}
+	w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")}, writers: "member", said: h.kind, touched: s.touched}
 	if s.fired > 0 && h.planned >= s.fired {
 		w.writers = ""
 	}

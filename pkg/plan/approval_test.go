@@ -24,7 +24,7 @@ func second(n int) *metav1.Time {
 	return &at
 }
 
-// onRecord is a recorded event of the pull request: its head at a second, and what became of it.
+// onRecord is a recorded event of the pull request: its head at a second, and its disposition.
 func onRecord(name, sha string, happened int, disposition v1alpha1.Disposition) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *forked().Event.Spec}
 	e.Spec.SHA, e.Spec.HappenedAt, e.Spec.ReceivedAt = sha, second(happened), *second(happened)
@@ -49,8 +49,8 @@ func saying(sender string) plan.Input {
 	return in
 }
 
-// S21, S24: who may approve which commit, and what is on record of it.
-func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
+// S21, S24: who may approve which commit, by what is recorded.
+func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 	t.Parallel()
 	opened, moved := onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending)
 	label := func(in *plan.Input) {
@@ -102,7 +102,7 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
 			sources := w.sources()
 			sources.Records = func(context.Context) ([]history.Record, error) { w.ask("records"); return c.known, nil }
 			made, err := plan.Make(t.Context(), c.in, sources)
@@ -128,10 +128,10 @@ func TestACommandOnAStrangersPullRequestRunsWhatWasApproved(t *testing.T) {
 	}
 }
 
-// S10, S21: whoever pushes to the fork that a writer's pull request comes from need not be a
-// writer. If nothing is on record of it, what is its head now may have come after the comment: it
-// does not run, whatever the comment says, unless that names it in full.
-func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
+// S10, S21: users without write access may push to the fork of a writer's pull request. If nothing
+// is recorded of it, its current head may be newer than the comment: it runs only if the comment
+// names it in full.
+func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 	t.Parallel()
 	for said, c := range map[string]struct {
 		here bool
@@ -148,7 +148,7 @@ func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 		if c.here {
 			in = commentedHere()
 		}
-		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []history.Record{}}
+		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []history.Record{}}
 		made := w.make(t, in)
 		if len(made.Runs) != c.runs || c.runs == 0 && !strings.Contains(made.Message, "/ok-to-test "+sha) {
 			t.Errorf("%q in the repository itself %t: %d runs, %s %q", said, c.here, len(made.Runs), made.Reason, made.Message)
@@ -156,13 +156,13 @@ func TestAWritersPullRequestOfWhichNothingIsOnRecord(t *testing.T) {
 	}
 }
 
-// Who names a commit that is not the head has meant another one, also on a pull request that needs
-// no approval.
-func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
+// A command that names a commit other than the head starts nothing, also on a pull request that
+// needs no approval.
+func TestCommandNamingAnotherCommitStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
 		for said, runs := range map[string]int{"/ok-to-test " + laterSHA: 0, "/ok-to-test " + sha[:12]: 1, "/ok-to-test": 1} {
-			w := &world{files: []git.File{pulled("a")}, writers: "member author", said: said, moved: sha}
+			w := &env{files: []git.File{pulled("a")}, writers: "member author", said: said, moved: sha}
 			made := w.make(t, in)
 			if len(made.Runs) != runs || runs == 0 && !strings.Contains(made.Message, "the head of the pull request is "+sha) {
 				t.Errorf("%s on %s: %d runs, %s %q", said, name, len(made.Runs), made.Reason, made.Message)
@@ -171,9 +171,9 @@ func TestAnotherCommitThanTheHeadIsNamed(t *testing.T) {
 	}
 }
 
-// Where the Git service signs nothing its own word counts of heads and times, whatever deliveries
-// say, and nothing runs while it cannot be asked.
-func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
+// Where deliveries are not signed, the Git service's own heads and times count, and nothing runs
+// while they cannot be read.
+func TestApprovalUsesVersionsOfService(t *testing.T) {
 	t.Parallel()
 	version := func(sha string, since int) git.Version { return git.Version{SHA: sha, Since: second(since).Time} }
 	for name, c := range map[string]struct {
@@ -190,17 +190,17 @@ func TestAnApprovalGoesByTheHeadsThatTheServiceTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
+			w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
 			if made := w.make(t, saying("member")); (len(made.Runs) > 0) != c.runs || (made.Approval != nil) != c.runs {
 				t.Errorf("%+v, want that it runs: %t", made.Ending, c.runs)
 			}
 		})
 	}
-	w := &world{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
+	w := &env{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
 	if made, err := plan.Make(t.Context(), saying("member"), w.sources()); err == nil || made.Disposition != "" {
 		t.Errorf("%v, %+v: what is not known is waited for", err, made)
 	}
-	w = &world{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
+	w = &env{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
 	if w.make(t, saying("eve")); w.count("versions") != 0 {
 		t.Errorf("a stranger's command asks %v", w.asked)
 	}
@@ -215,9 +215,9 @@ func updated(before string) plan.Input {
 	return in
 }
 
-// A stranger's command asks for nothing on record; neither does a pull request that is allowed by
+// An untrusted user's command reads no records; neither does a pull request that is allowed by
 // itself and was just opened.
-func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
+func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in      plan.Input
@@ -233,7 +233,7 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{writers: c.writers, said: "/ok-to-test", moved: sha}
+			w := &env{writers: c.writers, said: "/ok-to-test", moved: sha}
 			sources := w.sources()
 			sources.Records = func(context.Context) ([]history.Record, error) {
 				w.ask("records")
@@ -245,7 +245,7 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 			}
 		})
 	}
-	w := &world{writers: "member", said: "/ok-to-test", moved: sha}
+	w := &env{writers: "member", said: "/ok-to-test", moved: sha}
 	sources := w.sources()
 	sources.Records = func(context.Context) ([]history.Record, error) { return nil, down() }
 	if made, err := plan.Make(t.Context(), saying("member"), sources); err == nil || made.Disposition != "" {
@@ -253,13 +253,13 @@ func TestWhatIsOnRecordIsAskedForWhatDependsOnIt(t *testing.T) {
 	}
 }
 
-// What is left open of an approved commit is decided under the same approval.
-func TestAnApprovalStandsForWhatWasLeftOpen(t *testing.T) {
+// Open decisions of an approved commit are decided under the same approval.
+func TestApprovalStaysForOpenDecisions(t *testing.T) {
 	t.Parallel()
 	in := saying("member")
 	given := &v1alpha1.Approval{By: "member", Event: "comment-2", BaseRef: "main", HeadProjectID: 99}
 	in.Earlier = &plan.Earlier{Commits: plan.Commits{HeadSHA: sha, DefinitionSHA: sha, Approval: given, EndsPending: true}}
-	w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, said: "/ok-to-test", moved: laterSHA}
+	w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, said: "/ok-to-test", moved: laterSHA}
 	made := w.make(t, in)
 	if made.Approval != given || !made.EndsPending || made.HeadSHA != sha || len(made.Runs) != 1 || !strings.Contains(made.Runs[0].Note, "member has approved") {
 		t.Errorf("%+v", made)

@@ -9,11 +9,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// A command that starts nothing, because there is no pipeline of the name, approves nothing: the
-// pull request goes on waiting, and nothing runs when its author opens it again.
-func TestACommandWithAnUnknownNameApprovesNothing(t *testing.T) {
+// A command that names an unknown pipeline approves nothing: the pull request still waits, and
+// nothing runs when its author reopens it.
+func TestCommandWithUnknownNameDoesNotApprove(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pulled("a")}, writers: "member", said: "/test typo", moved: sha}
+	w := &env{files: []git.File{pulled("a")}, writers: "member", said: "/test typo", moved: sha}
 	w.records = append(w.records, onRecord("pull-1", sha, 1, v1alpha1.DispositionPending))
 	made := w.make(t, saying("member"))
 	if made.Reason != "UnknownName" || made.Approval != nil || made.EndsPending {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// maxCancelled is the names that one command may end the runs of, each of at most 253 bytes as
-	// names of pipelines are: they are copied into an annotation of each event that is cancelled.
+	// maxCancelled is how many names one command may have, each of at most 253 bytes. They are
+	// copied to an annotation of each event that is cancelled.
 	maxCancelled = 50
-	// maxAnnotation is the bytes of such an annotation, with all of these names: JSON, which takes
-	// six for one of some characters. An event takes note of 50 cancellations
-	// (v1alpha1.MaxCancellations), and all annotations of an object may have 256 KiB.
+	// maxAnnotation is the maximum size of such an annotation in bytes: JSON, in which some
+	// characters take six bytes. An event accepts 50 cancellations (v1alpha1.MaxCancellations), and
+	// all annotations of an object may have 256 KiB.
 	maxAnnotation = 4500
 )
 
-// cancelled is the plan of a comment that asks to end runs, by somebody who may: of all that was
-// started for its pull request, or for the branch or tag at its commit, before the comment was
-// written, or of the pipelines that it names (S26).
-func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
-	made := p.requested()
+// cancelAsRequested returns the plan of a /cancel by a user who may give it. It cancels what was
+// started before the comment was written, for its pull request or for the branch or tag at its
+// commit; or only the pipelines that it names (S26).
+func (p *planner) cancelAsRequested(ctx context.Context) (*Plan, error) {
+	made := p.requestedCancellation()
 	_, value, err := made.Cancels.CancelsAs(p.Event.Name)
 	if err != nil {
 		return nil, err
@@ -42,34 +42,34 @@ func (p *planner) cancelled(ctx context.Context) (*Plan, error) {
 		return nil, fmt.Errorf("looking for what the command cancels: %w", err)
 	case !something && p.Untrusted:
 		return p.nothingToCancel(), nil
-	case !something: // what is recorded until the plan is ends as well
+	case !something: // events that are recorded before this plan are cancelled too
 		made.Reason = v1alpha1.NothingToCancel
 	}
 	p.cancelsRun = running
 	return made, nil
 }
 
-// requested is the plan that ends what a comment asks to end.
-func (p *planner) requested() *Plan {
+// requestedCancellation returns the plan that a comment requests.
+func (p *planner) requestedCancellation() *Plan {
 	ref := ""
 	if p.onCommit() {
 		ref = p.spec.BaseRef
 	}
 	return p.cancel("CancelRequested", v1alpha1.Cancellation{
-		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " asked for it in a comment",
+		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " requested it in a comment",
 	})
 }
 
 func (p *planner) nothingToCancel() *Plan {
-	what := "none of what the command is about is going on, or it is being cancelled already"
+	what := "the command is about no unfinished run, or it is being cancelled already"
 	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, v1alpha1.NothingToCancel, "nothing was cancelled: "+what)
 }
 
-// cancelsOwn ends a command of the author of a pull request who has no right but that to cancel its
-// runs, if it is not written as it has to be or has nothing to cancel: the Git service is not asked
-// what the pull request is like now, however often the author writes one.
-func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
-	untrusted, err := p.desk.OnlyOwns(ctx, p.known())
+// endOwnCancel ends a /cancel early if its user may only cancel runs of the own pull request. It
+// does so if the command is malformed or has nothing to cancel. So the Git service is not called,
+// however often the user comments.
+func (p *planner) endOwnCancel(ctx context.Context) (*Plan, error) {
+	untrusted, err := p.authz.OnlyAsAuthor(ctx, p.authzEvent())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (p *planner) cancelsOwn(ctx context.Context) (*Plan, error) {
 	if !untrusted || p.Cancels == nil {
 		return nil, nil
 	}
-	something, _, err := p.Cancels(ctx, p.spec, p.requested().Cancels)
+	something, _, err := p.Cancels(ctx, p.spec, p.requestedCancellation().Cancels)
 	if err == nil && !something {
 		return p.nothingToCancel(), nil
 	}

@@ -22,18 +22,18 @@ func happened(in plan.Input) plan.Input {
 	return in
 }
 
-// S26: who may write ends runs of a pull request, and its author of that one. Nothing is read,
-// started or shown on the commit.
-func TestACommandCancels(t *testing.T) {
+// S26: a user with write access cancels runs of any pull request, an author those of the own one.
+// Nothing is read, started or shown on the commit.
+func TestCancelCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		said, writers, sender string
 		want                  *v1alpha1.Cancellation
 		reason                string
 	}{
-		"all":                      {"/cancel", "member", "member", &v1alpha1.Cancellation{By: "member", Why: "member asked for it in a comment", At: at}, "CancelRequested"},
-		"some":                     {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{By: "member", Names: []string{"lint", "build"}, Why: "member asked for it in a comment", At: at}, "CancelRequested"},
-		"the author's own":         {"/cancel", "", "author", &v1alpha1.Cancellation{By: "author", Why: "author asked for it in a comment", At: at}, "CancelRequested"},
+		"all":                      {"/cancel", "member", "member", &v1alpha1.Cancellation{By: "member", Why: "member requested it in a comment", At: at}, "CancelRequested"},
+		"some":                     {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{By: "member", Names: []string{"lint", "build"}, Why: "member requested it in a comment", At: at}, "CancelRequested"},
+		"the author's own":         {"/cancel", "", "author", &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: at}, "CancelRequested"},
 		"a stranger":               {"/cancel", "author", "member", nil, "NotApproved"},
 		"too many names":           {"/cancel " + many500(), "member", "member", nil, "TooManyNames"},
 		"names that are too large": {"/cancel " + long(20), "member", "member", nil, "TooManyNames"},
@@ -55,7 +55,7 @@ func TestACommandCancels(t *testing.T) {
 	}
 }
 
-// long is so many different names of 240 bytes.
+// long returns n different names of 240 bytes.
 func long(n int) string {
 	var names []string
 	for i := range n {
@@ -64,12 +64,12 @@ func long(n int) string {
 	return strings.Join(names, " ")
 }
 
-// Who has closed a pull request needs no right here, and no definition is read.
-func TestAClosedPullRequest(t *testing.T) {
+// Closing a pull request needs no permission here and reads no definitions.
+func TestClosedPullRequestCancels(t *testing.T) {
 	t.Parallel()
 	in := happened(forked())
 	in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "stranger"
-	made := (&world{files: several()}).make(t, in)
+	made := (&env{files: several()}).make(t, in)
 	want := &v1alpha1.Cancellation{By: "stranger", Why: "stranger closed the pull request", At: at}
 	if diff := cmp.Diff(want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels || made.DefinitionSHA != "" || len(made.Runs) != 0 {
 		t.Errorf("%s, definitions at %q, %d runs: %s", made.Disposition, made.DefinitionSHA, len(made.Runs), diff)

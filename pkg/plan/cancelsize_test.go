@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whatever the author of a pull request writes behind /cancel, its events have room for the
-// annotation by which a close ends their runs: the API server takes 256 KiB of them.
-func TestNoCancellationKeepsACloseFromEndingRuns(t *testing.T) {
+// Whatever the author of a pull request writes after /cancel, its events have room for the
+// annotation of a close: the API server accepts 256 KiB of annotations.
+func TestCloseCancelsAfterManyCancellations(t *testing.T) {
 	t.Parallel()
 	for what, one := range map[string]string{"letters": "x", "escapes": "<", "controls": "\x01", "separators": "\u2028"} {
 		e := &v1alpha1.GitEvent{}
@@ -48,7 +48,7 @@ func TestNoCancellationKeepsACloseFromEndingRuns(t *testing.T) {
 		}
 		in := happened(forked())
 		in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "maintainer"
-		if made := (&world{}).make(t, in); !e.Needs(made.Cancels) || !takes(len(sizes), made) {
+		if made := (&env{}).make(t, in); !e.Needs(made.Cancels) || !takes(len(sizes), made) {
 			t.Errorf("%s: after %d cancellations there is no room for a close", what, len(e.Annotations))
 		}
 	}

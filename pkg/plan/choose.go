@@ -15,48 +15,48 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 )
 
-// draft is what the pipelines of an event are made from, and the runs as far as they are made.
+// draft is the work on the pipelines of one event, and its runs so far.
 type draft struct {
 	*planner
 	head       git.Head
 	set        *resolve.Set
 	facts      *facts
-	references resolve.References // nil when they are not followed
+	references resolve.References // nil when references are not allowed
 	runs       runs
 	work       work
-	// wanted are the names of the pipelines that a command names, by the definitions'; nil for
+	// named has the names of the pipelines that a command names, as in the definitions; nil for
 	// everything else.
-	wanted map[string]bool
+	named  map[string]bool
 	retest retest
 }
 
 // candidate is a definition that is not decided yet.
 type candidate struct {
 	definition resolve.Definition
-	// run is the name that its PipelineRun has or would have.
+	// run is the name of its PipelineRun.
 	run string
-	// decision is its entry of the plan.
+	// decision is its entry in the plan.
 	decision *Decision
-	// selection is what its annotations say.
+	// selection is the result of its annotations.
 	selection match.Decision
-	// err says why it is not selected (Ignored), what its author has to mend (Invalid), or what it
-	// waits for (the rest).
+	// err says why it is not selected (Ignored), what its author has to fix (Invalid), or what it
+	// waits for (every other class).
 	err error
 }
 
-// choose decides about every definition that is open and renders the selected ones. What has to
-// wait stays open and keeps none of the others waiting (B3, B4).
+// choose decides about every open definition and renders the selected ones. One that has to wait
+// stays open, and the others do not wait for it (B3, B4).
 func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
 	if end := d.nameUnknown(decisions); end != "" {
 		made.Disposition, made.Reason, made.Message, made.Decisions = v1alpha1.DispositionIgnored, reasonUnknownName, end, decisions
-		d.Approval, d.EndsPending = nil, false // as of every command that cannot be done
+		d.Approval, d.EndsPending = nil, false // as for every command that cannot be carried out
 		return nil
 	}
 	for _, c := range open {
-		d.selects(ctx, c)
+		d.selectOne(ctx, c)
 	}
-	d.leaveToOther(ctx, open)
+	d.declinePairs(ctx, open)
 	if why := d.tooMany(open); why != nil {
 		d.refuseOpen(open, why)
 		made.Disposition, made.Reason, made.Message = v1alpha1.DispositionRuns, why.Reason, why.Message
@@ -67,18 +67,19 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		return err
 	}
 	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
-	if len(d.runs.all) == 0 && d.retest.left > 0 {
+	if len(d.runs.all) == 0 && d.retest.skipped > 0 {
 		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
-			"of %d pipelines for this event none has a latest run on this commit that ended without success: "+
-				"a command that names one starts it all the same",
-			d.retest.left,
+			"none of the %d pipelines for this event has a latest run on this commit that ended without success: "+
+				"a command that names one starts it anyway",
+			d.retest.skipped,
 		)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
 	return nil
 }
 
-// prepareAll prepares the candidates. What they make is refused if it is more than can be kept.
+// prepareAll prepares the candidates. If the results are too large to be stored, it refuses them
+// all.
 func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	var all size
 	if d.Earlier != nil {
@@ -86,17 +87,17 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	}
 	for _, c := range open {
 		run := d.prepare(ctx, c)
-		if d.work.put != nil {
-			return d.work.put
+		if d.work.postponed != nil {
+			return d.work.postponed
 		}
 		if run == nil || run.Manifest == nil {
 			continue
 		}
 		all.add(run)
-		if err := d.hold(min(all.total, MaxBytes)); err != nil {
+		if err := d.reserveMemory(min(all.total, MaxBytes)); err != nil {
 			return err
 		}
-		if all.tooLarge() { // only the sizes are of use
+		if all.tooLarge() { // only the sizes are needed
 			d.forgetManifests()
 		}
 	}
@@ -106,8 +107,8 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	return nil
 }
 
-// candidates returns a decision for each definition, in their order, and those that are open. The
-// commit is pinned, so that they are the same definitions at each attempt.
+// candidates returns a decision for each definition, in order, and the open ones. The commit is
+// fixed, so the definitions are the same at each attempt.
 func (d *draft) candidates() ([]Decision, []*candidate) {
 	place := func(d Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
 	decided := map[string]Decision{}
@@ -136,8 +137,8 @@ func (d *draft) candidates() ([]Decision, []*candidate) {
 	return decisions, open
 }
 
-// waiting returns what the candidates wait for: what is tried again soonest speaks for the others,
-// whose times count as well; nil when none waits.
+// waiting returns what the candidates wait for, nil if none waits. The one that is retried first
+// determines the message; the times of the others count too.
 func waiting(candidates []*candidate) error {
 	var waits []error
 	for _, c := range candidates {
@@ -157,7 +158,7 @@ func waiting(candidates []*candidate) error {
 	return fault.Among(soonest, waits...)
 }
 
-// outcome is what becomes of an event with so many runs of so many definitions.
+// outcome returns the disposition of an event with this many runs and definitions.
 func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, message string) {
 	switch {
 	case runs > 0:

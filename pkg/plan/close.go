@@ -10,10 +10,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// closed is the plan of an event by which a pull request was closed or merged: nothing of .tekton
-// is read, and all that was started for the pull request before ends. Nobody's access is asked for:
-// who may close it is the Git service's to decide.
-func (p *planner) closed() *Plan {
+// cancelAsClosed returns the plan of an event that closed or merged a pull request: it cancels
+// everything that was started for the pull request before. It reads nothing of .tekton and checks
+// no permission, because the Git service decides who may close a pull request.
+func (p *planner) cancelAsClosed() *Plan {
 	why := "the pull request was closed"
 	if p.spec.Actor != "" {
 		why = p.spec.Actor + " closed the pull request"
@@ -21,7 +21,7 @@ func (p *planner) closed() *Plan {
 	return p.cancel("PullRequestClosed", v1alpha1.Cancellation{By: p.spec.Actor, Why: why})
 }
 
-// cancel is the plan of an event that ends runs and starts none. It leaves no check.
+// cancel returns the plan of an event that cancels runs and starts none. It leaves no check.
 func (p *planner) cancel(reason string, c v1alpha1.Cancellation) *Plan {
 	end := p.end(v1alpha1.DispositionCancels, cmp.Or(p.spec.SHA, p.Event.Spec.SHA), reason, c.Why)
 	c.At = metav1.NewTime(p.spec.Happened())

@@ -22,25 +22,24 @@ const (
 	reasonUnknownName  = "UnknownName"
 	reasonBadArgument  = "BadArgument"
 	reasonTooManyNames = "TooManyNames"
-	// maxListed is the names that a message lists, each of at most maxShown characters.
+	// maxListed is how many names a message lists, each cut to maxShown characters.
 	maxListed = 20
 	maxShown  = 64
 )
 
-// heard is what a comment asks for, nil for every other event; malformed is why it cannot be done
-// as it is written.
-type heard struct {
+// request is the request of a comment, empty for every other event.
+type request struct {
 	command   *command.Command
 	malformed *fault.Error
-	// cancelsRun is true if it ends a run that is going on.
+	// cancelsRun is true if the command cancels an unfinished run.
 	cancelsRun bool
 }
 
-// hear learns what a comment says. One with a command is an event of the command's type from here
-// on, and it ends here if whoever wrote it may not write: before anything is read that a stranger
-// could have us read (S17). A service that signs nothing has not said yet that the comment is
-// theirs: that only keeps a comment from ending here.
-func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
+// readComment reads the comment and its command. A comment with a command is an event of the
+// command's type from here on. It ends here if its author has no write access, before anything is
+// read that an untrusted user could make us read (S17). At a service that does not sign its
+// deliveries, the author is not confirmed yet; a wrong author can only prevent this early end.
+func (p *planner) readComment(ctx context.Context) (end *Plan, err error) {
 	if p.spec.Comment == nil {
 		return nil, nil
 	}
@@ -53,58 +52,58 @@ func (p *planner) hear(ctx context.Context) (end *Plan, err error) {
 	p.malformed = fault.Of(err)
 	if p.command != nil {
 		p.spec.EventType = p.command.EventType()
-		p.aim()
-	} else if end := p.saidOnCommit(); end != nil {
+		p.setTargetRef()
+	} else if end := p.endRemarkOnCommit(); end != nil {
 		return end, nil
 	}
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	refused, why, err := p.desk.Commenter(ctx, p.known())
+	refused, why, err := p.authz.RefusesCommenter(ctx, p.authzEvent())
 	switch {
 	case err != nil:
 		return nil, err
 	case refused:
 		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", why), nil
 	case p.command != nil && p.command.Kind == command.Cancel:
-		return p.cancelsOwn(ctx)
-	case p.startsFailed():
-		return nil, p.first(ctx)
+		return p.endOwnCancel(ctx)
+	case p.onlyUnsuccessful():
+		return nil, p.waitForOthers(ctx)
 	}
 	return nil, nil
 }
 
 // withLineFeeds returns a comment with a line feed for each line break. GitHub's web form sends CR
-// and LF, and $ in a regular expression matches in front of a line feed only. Everything that reads
-// a comment reads this text, except for expressions and placeholders that read the payload.
+// and LF, but $ in a regular expression matches only before a line feed. Everything reads this
+// text, except expressions and placeholders that read the payload.
 func withLineFeeds(comment string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 }
 
-// startsFailed reports whether a command starts what is for it as far as it has not run with
-// success.
-func (p *planner) startsFailed() bool {
+// onlyUnsuccessful reports whether a command starts only pipelines whose last run has not
+// succeeded.
+func (p *planner) onlyUnsuccessful() bool {
 	return p.command != nil && p.malformed == nil &&
-		(p.command.Kind == command.Retest && !p.named() || p.command.Kind == command.OkToTest)
+		(p.command.Kind == command.Retest && !p.namesPipelines() || p.command.Kind == command.OkToTest)
 }
 
-// first waits until what ran can be read without somebody else deciding by the same.
-func (p *planner) first(ctx context.Context) error {
-	if p.First == nil {
+// waitForOthers waits until no other event is being planned from the same earlier runs.
+func (p *planner) waitForOthers(ctx context.Context) error {
+	if p.WaitForOthers == nil {
 		return nil
 	}
-	return p.First(ctx, p.spec.Subjects())
+	return p.WaitForOthers(ctx, p.spec.Subjects())
 }
 
-// Mistaken reports whether a command cannot be done as it is written: it does nothing until
-// somebody writes another one.
-func (e *Ending) Mistaken() bool {
+// InvalidCommand reports whether the command cannot be carried out as it is written, so that a user
+// has to write another one.
+func (e *Ending) InvalidCommand() bool {
 	return e.Disposition == v1alpha1.DispositionIgnored && slices.Contains([]string{
 		reasonUnknownName, reasonBadArgument, reasonTooManyNames, command.ReasonContradictory, command.ReasonMalformed,
 	}, e.Reason)
 }
 
-// prefix is the word that commands begin with.
+// prefix returns the word that commands begin with.
 func (p *planner) prefix() string {
 	if p.Repository.Spec.Settings == nil {
 		return ""
@@ -112,12 +111,12 @@ func (p *planner) prefix() string {
 	return p.Repository.Spec.Settings.GitOpsCommandPrefix
 }
 
-// asks is the command of somebody who may give it, as it is written but without its arguments, for
-// the reply; "" for every other event, and for one of an author who has no right but to cancel the
-// own runs, unless it ends one. Of a command that is not written as it has to be it is the first
-// word.
-func (p *planner) asks() string {
-	if p.command == nil || !p.Heeded || p.spec.PullRequest == nil || p.unanswered() {
+// repliedCommand returns the command that gets a reply, as written but without its arguments. It is
+// the first word of a malformed command. It returns "" for every other event and for a user who may
+// not give the command. It also returns "" for a /cancel of the user's own pull request that
+// cancels nothing.
+func (p *planner) repliedCommand() string {
+	if p.command == nil || !p.MayCommand || p.spec.PullRequest == nil || p.withoutReply() {
 		return ""
 	}
 	const names, most = 10, 200
@@ -142,19 +141,19 @@ func (p *planner) asks() string {
 	return string(asked)
 }
 
-// unanswered reports whether the command is a /cancel of the pull request's author that is not
-// known to end a run, and the author has no other right, or nobody knows what there is to end.
-func (p *planner) unanswered() bool {
+// withoutReply reports whether the command is a /cancel by the pull request's author that is not
+// known to cancel a run. The author has no other right, or it is not known what could be cancelled.
+func (p *planner) withoutReply() bool {
 	own := p.command.Kind == command.Cancel && strings.EqualFold(p.spec.Sender, p.spec.PullRequest.Author)
 	return own && !p.cancelsRun && (p.Untrusted || p.Cancels == nil)
 }
 
-// remark reports whether the event is a comment without a command. Only pipelines with on-comment
-// are for it.
-func (p *planner) remark() bool { return p.spec.Comment != nil && p.command == nil }
+// isRemark reports whether the event is a comment without a command. It can start only pipelines
+// with on-comment.
+func (p *planner) isRemark() bool { return p.spec.Comment != nil && p.command == nil }
 
-// endCommand ends a command of somebody who may write and that cannot be done, nil if the event
-// goes on.
+// endCommand returns the plan of an allowed command that starts no runs, nil for others: it cannot
+// be carried out, or it is a /cancel.
 func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 	if p.command == nil {
 		return nil, nil
@@ -166,7 +165,7 @@ func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 		return end(p.malformed.Reason, p.malformed.Message)
 	}
 	if p.command.Kind == command.Cancel {
-		return p.cancelled(ctx)
+		return p.cancelAsRequested(ctx)
 	}
 	if why := p.badArgument(); why != "" {
 		return end(reasonBadArgument, "nothing was started: "+why)
@@ -174,7 +173,7 @@ func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 	return nil, nil
 }
 
-// badArgument says why a value that a command has for a param may not be used, "" if all may (S19).
+// badArgument returns why a command must not set one of its params, "" if it may set all (S19).
 func (p *planner) badArgument() string {
 	declared := map[string]bool{}
 	secret := map[string]bool{}
@@ -187,9 +186,9 @@ func (p *planner) badArgument() string {
 	for _, name := range slices.Sorted(maps.Keys(p.command.Args)) {
 		switch {
 		case template.Reserved(name, standard):
-			return shown(name) + " is a variable of Plumbline's own, which nobody sets"
+			return shown(name) + " is a variable of Plumbline's own, which cannot be set"
 		case secret[name]:
-			return shown(name) + " has its value from a secret, which no comment replaces"
+			return shown(name) + " gets its value from a secret, which a comment cannot replace"
 		case !declared[name]:
 			return fmt.Sprintf(
 				"the Repository has no param %s in spec.params. Those that can be set: %s",
@@ -201,7 +200,7 @@ func (p *planner) badArgument() string {
 	return ""
 }
 
-// arguments are the values that a command has for params. They go before the Repository's own.
+// arguments returns the params that a command sets. They override the Repository's own.
 func (p *planner) arguments() []template.Param {
 	if p.command == nil {
 		return nil
@@ -213,35 +212,36 @@ func (p *planner) arguments() []template.Param {
 	return all
 }
 
-// named reports whether a command names pipelines.
-func (p *planner) named() bool { return p.command != nil && len(p.command.Names) > 0 }
+// namesPipelines reports whether a command names pipelines.
+func (p *planner) namesPipelines() bool { return p.command != nil && len(p.command.Names) > 0 }
 
-// anyName reports whether a name starts its pipeline whatever the annotations say (S20). Whoever
-// can change the definitions of a pull request could change the annotations as well; those of the
-// default branch restrict.
-func (p *planner) anyName() bool {
+// startsAnyName reports whether a command may start a pipeline by name whatever its annotations say
+// (S20). A user who can change the definitions of a pull request could change the annotations too,
+// but those of the default branch restrict.
+func (p *planner) startsAnyName() bool {
 	settings := p.Repository.Spec.Settings
 	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
 }
 
-// nameUnknown finds the definitions that a command names. If it names one that there is not, every
-// decision is closed and the answer says so: whoever asked can ask again, and nothing runs twice.
+// nameUnknown finds the definitions that a command names. If one does not exist, it closes every
+// decision and returns the message, so that the user can correct the command and nothing runs
+// twice.
 func (d *draft) nameUnknown(decisions []Decision) string {
-	if !d.named() {
+	if !d.namesPipelines() {
 		return ""
 	}
 	known := map[string]bool{}
 	for _, definition := range d.set.Definitions() {
 		known[d.nameOf(definition)] = true
 	}
-	d.wanted = map[string]bool{}
+	d.named = map[string]bool{}
 	var unknown []string
 	for _, name := range d.command.Names {
 		switch {
 		case known[name]:
-			d.wanted[name] = true
+			d.named[name] = true
 		case known[name+"-"]: // a generateName
-			d.wanted[name+"-"] = true
+			d.named[name+"-"] = true
 		default:
 			unknown = append(unknown, name)
 		}
@@ -250,31 +250,31 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 		return ""
 	}
 	for i := range decisions {
-		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that there is not, so it starts nothing"
+		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that does not exist, so it starts nothing"
 	}
 	return fmt.Sprintf(
-		"nothing was started: %s has no pipeline called %s. There are: %s",
+		"nothing was started: no pipeline in %s is called %s. All: %s",
 		Definitions,
 		listed(unknown),
 		listed(slices.Sorted(maps.Keys(known))),
 	)
 }
 
-// nameOf is what people call a definition, its placeholders replaced as far as that is known
-// without asking anybody.
+// nameOf returns the name of a definition, with the placeholders replaced whose values are already
+// known.
 func (d *draft) nameOf(definition resolve.Definition) string {
 	return d.facts.scope.Known(definition.Name)
 }
 
-// unasked is an Ignored fault for a definition that a command does not name.
-func (d *draft) unasked(definition resolve.Definition) error {
-	if d.wanted == nil || d.wanted[d.nameOf(definition)] {
+// checkNamed returns an Ignored fault for a definition that a command does not name.
+func (d *draft) checkNamed(definition resolve.Definition) error {
+	if d.named == nil || d.named[d.nameOf(definition)] {
 		return nil
 	}
 	return fault.Ignoredf("NotSelected", v1alpha1.NotNamed)
 }
 
-// listed writes names for people, some of them if there are many.
+// listed returns names for people, only some if there are many.
 func listed(names []string) string {
 	more := ""
 	if len(names) > maxListed {

@@ -39,12 +39,12 @@ func several() []git.File {
 	}
 }
 
-// written is a world where a member, who may write, has written something.
-func written(comment string) *world {
-	return &world{files: several(), writers: "member author", said: comment, moved: sha, skipCI: true}
+// written is an env with a comment by a member, who has write access.
+func written(comment string) *env {
+	return &env{files: several(), writers: "member author", said: comment, moved: sha, skipCI: true}
 }
 
-func TestACommandStartsWhatItNames(t *testing.T) {
+func TestCommandStartsNamedPipelines(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
 		kind    string
@@ -73,17 +73,17 @@ func TestACommandStartsWhatItNames(t *testing.T) {
 	}
 }
 
-func TestACommandThatCannotBeDoneStartsNothing(t *testing.T) {
+func TestInvalidCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	params := []pacv1alpha1.Params{{Name: "version"}, {Name: "secret", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}, {Name: "revision"}}
 	for comment, want := range map[string]struct{ reason, says string }{
-		"/test biuld":       {"UnknownName", ".tekton has no pipeline called biuld. There are: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed"},
+		"/test biuld":       {"UnknownName", "no pipeline in .tekton is called biuld. All: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed"},
 		"/test build biuld": {"UnknownName", "nothing was started"},
-		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName", "…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. There are"},
+		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName", "…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. All: "},
 		"/test\n/cancel":                  {"ContradictoryCommands", "two different commands, test and cancel"},
 		`/test a="b`:                      {"MalformedCommand", "not closed"},
 		"/test build other=1":             {"BadArgument", "the Repository has no param other in spec.params. Those that can be set: version"},
-		"/test build secret=1":            {"BadArgument", "secret has its value from a secret"},
+		"/test build secret=1":            {"BadArgument", "secret gets its value from a secret"},
 		"/test revision=1":                {"BadArgument", "revision is a variable of Plumbline's own"},
 		"/test git_auth_secret=1":         {"BadArgument", "a variable of Plumbline's own"},
 		"/test target_url=1":              {"BadArgument", "a variable of Plumbline's own"},
@@ -104,7 +104,7 @@ func TestACommandThatCannotBeDoneStartsNothing(t *testing.T) {
 	}
 }
 
-// many500 are names that nothing has.
+// many500 are names that do not exist.
 func many500() string {
 	var all strings.Builder
 	for i := range 500 {
@@ -113,8 +113,8 @@ func many500() string {
 	return all.String()
 }
 
-// S17: it is known who asks before anything else is read: who can write, and whom OWNERS name.
-func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
+// S17: the permission of the user is known before anything else is read.
+func TestUntrustedCommandCostsTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test", "/test build", "/test\n/cancel", "/ok-to-test", "/cancel"} {
 		w := written(comment)
@@ -130,7 +130,7 @@ func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
 		}
 	}
 	w := written("/test")
-	w.writers, w.records = "member", []history.Record{} // and the pull request is a stranger's
+	w.writers, w.records = "member", []history.Record{} // and the pull request is an untrusted user's
 	if made := w.make(t, commented()); made.Reason != "NotApproved" || w.count("files") != 0 || w.count("access of member") != 1 {
 		t.Errorf("%+v, asked %v", made, w.asked)
 	}
@@ -142,7 +142,7 @@ func TestAStrangersCommandCostsTwoQuestions(t *testing.T) {
 	}
 }
 
-func TestCommandsBeginWithTheRepositorysPrefix(t *testing.T) {
+func TestCommandNeedsPrefixOfRepository(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]int{"/ci test build": 1, "/test build": 0, "/ci deploy": 0, "/test": 0} {
 		for _, prefix := range []string{"ci", "/ci"} {
@@ -163,9 +163,9 @@ func TestCommandsBeginWithTheRepositorysPrefix(t *testing.T) {
 	}
 }
 
-// S20: definitions that whoever opened the pull request could not change say which pipelines a name
-// starts.
-func TestDefinitionsOfTheDefaultBranchRestrictNames(t *testing.T) {
+// S20: definitions that the author of the pull request could not change decide which pipelines a
+// name starts.
+func TestCommandOnDefaultBranchDefinitionsIsRestricted(t *testing.T) {
 	t.Parallel()
 	yes := true
 	for name, test := range map[string]struct {
@@ -190,7 +190,7 @@ func TestDefinitionsOfTheDefaultBranchRestrictNames(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfACommandAreItsParams(t *testing.T) {
+func TestCommandArgumentsSetParams(t *testing.T) {
 	t.Parallel()
 	in := commented()
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "version", Value: "1"}, {Name: "where", Value: "here"}, {Name: "version", Value: "2", Filter: `pac.event == "pull_request"`}}
@@ -208,8 +208,8 @@ func TestArgumentsOfACommandAreItsParams(t *testing.T) {
 	}
 }
 
-// What is broken is told where it was asked for; what a command does not name is left alone.
-func TestACommandTellsWhatItCannotStart(t *testing.T) {
+// A broken definition is reported to the command that names it; other pipelines are not affected.
+func TestCommandReportsPipelinesItCannotStart(t *testing.T) {
 	t.Parallel()
 	broken := edited(pulled("broken"), "spec:\n", "spec:\n  timeouts: 7\n")
 	for comment, want := range map[string][]string{"/test": {"broken"}, "/test broken": {"broken"}, "/test build": nil} {
@@ -233,9 +233,9 @@ func TestACommandTellsWhatItCannotStart(t *testing.T) {
 	}
 }
 
-// A command is planned again like any event: what is open is decided at the same commit, and asked
-// for by nobody new.
-func TestACommandThatWaitsStaysOne(t *testing.T) {
+// A command is planned again like any event: open decisions are decided at the same commit, and
+// permissions are not read again.
+func TestWaitingCommandKeepsItsType(t *testing.T) {
 	t.Parallel()
 	w := written("/test later build")
 	w.files, w.addressErr = []git.File{pulled("build"), pulled("later", "task: "+address), pulled("lint")}, down()
@@ -253,7 +253,7 @@ func TestACommandThatWaitsStaysOne(t *testing.T) {
 	}
 	w = written("/test")
 	w.noted = "/test build"
-	var over *plan.Over
+	var over *plan.IgnoredError
 	if _, err := plan.Make(t.Context(), commented(), w.sources()); !errors.As(err, &over) || over.Why.Reason != "CommentEdited" {
 		t.Errorf("edited since: %v", err)
 	}

@@ -11,20 +11,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// A comment on a commit that was pushed can have a command, and nothing else. It is carried out as
-// for a push to the branch that the commit is the head of, or to the tag: what is not, somebody has
-// replaced.
+// A comment on a pushed commit can only have a command. It is carried out as for a push to the
+// branch that the commit is the head of, or to the tag. A commit that is no longer the head has
+// been replaced, so its command is not carried out.
 
 const (
-	branches = "refs/heads/"
-	tags     = "refs/tags/"
+	branchPrefix = "refs/heads/"
+	tagPrefix    = "refs/tags/"
 )
 
 // onCommit reports whether the event is a comment on a commit.
 func (p *planner) onCommit() bool { return p.spec.Comment != nil && p.spec.PullRequest == nil }
 
-// saidOnCommit is the end of a comment on a commit that has no command, nil for every other event.
-func (p *planner) saidOnCommit() *Plan {
+// endRemarkOnCommit returns the plan of a comment on a commit without a command, nil for every
+// other event.
+func (p *planner) endRemarkOnCommit() *Plan {
 	if !p.onCommit() {
 		return nil
 	}
@@ -36,41 +37,41 @@ func (p *planner) saidOnCommit() *Plan {
 	)
 }
 
-// aim notes which branch or tag a command on a commit names. Without one it is the default branch,
-// which the Git service is asked for. What an attempt before this one has found out stands.
-func (p *planner) aim() {
+// setTargetRef sets the branch or tag that a command on a commit names. Without one it is the
+// default branch, which the Git service returns. The result of an earlier attempt does not change.
+func (p *planner) setTargetRef() {
 	if !p.onCommit() || p.spec.BaseRef != "" {
 		return
 	}
 	switch {
 	case p.command.Branch != "":
-		p.spec.BaseRef = branches + p.command.Branch
+		p.spec.BaseRef = branchPrefix + p.command.Branch
 	case p.command.Tag != "":
-		p.spec.BaseRef = tags + p.command.Tag
+		p.spec.BaseRef = tagPrefix + p.command.Tag
 	}
 	p.spec.HeadRef = p.spec.BaseRef
 }
 
-// isHead reports whether a command on a commit, sha, may be carried out: the Git service says in
-// the spec where the branch or tag is now, which is at the commit, or was when an attempt before
-// this one decided. A command that cannot be read is not refused for where it is written.
-func (p *planner) isHead(sha string) error {
+// checkIsHead returns an IgnoredError unless a command on the commit sha may be carried out. The
+// spec has the commit that the branch or tag is at now: it must be sha, unless an earlier attempt
+// has decided already. A malformed command is not refused for its place.
+func (p *planner) checkIsHead(sha string) error {
 	head := p.spec.SHA
 	if !p.onCommit() || head == sha && p.Earlier == nil {
 		return nil
 	}
-	p.spec.SHA, p.spec.Commit = sha, nil // what is described may be another one
+	p.spec.SHA, p.spec.Commit = sha, nil // the description may be of another commit
 	if readable := p.malformed == nil; p.Earlier != nil || !readable {
 		return nil
 	}
-	named := "the branch " + shown(strings.TrimPrefix(p.spec.BaseRef, branches))
-	if tag, is := strings.CutPrefix(p.spec.BaseRef, tags); is {
+	named := "the branch " + shown(strings.TrimPrefix(p.spec.BaseRef, branchPrefix))
+	if tag, is := strings.CutPrefix(p.spec.BaseRef, tagPrefix); is {
 		named = "the tag " + shown(tag)
 	}
-	return over(
+	return ignored(
 		"NotTheHead",
 		fmt.Sprintf(
-			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on that one, or name another branch:NAME or tag:NAME",
+			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on the current commit, or name another branch:NAME or tag:NAME",
 			named,
 			head,
 			sha,
@@ -78,8 +79,8 @@ func (p *planner) isHead(sha string) error {
 	)
 }
 
-// ofRef leaves of the records of a commit those of the branch or tag that a command on it is about.
-// Those of pull requests are of one.
+// ofRef returns the records that belong to the branch or tag of a command on a commit. All records
+// of a pull request belong to it.
 func (p *planner) ofRef(all []history.Record) []history.Record {
 	if !p.onCommit() {
 		return all

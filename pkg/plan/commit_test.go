@@ -25,9 +25,9 @@ func remarked() plan.Input {
 	return in
 }
 
-// said is a world where a member has commented on the head of main, of release and of the tag v1.
-// Other commits are elsewhere.
-func said(comment string) *world {
+// said is an env with a member's comment on the head of main, of release and of the tag v1. Other
+// commits are elsewhere.
+func said(comment string) *env {
 	w := written(comment)
 	w.files = []git.File{
 		pipeline("pushed"), edited(pipeline("released"), "[main]", "[release]"), edited(pipeline("tagged"), "[main]", "[refs/tags/v1]"), pulled("pull"),
@@ -37,9 +37,9 @@ func said(comment string) *world {
 	return w
 }
 
-// A command on a commit runs what a push to its branch or tag has run, whatever the message of the
-// commit says.
-func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
+// A command on a commit runs what a push to its branch or tag runs, whatever the commit's message
+// says.
+func TestCommitCommandStartsPipelinesOfBranch(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct {
 		ref, kind string
@@ -67,9 +67,9 @@ func TestACommandOnACommitStartsThePipelinesOfItsBranch(t *testing.T) {
 	}
 }
 
-// What is not the head of the branch starts nothing, and neither does what is no command; the plan
-// says why.
-func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
+// A commit that is not the head of the branch, or a comment without a command, starts nothing; the
+// plan says why.
+func TestInvalidCommitCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct{ reason, says string }{
 		"/test branch:moved":       {"NotTheHead", "the branch moved is at commit " + defaultSHA + ", and the comment is on " + sha},
@@ -81,7 +81,7 @@ func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 		"/test branch:a..b":        {"MalformedCommand", "a..b is no name of a branch or tag"},
 		"/test branch:main tag:v1": {"ContradictoryCommands", "a branch and a tag"},
 		"/test\n/cancel":           {"ContradictoryCommands", "two different commands"},
-		"/test nothing":            {"UnknownName", "There are: pull, pushed, released, tagged, talk"},
+		"/test nothing":            {"UnknownName", "All: pull, pushed, released, tagged, talk"},
 		"/ok-to-test":              {"NoCommand", "only if it has a command"},
 		"/ok-to-test 0123456789":   {"NoCommand", "only if it has a command"},
 		"looks good":               {"NoCommand", "only if it has a command"},
@@ -91,7 +91,7 @@ func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 		w := said(comment)
 		made, err := plan.Make(t.Context(), remarked(), w.sources())
 		reason, message := made.Reason, made.Message
-		if over := (*plan.Over)(nil); errors.As(err, &over) {
+		if over := (*plan.IgnoredError)(nil); errors.As(err, &over) {
 			reason, message = over.Why.Reason, over.Why.Message
 		} else if err != nil || made.Disposition != v1alpha1.DispositionIgnored {
 			t.Errorf("%.80q: %s, %v", comment, made.Disposition, err)
@@ -105,8 +105,8 @@ func TestACommandOnACommitThatCannotBeDone(t *testing.T) {
 	}
 }
 
-// S17: nothing is asked of the commit for whoever may not write, also not to cancel.
-func TestAStrangersCommandOnACommitCostsTwoQuestions(t *testing.T) {
+// S17: for a user without write access nothing about the commit is read, also not for /cancel.
+func TestUntrustedCommitCommandCostsTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test", "/retest pushed branch:moved", "/cancel", "/test\n/cancel"} {
 		w := said(comment)
@@ -123,9 +123,8 @@ func TestAStrangersCommandOnACommitCostsTwoQuestions(t *testing.T) {
 	}
 }
 
-// A branch that moves while something of the plan is open changes nothing of it: the first attempt
-// has decided.
-func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
+// A branch that moves while decisions are open changes nothing: the first attempt has decided.
+func TestCommitCommandStaysValidDuringPlanning(t *testing.T) {
 	t.Parallel()
 	w := said("/test branch:release")
 	w.files, w.addressErr = append(w.files, edited(pipeline("later", "task: "+address), "[main]", "[release]")), down()
@@ -143,8 +142,7 @@ func TestACommandOnACommitStandsWhileItIsPlanned(t *testing.T) {
 	}
 }
 
-// ofRef makes a record one of a push to a ref, or of a command on the commit that turned out to be
-// of it.
+// ofRef makes a record one of a push to a ref, or of a command on the commit for that ref.
 func ofRef(r history.Record, ref string, comment bool) history.Record {
 	r.Event.Spec.EventType, r.Event.Spec.BaseRef = "push", ref
 	if comment {
@@ -153,8 +151,8 @@ func ofRef(r history.Record, ref string, comment bool) history.Record {
 	return r
 }
 
-// /retest goes by what ran for the same branch at this commit, by pushes and by commands.
-func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
+// /retest uses the runs of the same branch at this commit, by pushes and by commands.
+func TestCommitRetestUsesRunsOfBranch(t *testing.T) {
 	t.Parallel()
 	const main, release = "refs/heads/main", "refs/heads/release"
 	for name, test := range map[string]struct {
@@ -174,15 +172,15 @@ func TestRetestOnACommitGoesByItsBranch(t *testing.T) {
 	}
 }
 
-// S26: who may write ends the runs of one branch or tag at a commit. Nobody else does: a commit has
-// no author who could.
-func TestACommandOnACommitCancels(t *testing.T) {
+// S26: users with write access cancel the runs of one branch or tag at a commit. Nobody else can,
+// because a commit has no author who could.
+func TestCommitCommandCancels(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]v1alpha1.Cancellation{
 		"/cancel":               {Ref: "refs/heads/main"},
 		"/cancel pushed tag:v1": {Ref: "refs/tags/v1", Names: []string{"pushed"}},
 	} {
-		want.By, want.Why, want.At = "member", "member asked for it in a comment", at
+		want.By, want.Why, want.At = "member", "member requested it in a comment", at
 		w := said(comment)
 		made := w.make(t, happened(remarked()))
 		if diff := cmp.Diff(&want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels || w.count("files") != 0 {
@@ -195,15 +193,15 @@ func TestACommandOnACommitCancels(t *testing.T) {
 	}
 }
 
-// A check that a command on a commit has started runs again as one of its branch.
-func TestARerunOfACommandOnACommit(t *testing.T) {
+// A check that was started by a command on a commit runs again as one of its branch.
+func TestRerunOfCommitCommand(t *testing.T) {
 	t.Parallel()
 	record := ran(remarked(), "comment-1", "pushed=Failed")
 	record.Event.Status.Plan.Ref = "refs/heads/release"
 	w := said("")
 	w.writers = "presser"
 	in := pressed(v1alpha1.Rerun{Check: "x", ExternalID: record.Event.Status.Runs[0].Name})
-	made, err := (&past{world: w, byNumber: map[int64][]history.Record{0: {record}}}).make(t, in)
+	made, err := (&past{env: w, byNumber: map[int64][]history.Record{0: {record}}}).make(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +211,7 @@ func TestARerunOfACommandOnACommit(t *testing.T) {
 }
 
 // pointed answers for a comment on a commit. The default branch is main.
-func (w *world) pointed(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (w *env) pointed(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if e.BaseRef == "" {
 		e.BaseRef = "refs/heads/main"
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S11: of a service that signs nothing its own word counts, before it is asked who may.
-func TestWhatTheGitServiceSaysDecides(t *testing.T) {
+// S11: a service that does not sign is asked for the event before permissions are read.
+func TestServiceOverridesDelivery(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
+	w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
 		s.PullRequest.Author, s.Actor = "stranger", "author"
 	}}
 	made := w.make(t, forked())
@@ -27,14 +27,13 @@ func TestWhatTheGitServiceSaysDecides(t *testing.T) {
 	}
 }
 
-// S11, S16: a comment that says something else at the Git service than its delivery does starts
-// nothing.
-func TestACommentThatSaysSomethingElseNow(t *testing.T) {
+// S11, S16: a comment that was edited after its delivery starts nothing.
+func TestEditedCommentStartsNothing(t *testing.T) {
 	t.Parallel()
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for
-		w := &world{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}
+		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}
 		made, err := plan.Make(t.Context(), commented(), w.sources())
-		var over *plan.Over
+		var over *plan.IgnoredError
 		if want && (err != nil || len(created(made)) != 1) || !want && (!errors.As(err, &over) || over.Why.Reason != "CommentEdited") {
 			t.Errorf("%q: %+v, %v", noted, made, err)
 		}

@@ -23,7 +23,7 @@ const (
 	task    = "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: busybox, script: x}]}\n"
 )
 
-// many is so many pipelines in files of 100.
+// many returns n pipelines in files of 100.
 func many(pipelines int, annotations ...string) []git.File {
 	var files []git.File
 	for i := range pipelines {
@@ -39,9 +39,9 @@ func many(pipelines int, annotations ...string) []git.File {
 // fetches is a pipeline that refers to a task at a web address.
 func fetches(name string) git.File { return pipeline(name, "task: "+address) }
 
-func TestWhatWaitsIsDecidedLaterInItsPlace(t *testing.T) {
+func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	w := &world{
+	w := &env{
 		files: []git.File{fetches("a"), pipeline("b", "on-path-change: '**'"), pipeline("c"), fetches("d")}, addressErr: down(), changedErr: down(),
 	}
 	first := w.make(t, push())
@@ -72,10 +72,10 @@ func TestWhatWaitsIsDecidedLaterInItsPlace(t *testing.T) {
 	}
 }
 
-// A text that changes with each attempt would rewrite the status at each.
-func TestOfTransientFaultsTheFirstWordsStand(t *testing.T) {
+// A text that changes with each attempt would change the status each time.
+func TestFirstTransientMessageStays(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'"), pipeline("b")}, changedErr: down()}
+	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'"), pipeline("b")}, changedErr: down()}
 	first := w.make(t, push())
 	w.changedErr = fault.Transientf("GitUnavailable", "503")
 	second := w.make(t, again(push(), first))
@@ -88,10 +88,10 @@ func TestOfTransientFaultsTheFirstWordsStand(t *testing.T) {
 	}
 }
 
-// What was selected stays so, with what it was selected for: only what it refers to is open.
-func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
+// A selected pipeline stays selected, with its reason: only what it refers to is open.
+func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'", "task: "+address)}, addressErr: down(),
+	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'", "task: "+address)}, addressErr: down(),
 		changed: git.Changes{Added: []string{"x"}, Truncated: true}}
 	first := w.make(t, push())
 	if d := first.Decisions[0]; !d.Open || !strings.HasPrefix(d.Selected, "selected: ") || first.Runs[0].Note == "" {
@@ -107,11 +107,11 @@ func TestWhatWasSelectedIsNotMatchedAgain(t *testing.T) {
 	}
 }
 
-// What is written down is carried on as it is, also if it would be refused now: a version before
-// may have planned more steps.
-func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
+// A stored plan is carried out as it is, even if it would be refused now: an earlier version may
+// have allowed more steps.
+func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
+	w := &env{files: []git.File{pipeline("a"), fetches("b")}, addressErr: down()}
 	first := w.make(t, push())
 	w.files[0] = edited(w.files[0], "steps: [", "steps: ["+strings.Repeat("{},", 2_000))
 	w.addressErr, w.tree = nil, map[string]string{address: task}
@@ -124,10 +124,10 @@ func TestWhatIsPlannedIsNotPlannedAgain(t *testing.T) {
 	}
 }
 
-// A check that was begun without the dash of a generateName is finished without it.
-func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
+// A check that was started without the dash of a generateName is finished without it.
+func TestEarlierRunKeepsNameWithoutDash(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{edited(fetches("homelab"), "name: homelab", "generateName: homelab-")}, addressErr: down()}
+	w := &env{files: []git.File{edited(fetches("homelab"), "name: homelab", "generateName: homelab-")}, addressErr: down()}
 	in := again(push(), w.make(t, push()))
 	if got := in.Earlier.Runs[0].Pipeline; got != "homelab-" {
 		t.Fatalf("called %s", got)
@@ -139,9 +139,9 @@ func TestAnEarlierRunKeepsItsNameWithoutTheDash(t *testing.T) {
 	}
 }
 
-func TestTooManyEndThePlanningWithOneRun(t *testing.T) {
+func TestTooManyPipelinesGiveOneRefusedRun(t *testing.T) {
 	t.Parallel()
-	w := &world{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
+	w := &env{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
 	first := w.make(t, push())
 	if diff := cmp.Diff([]string{"hello"}, created(first)); diff != "" {
 		t.Fatal(diff)
@@ -162,12 +162,12 @@ func TestTooManyEndThePlanningWithOneRun(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
+func TestTooLargePlanIsRefused(t *testing.T) {
 	t.Parallel()
 	if plan.MaxBytes != blob.MaxBytes {
 		t.Errorf("a plan may have %d bytes, and %d can be kept", plan.MaxBytes, blob.MaxBytes)
 	}
-	w := &world{tree: map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" +
+	w := &env{tree: map[string]string{"tasks/large.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [{name: s, image: busybox, script: '" +
 		strings.Repeat("0123456789abcdef", 900<<10/16) + "'}]}\n"}}
 	for i := range 13 {
 		w.files = append(w.files, edited(pipeline(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"),
@@ -184,18 +184,18 @@ func TestWhatIsTooLargeTogetherIsRefused(t *testing.T) {
 	}
 }
 
-// Pipelines may be decided one after the other, e.g. because what they refer to comes late. All of
-// them together are bounded.
-func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
+// Pipelines may be decided one after the other, for example because a reference is late. The limit
+// applies to all of them together.
+func TestTooLargeWithEarlierRunsIsRefused(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}
+	w := &env{files: []git.File{pipeline("a"), fetches("late")}, addressErr: down()}
 	in := again(push(), w.make(t, push()))
 	in.Earlier.Bytes = plan.MaxBytes - 100
 	w.addressErr, w.tree = nil, map[string]string{address: task}
 	made := w.make(t, in)
 	first, late := made.Runs[0], made.Runs[1]
 	if late.Manifest != nil || late.Refused == nil || late.Refused.Reason != "PlanTooLarge" || made.Wait != nil || first.Refused != nil ||
-		!strings.Contains(late.Refused.Message, "beside the 32.0 MiB of those that were started before") {
+		!strings.Contains(late.Refused.Message, "in addition to the 32.0 MiB of those that were started before") {
 		t.Errorf("%+v and %+v, want the second refused alone", first, late)
 	}
 	in.Earlier.Bytes = plan.MaxBytes / 2
@@ -204,11 +204,11 @@ func TestWhatIsTooLargeWithWhatWasPlannedBeforeIsRefused(t *testing.T) {
 	}
 }
 
-func TestNamesAreDistinctAndFit(t *testing.T) {
+func TestNamesAreUniqueAndFit(t *testing.T) {
 	t.Parallel()
 	templated := edited(pipeline("b"), "name: b\n", "name: 'a-{{ target_branch }}'\n")
 	long := edited(pipeline("c"), "name: c\n", "name: '"+strings.Repeat("{{ revision }}", 7)+"'\n")
-	w := &world{files: []git.File{pipeline("a-main"), templated, long}}
+	w := &env{files: []git.File{pipeline("a-main"), templated, long}}
 	var got []string
 	for _, run := range w.make(t, push()).Runs {
 		if run.Refused == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// disk is a Git service that knows one commit: what a directory holds. Nothing else is asked for a
-// push without filters.
+// disk is a Git service with one commit: the files of a directory. A push without filters needs
+// nothing else.
 type disk struct{ plan.Source }
 
 func (disk) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {
@@ -28,7 +28,7 @@ func (disk) Files(_ context.Context, _, dir string) ([]git.File, error) {
 	return []git.File{{Path: dir + "/hello.yaml", Data: data}}, err
 }
 
-// What a push would start, with files from disk.
+// The runs that a push would start, with files from disk.
 func ExampleMake() {
 	settings := config.Default()
 	settings.SkipPushOfPulls = false

@@ -18,28 +18,27 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// facts is what one attempt to plan learnt by asking, for all pipelines: each thing once and only
-// if a decision depends on it, so that a service that does not answer keeps nobody waiting who
-// would decline anyway.
+// facts has what one attempt to plan has read, for all pipelines. Each thing is read once, and only
+// if a decision depends on it: a service that does not answer must not delay a pipeline that would
+// be declined anyway.
 type facts struct {
-	ask Sources
-	// spec is the event that is asked about.
+	sources Sources
+	// spec is the event.
 	spec *v1alpha1.GitEventSpec
-	// scope is what placeholders stand for.
+	// scope has the values of placeholders.
 	scope *template.Scope
 	// event is what annotations are matched against.
 	event match.Event
-	// pulls are the pull requests that hold the commit.
+	// pulls are the pull requests that contain the commit.
 	pulls []git.Pull
-	// withheld are the params whose secrets the runs do not get, by what they refer to.
+	// withheld has the params whose secrets the runs do not get, by the secret.
 	withheld map[template.SecretRef]string
-	// asked holds the answer to each question: nil, or why there is none.
+	// asked has the result of each read: nil, or the error.
 	asked map[string]error
 }
 
-// cut reports whether a list of changed files that the Git service had cut was read since it was
-// asked last.
-func (f *facts) cut() bool {
+// truncatedUsed reports whether a truncated list of changed files was used since the last call.
+func (f *facts) truncatedUsed() bool {
 	used := f.scope.UsedFiles()
 	return used && f.event.Changed != nil && f.event.Changed.Truncated
 }
@@ -61,11 +60,11 @@ func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error
 		return nil, fmt.Errorf("reading the params of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
 	f := &facts{
-		ask:   p.Sources,
-		spec:  p.spec,
-		scope: scope,
-		event: match.Of(p.spec, head.Commit.Title),
-		asked: map[string]error{},
+		sources: p.Sources,
+		spec:    p.spec,
+		scope:   scope,
+		event:   match.Of(p.spec, head.Commit.Title),
+		asked:   map[string]error{},
 	}
 	f.event.Params = scope.Params()
 	if p.Approval != nil {
@@ -74,7 +73,7 @@ func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error
 	return f, nil
 }
 
-// params are the custom params of a Repository.
+// params returns the custom params of a Repository.
 func params(repository *pacv1alpha1.Repository) []template.Param {
 	if repository.Spec.Params == nil {
 		return nil
@@ -90,7 +89,7 @@ func params(repository *pacv1alpha1.Repository) []template.Param {
 	return all
 }
 
-// share takes over what other facts of the event have learnt of the delivery and its commit.
+// share copies what other facts of the same event have read about the delivery and its commit.
 func (f *facts) share(from *facts) {
 	if f.event.Body == nil && from.event.Body != nil {
 		f.event.Body = from.event.Body
@@ -102,8 +101,9 @@ func (f *facts) share(from *facts) {
 	}
 }
 
-// learning repeats what needs to know more until it knows enough, or cannot learn it.
-func (f *facts) learning(ctx context.Context, do func() error) error {
+// withFacts calls do, reads what it needs, and repeats that until it has everything, or cannot read
+// it.
+func (f *facts) withFacts(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		needs, unknown := template.NeedsOf(err)
@@ -116,7 +116,7 @@ func (f *facts) learning(ctx context.Context, do func() error) error {
 	}
 }
 
-// learn fills in what is needed. A question that failed is not asked again in this attempt.
+// learn reads what is needed. A failed read is not repeated in this attempt.
 func (f *facts) learn(ctx context.Context, needs template.Needs) error {
 	questions := map[string]func() error{}
 	if needs.Changed {
@@ -145,9 +145,9 @@ func (f *facts) learn(ctx context.Context, needs template.Needs) error {
 }
 
 func (f *facts) learnChanged(ctx context.Context) error {
-	c, err := f.ask.Source.Changed(ctx, f.spec)
-	if err != nil && f.ask.Enough != nil && f.ask.Enough(err) {
-		c, err = f.ofHead(ctx, err)
+	c, err := f.sources.Source.Changed(ctx, f.spec)
+	if err != nil && f.sources.AcceptLess != nil && f.sources.AcceptLess(err) {
+		c, err = f.filesOfHead(ctx, err)
 	}
 	if err != nil {
 		return fmt.Errorf("listing the changed files: %w", err)
@@ -157,15 +157,15 @@ func (f *facts) learnChanged(ctx context.Context) error {
 	return nil
 }
 
-// ofHead lists the head commit's own files where the Git service refuses what was asked for. More
+// filesOfHead lists the head commit's own files if the Git service refuses the requested list. More
 // may have changed.
-func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) {
+func (f *facts) filesOfHead(ctx context.Context, refused error) (git.Changes, error) {
 	spec := f.spec.DeepCopy()
-	if spec.PullRequest == nil && spec.Before == "" { // that is what was asked for
+	if spec.PullRequest == nil && spec.Before == "" { // that is what was refused
 		return git.Changes{}, refused
 	}
 	spec.PullRequest, spec.Before = nil, ""
-	own, err := f.ask.Source.Changed(ctx, spec)
+	own, err := f.sources.Source.Changed(ctx, spec)
 	if err != nil {
 		return git.Changes{}, refused
 	}
@@ -174,7 +174,7 @@ func (f *facts) ofHead(ctx context.Context, refused error) (git.Changes, error) 
 }
 
 func (f *facts) learnBody(ctx context.Context) error {
-	data, err := f.ask.Payload(ctx)
+	data, err := f.sources.Payload(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}
@@ -187,11 +187,10 @@ func (f *facts) learnBody(ctx context.Context) error {
 	return nil
 }
 
-// learnPulls asks which pull requests hold the commit. The number of the one that was merged into
-// the branch that is pushed to is a variable. A tag is of no branch: of its commit any merged one
-// counts.
+// learnPulls reads which pull requests contain the commit. The number of the one that was merged
+// into the pushed branch is a variable. A tag has no branch: any merged one counts.
 func (f *facts) learnPulls(ctx context.Context) error {
-	pulls, err := f.ask.History.Pulls(ctx, f.spec.SHA)
+	pulls, err := f.sources.History.Pulls(ctx, f.spec.SHA)
 	if err != nil {
 		return fmt.Errorf("asking whether commit %s is in an open pull request: %w", f.spec.SHA, err)
 	}
@@ -211,12 +210,12 @@ func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
 	if name := f.withheld[ref]; name != "" {
 		return fault.Invalidf(
 			"SecretWithheld",
-			"the param %s holds a secret, and this commit is of somebody who may not start anything: "+
-				"a maintainer can set untrusted: true beside its secret_ref in the Repository",
+			"the param %s has a secret value, and this commit is by an untrusted user: "+
+				"a maintainer can set untrusted: true next to its secret_ref in the Repository",
 			name,
 		)
 	}
-	value, err := f.ask.Secret(ctx, ref)
+	value, err := f.sources.Secret(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// GitHub's web form ends lines with CR and LF, the API with whatever the caller writes. Each reader
+// GitHub's web form ends lines with CR and LF, the API with what the caller writes. Every reader
 // sees a line feed.
-func TestLineBreaksInCommentsAreLineFeeds(t *testing.T) {
+func TestCommentLineBreaksBecomeLineFeeds(t *testing.T) {
 	t.Parallel()
 	const text = "please\n/deploy staging\nthanks\n"
 	for name, lineBreak := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
@@ -39,9 +39,8 @@ func TestLineBreaksInCommentsAreLineFeeds(t *testing.T) {
 	}
 }
 
-// The delivery and the API may end lines in different ways: that is not an edit. A different text
-// is.
-func TestLineBreaksAreNoEdit(t *testing.T) {
+// The delivery and the API may end lines differently: that is not an edit. A different text is.
+func TestLineBreaksDoNotCountAsEdit(t *testing.T) {
 	t.Parallel()
 	w := written("/test build\r\n/test lint\r\n")
 	w.noted = "/test build\n/test lint\n"

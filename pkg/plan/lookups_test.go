@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// Whom the settings let start runs, and what is asked for that: each thing once, and nothing that
-// the answer does not depend on.
-func TestWhatTheSettingsSayOfWhoMay(t *testing.T) {
+// Which users may start runs by the settings, and what is read for that: each thing once, and only
+// what the decision depends on.
+func TestSettingsDecideWhoMayRun(t *testing.T) {
 	t.Parallel()
 	const runs, pends = v1alpha1.DispositionRuns, v1alpha1.DispositionPending
 	policy := func(teams ...string) *pacv1alpha1.Settings {
@@ -35,38 +35,38 @@ func TestWhatTheSettingsSayOfWhoMay(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings *pacv1alpha1.Settings
 		change   []func(*plan.Input)
-		world    world
+		env      env
 		want     v1alpha1.Disposition
 		says     string
 		asked    string
 	}{
-		"listed": {policy("a", " ", "b"), nil, world{teams: map[string]string{"a": "x", "b": "author"}}, runs, "", "a with author, b with author"},
-		"a writer who is not listed, in the repository itself": {policy("a"), []func(*plan.Input){here}, world{writers: "author", teams: map[string]string{"a": "x"}}, pends, "is in no team",
+		"listed": {policy("a", " ", "b"), nil, env{teams: map[string]string{"a": "x", "b": "author"}}, runs, "", "a with author, b with author"},
+		"a writer who is not listed, in the repository itself": {policy("a"), []func(*plan.Input){here}, env{writers: "author", teams: map[string]string{"a": "x"}}, pends, "is in no team",
 			"a with author, ownership of author"},
-		"listed, but not who acted": {policy("a"), []func(*plan.Input){by("writer")}, world{writers: "writer", teams: map[string]string{"a": "author"}}, pends, "but not who changed it",
+		"listed, but not who acted": {policy("a"), []func(*plan.Input){by("writer")}, env{writers: "writer", teams: map[string]string{"a": "author"}}, pends, "but the user who changed it may not",
 			"a with author, a with writer, ownership of writer"},
-		"a team that is not there": {policy("a", "gone"), nil, world{teams: map[string]string{"a": "x"}}, pends, "is in no team that the Repository's settings.policy lists, and not in OWNERS. there is no team gone.",
+		"a team that is not there": {policy("a", "gone"), nil, env{teams: map[string]string{"a": "x"}}, pends, "is in no team that the Repository's settings.policy lists, and not in OWNERS. there is no team gone.",
 			"a with author, gone with author, ownership of author"},
-		"a team that is not there beside one that is": {policy("gone", "a"), nil, world{teams: map[string]string{"a": "author"}}, runs, "", "gone with author, a with author, gone with author"},
-		"in OWNERS where there is a policy":           {policy("a"), nil, world{owners: "author", teams: map[string]string{"a": ""}}, runs, "", "a with author, ownership of author"},
-		"nobody listed":                               {policy(""), nil, world{owners: "author", writers: "author"}, pends, "names no team for pull requests", ""},
-		"no list":                                     {policy(), []func(*plan.Input){here}, world{owners: "author", writers: "author"}, pends, "names no team for pull requests", ""},
-		"a service without teams":                     {policy("a"), []func(*plan.Input){here, unserved}, world{}, pends, "cannot evaluate", ""},
-		"in OWNERS":                                   {nil, nil, world{owners: "author"}, runs, "", "access of author, ownership of author"},
-		"in OWNERS, but not who acted":                {nil, []func(*plan.Input){by("x")}, world{owners: "author"}, pends, "but not who changed it", "access of author, ownership of author, access of x, ownership of x"},
-		"a member":                                    {nil, []func(*plan.Input){members}, world{members: "author"}, runs, "", "access of author, membership of author"},
-		"a member where writers run alone":            {nil, nil, world{members: "author"}, pends, "no write access", "access of author, ownership of author"},
-		"trusted":                                     {trusts("renovate[bot]", "Author"), nil, world{}, runs, "", ""},
-		"another is trusted":                          {trusts("renovate[bot]"), nil, world{}, pends, "no write access", "access of author, ownership of author"},
-		"a stranger pushed to what is trusted":        {trusts("author"), []func(*plan.Input){by("x")}, world{}, pends, "but not who changed it", "access of x, ownership of x"},
-		"a trusted account pushed to a stranger's":    {trusts("bot"), []func(*plan.Input){by("bot")}, world{}, pends, "The author", "access of author, ownership of author"},
-		"a trusted account pushed to a writer's":      {trusts("bot"), []func(*plan.Input){by("bot")}, world{writers: "author"}, pends, "but not who changed it", "access of author, access of bot, ownership of bot"},
-		"who is trusted acted as the service says":    {trusts("author"), nil, world{actor: ptr("author")}, runs, "", "who acted"},
-		"who is trusted has not acted":                {trusts("author"), nil, world{actor: ptr("x")}, pends, "but not who changed it", "who acted, access of x, ownership of x"},
+		"a team that is not there beside one that is": {policy("gone", "a"), nil, env{teams: map[string]string{"a": "author"}}, runs, "", "gone with author, a with author, gone with author"},
+		"in OWNERS where there is a policy":           {policy("a"), nil, env{owners: "author", teams: map[string]string{"a": ""}}, runs, "", "a with author, ownership of author"},
+		"nobody listed":                               {policy(""), nil, env{owners: "author", writers: "author"}, pends, "names no team for pull requests", ""},
+		"no list":                                     {policy(), []func(*plan.Input){here}, env{owners: "author", writers: "author"}, pends, "names no team for pull requests", ""},
+		"a service without teams":                     {policy("a"), []func(*plan.Input){here, unserved}, env{}, pends, "cannot evaluate", ""},
+		"in OWNERS":                                   {nil, nil, env{owners: "author"}, runs, "", "access of author, ownership of author"},
+		"in OWNERS, but not who acted":                {nil, []func(*plan.Input){by("x")}, env{owners: "author"}, pends, "but the user who changed it may not", "access of author, ownership of author, access of x, ownership of x"},
+		"a member":                                    {nil, []func(*plan.Input){members}, env{members: "author"}, runs, "", "access of author, membership of author"},
+		"a member where writers run alone":            {nil, nil, env{members: "author"}, pends, "no write access", "access of author, ownership of author"},
+		"trusted":                                     {trusts("renovate[bot]", "Author"), nil, env{}, runs, "", ""},
+		"another is trusted":                          {trusts("renovate[bot]"), nil, env{}, pends, "no write access", "access of author, ownership of author"},
+		"a stranger pushed to what is trusted":        {trusts("author"), []func(*plan.Input){by("x")}, env{}, pends, "but the user who changed it may not", "access of x, ownership of x"},
+		"a trusted account pushed to a stranger's":    {trusts("bot"), []func(*plan.Input){by("bot")}, env{}, pends, "The author", "access of author, ownership of author"},
+		"a trusted account pushed to a writer's":      {trusts("bot"), []func(*plan.Input){by("bot")}, env{writers: "author"}, pends, "but the user who changed it may not", "access of author, access of bot, ownership of bot"},
+		"who is trusted acted as the service says":    {trusts("author"), nil, env{actor: ptr("author")}, runs, "", "who acted"},
+		"who is trusted has not acted":                {trusts("author"), nil, env{actor: ptr("x")}, pends, "but the user who changed it may not", "who acted, access of x, ownership of x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in, w := forked(), &c.world
+			in, w := forked(), &c.env
 			in.Repository.Spec.Settings = c.settings
 			for _, change := range c.change {
 				change(&in)
@@ -87,8 +87,8 @@ func TestWhatTheSettingsSayOfWhoMay(t *testing.T) {
 
 func ptr(s string) *string { return &s }
 
-// S12: an error of any look-up is no answer.
-func TestEveryLookUpThatFailsIsWaitedFor(t *testing.T) {
+// S12: a failed look-up is not an answer.
+func TestFailedLookUpIsRetried(t *testing.T) {
 	t.Parallel()
 	in := forked()
 	in.Config.MembersMayRun = true
@@ -99,7 +99,7 @@ func TestEveryLookUpThatFailsIsWaitedFor(t *testing.T) {
 		if fails == "a with" || fails == "then ownership of" {
 			in = policed
 		}
-		w := &world{teams: map[string]string{"a": ""}, fails: strings.TrimPrefix(fails, "then ")}
+		w := &env{teams: map[string]string{"a": ""}, fails: strings.TrimPrefix(fails, "then ")}
 		made, err := plan.Make(t.Context(), in, w.sources())
 		if err == nil || made.Disposition != "" || len(made.Runs) != 0 || !strings.Contains(err.Error(), "author") {
 			t.Errorf("%s: error %v, plan %+v: want an error that says what was asked", fails, err, made)

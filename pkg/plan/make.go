@@ -17,33 +17,33 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Over is the error of an event that turns out to be about nothing any more, because the pull
-// request of a comment was closed, say, or that may not be served.
-type Over struct{ Why *fault.Error }
+// IgnoredError ends an event: it no longer matters, because the pull request of a comment was
+// closed for example, or it may not be served.
+type IgnoredError struct{ Why *fault.Error }
 
-// Error returns what the Git service says.
-func (o *Over) Error() string { return o.Why.Error() }
+// Error returns the fault's message.
+func (o *IgnoredError) Error() string { return o.Why.Error() }
 
 // Unwrap returns the fault, whose class is Ignored.
-func (o *Over) Unwrap() error { return o.Why }
+func (o *IgnoredError) Unwrap() error { return o.Why }
 
-// ends makes an Ignored fault the end of the event.
-func ends(err error) error {
+// ignoredError converts an Ignored fault to an IgnoredError.
+func ignoredError(err error) error {
 	if fault.Is(err, fault.Ignored) {
-		return &Over{Why: fault.Of(err)}
+		return &IgnoredError{Why: fault.Of(err)}
 	}
 	return err
 }
 
-// Make plans an event. The Plan is never nil: with an error it has the Spec, as far as it was
-// completed, the HeadSHA if the event may start something, and nothing else. It may be made again
-// until its result is written down: the same answers make the same plan.
+// Make plans an event. The Plan is never nil. With an error it has only the Spec, as far as it was
+// completed, and the HeadSHA if the event may start runs. Make may be called again until its result
+// is stored: the same answers give the same plan.
 func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	p := &planner{Input: in, Sources: sources, spec: in.Event.Spec.DeepCopy()}
 	if in.Earlier != nil {
 		p.Approval, p.EndsPending, p.priority.value = in.Earlier.Approval, in.Earlier.EndsPending, in.Earlier.Priority
 	}
-	p.desk = authz.New(
+	p.authz = authz.New(
 		in.Repository,
 		in.Config,
 		authz.Sources{Access: sources.Access, History: sources.History, Actor: sources.Actor, Recorded: p.recorded},
@@ -52,7 +52,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	if made == nil {
 		made = &Plan{}
 	}
-	made.Answer = Answer{Command: p.asks(), Untrusted: p.Untrusted}
+	made.Answer = Answer{Command: p.repliedCommand(), Untrusted: p.Untrusted}
 	made.Spec, made.Approval, made.Priority, made.EndsPending = p.spec, p.Approval, p.priority.value, p.Approval != nil ||
 		p.EndsPending
 	return made, err
@@ -62,37 +62,37 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 type planner struct {
 	Input
 	Sources
-	// spec is the event's, with what was learnt.
+	// spec is the event's spec with everything that was found out.
 	spec *v1alpha1.GitEventSpec
-	// definitions is how many bytes they have.
+	// definitions is the size of the definitions in bytes.
 	definitions int
-	heard
-	desk *authz.Desk
-	authz.Consent
-	// past is what was recorded of the event's subject, nil as long as it was not asked for.
+	request
+	authz *authz.Decider
+	authz.Basis
+	// past has the recorded events with the same subject, nil until they were read.
 	past *[]history.Record
-	// rerun is what is to run again, nil for other events.
-	rerun    *rerun.Found
+	// rerun is what a re-run request is about, nil for other events.
+	rerun    *rerun.Target
 	priority priority
 }
 
 func (p *planner) make(ctx context.Context) (*Plan, error) {
-	if end, err := p.hear(ctx); end != nil || err != nil {
+	if end, err := p.readComment(ctx); end != nil || err != nil {
 		return end, err
 	}
-	for _, learn := range []func(context.Context) error{p.again, p.complete, p.serves} {
+	for _, learn := range []func(context.Context) error{p.findRerun, p.complete, p.checkServed} {
 		if err := learn(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if end, err := p.refuses(ctx); end != nil || err != nil {
+	if end, err := p.endWithoutRuns(ctx); end != nil || err != nil {
 		return end, err
 	}
 	head, err := p.Source.Head(ctx, p.spec)
 	if err != nil {
 		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
-	if head.Commit.SkipCI && p.spec.Comment == nil && !p.asked() { // somebody asks now
+	if head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() { // a user requests it now
 		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
 	}
 	made, err := p.define(ctx, head)
@@ -102,16 +102,17 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	return made, nil
 }
 
-// refuses returns the end of an event that may start nothing: a pull request was closed, nobody
-// allowed it, or a command cannot be done. What an attempt before this one has decided stays.
-func (p *planner) refuses(ctx context.Context) (*Plan, error) {
+// endWithoutRuns returns the plan of an event that may start no runs, nil for others: a pull
+// request was closed, the event is not allowed, or a command cannot be carried out. What an earlier
+// attempt has decided does not change.
+func (p *planner) endWithoutRuns(ctx context.Context) (*Plan, error) {
 	if p.spec.Closes() {
-		return p.closed(), nil
+		return p.cancelAsClosed(), nil
 	}
 	if p.Earlier != nil {
 		return nil, nil
 	}
-	if end, err := p.admit(ctx); end != nil || err != nil {
+	if end, err := p.authorize(ctx); end != nil || err != nil {
 		return end, err
 	}
 	end, err := p.endCommand(ctx)
@@ -121,52 +122,52 @@ func (p *planner) refuses(ctx context.Context) (*Plan, error) {
 	return end, err
 }
 
-// asked reports whether somebody asks for runs, with a command or a button, beside those that the
-// Git service's own events start.
-func (p *planner) asked() bool { return p.command != nil || p.rerun != nil }
+// onRequest reports whether a user requests runs, with a command or a re-run, in addition to the
+// Git service's own events.
+func (p *planner) onRequest() bool { return p.command != nil || p.rerun != nil }
 
-// complete asks for what the delivery did not say, of a comment, and whether it is true, of a
-// service that does not sign. The head of a comment's pull request may have moved since the plan
-// was begun: what is planned at is what counts.
+// complete completes the event from the Git service. If the service does not sign its deliveries,
+// it also checks that the event is true. The head of a comment's pull request may have moved since
+// the plan was started; the plan's commit counts.
 func (p *planner) complete(ctx context.Context) error {
 	if p.History == nil && p.spec.Comment == nil {
 		return nil
 	}
 	spec, err := p.History.Complete(ctx, p.spec)
 	if err != nil {
-		return ends(err)
+		return ignoredError(err)
 	}
-	heard, sha := p.spec.Comment, p.spec.SHA
+	comment, sha := p.spec.Comment, p.spec.SHA
 	p.spec = spec.DeepCopy()
 	if p.rerun != nil {
-		return p.stands(sha)
+		return p.checkRerunAllowed(sha)
 	}
-	if heard == nil {
+	if comment == nil {
 		return nil
 	}
 	if p.Earlier != nil {
 		p.spec.SHA = p.Earlier.HeadSHA
 	}
-	// A service that is asked for the comment must say what its delivery says: one that was edited
+	// A service that returns the comment must return the delivery's text: a comment that was edited
 	// since may not start what it did not ask for.
-	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != heard.Body {
-		return &Over{
-			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment says something else now than its delivery does")),
+	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != comment.Body {
+		return &IgnoredError{
+			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment was edited after its delivery")),
 		}
 	}
-	p.spec.Comment.Body = heard.Body
-	return p.isHead(sha)
+	p.spec.Comment.Body = comment.Body
+	return p.checkIsHead(sha)
 }
 
-// serves asks whether what the event is of may be served in its Repository's namespace.
-func (p *planner) serves(ctx context.Context) error {
+// checkServed checks whether the event's repository may be served in its Repository's namespace.
+func (p *planner) checkServed(ctx context.Context) error {
 	if p.Serves == nil {
 		return nil
 	}
-	return ends(p.Serves(ctx, p.spec))
+	return ignoredError(p.Serves(ctx, p.spec))
 }
 
-// end is the plan of an event that starts nothing, whatever is defined.
+// end returns the plan of an event that starts nothing, whatever is defined.
 func (p *planner) end(disposition v1alpha1.Disposition, sha, reason, message string) *Plan {
 	return &Plan{
 		Ending:  Ending{Disposition: disposition, Reason: reason, Message: message},
@@ -182,7 +183,7 @@ func (p *planner) earlierRuns() []Run {
 	return slices.Clone(p.Earlier.Runs)
 }
 
-// define reads the definitions at one commit and chooses among them.
+// define reads the definitions at one commit and chooses from them.
 func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 	made, err := p.commits(ctx, head)
 	if err != nil {
@@ -200,7 +201,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 		return nil, err
 	}
 	d := &draft{planner: p, head: head, facts: known, runs: runs{all: p.earlierRuns()}}
-	d.set = set.Resting(d.rest)
+	d.set = set.Paced(d.pauseForWork)
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files:     p.Source,
@@ -221,25 +222,25 @@ func (p *planner) commits(ctx context.Context, head git.Head) (*Plan, error) {
 	if p.Earlier != nil {
 		return &Plan{Commits: p.Earlier.Commits}, nil
 	}
-	from, err := p.provenance(ctx, head)
+	from, err := p.definitionCommit(ctx, head)
 	if err != nil {
 		return nil, err
 	}
 	return &Plan{Commits: Commits{HeadSHA: head.SHA, DefinitionSHA: from}}, nil
 }
 
-// The values of settings.pipelinerun_provenance: definitions of the default branch, and of the
-// commit itself.
+// The values of settings.pipelinerun_provenance.
 const (
 	defaultBranch = "default_branch"
 	ofCommit      = "source"
 )
 
-// provenance returns the one commit of the target repository that definitions and all they refer to
-// in it are read at. The default branch is asked for once: it may move while the plan is made.
-func (p *planner) provenance(ctx context.Context, head git.Head) (string, error) {
+// definitionCommit returns the one commit of the target repository at which definitions, and files
+// that they refer to, are read. The default branch is read once, because it may move while the plan
+// is made.
+func (p *planner) definitionCommit(ctx context.Context, head git.Head) (string, error) {
 	if !p.fromDefaultBranch() {
-		return p.definitionsOf(head.SHA), nil
+		return p.ownDefinitionCommit(head.SHA), nil
 	}
 	sha, err := p.Source.DefaultBranch(ctx)
 	if err != nil {
@@ -248,7 +249,8 @@ func (p *planner) provenance(ctx context.Context, head git.Head) (string, error)
 	return sha, nil
 }
 
-// load reads the definitions. Those of an event that is planned already were bounded then.
+// load reads the definitions. Those of an event that is already planned were checked against the
+// limits before.
 func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Set, error) {
 	files, err := p.Source.Files(ctx, sha, Definitions)
 	if err != nil {
@@ -257,7 +259,7 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	for _, file := range files {
 		p.definitions += len(file.Data)
 	}
-	if err := p.hold(0); err != nil {
+	if err := p.reserveMemory(0); err != nil {
 		return nil, nil, err
 	}
 	set := p.Sets.Load(p.Repository.Namespace, files)
@@ -267,22 +269,22 @@ func (p *planner) load(ctx context.Context, sha string) ([]git.File, *resolve.Se
 	return files, set, set.Bounded()
 }
 
-// hold takes the memory for the definitions and for so many bytes of manifests.
-func (p *planner) hold(manifests int) error {
-	if p.Hold == nil {
+// reserveMemory reserves memory for the definitions and for manifests of this size.
+func (p *planner) reserveMemory(manifests int) error {
+	if p.Reserve == nil {
 		return nil
 	}
-	return p.Hold(p.definitions, manifests)
+	return p.Reserve(p.definitions, manifests)
 }
 
-// refuse tells the author that the directory as a whole cannot be read: one run that is never
-// created carries it.
+// refuse reports that the whole directory cannot be used, in the check of one run that is never
+// created.
 func (p *planner) refuse(made *Plan, why *fault.Error) *Plan {
 	made.Reason, made.Message = why.Reason, why.Message
-	if p.remark() { // the pull request's own event tells it, once
+	if p.isRemark() { // the pull request's own event reports it, once
 		made.Disposition = v1alpha1.DispositionIgnored
 		return made
 	}
-	made.Disposition, made.Runs = v1alpha1.DispositionRuns, []Run{p.wholeRefused(why)}
+	made.Disposition, made.Runs = v1alpha1.DispositionRuns, []Run{p.directoryRefused(why)}
 	return made
 }

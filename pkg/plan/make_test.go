@@ -24,9 +24,9 @@ import (
 
 func down() error { return fault.Transientf("GitUnavailable", "502") }
 
-func TestAPushStartsWhatIsForIt(t *testing.T) {
+func TestPushStartsMatchingPipelines(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("docs", "on-label: bug"), pipeline("hello")}}
+	w := &env{files: []git.File{pipeline("docs", "on-label: bug"), pipeline("hello")}}
 	in := push()
 	before := in.Event.Spec.DeepCopy()
 	made := w.make(t, in)
@@ -57,26 +57,26 @@ func TestAPushStartsWhatIsForIt(t *testing.T) {
 	}
 }
 
-func TestAnEventThatStartsNothing(t *testing.T) {
+func TestEventsThatStartNothing(t *testing.T) {
 	t.Parallel()
 	label := func(in plan.Input) plan.Input { in.Event.Spec.EventType = match.LabelEvent; return in }
 	for name, c := range map[string]struct {
 		in          plan.Input
-		world       world
+		env         env
 		disposition v1alpha1.Disposition
 		reason      string
 		runs        int
 	}{
-		"there is no pipeline":                  {push(), world{}, v1alpha1.DispositionIgnored, "NoPipelines", 0},
-		"no pipeline is for it":                 {push(), world{files: []git.File{pipeline("a", "on-label: bug")}}, v1alpha1.DispositionIgnored, "NoMatch", 0},
-		"its commit asks for no CI":             {push(), world{files: []git.File{pipeline("a")}, skipCI: true}, v1alpha1.DispositionSkipped, "SkipCI", 0},
-		"nobody who may has started it":         {forked(), world{files: []git.File{pipeline("a")}}, v1alpha1.DispositionPending, "PendingApproval", 0},
-		"a label, which asks for no approval":   {label(forked()), world{files: []git.File{pipeline("a")}}, v1alpha1.DispositionIgnored, "NotApproved", 0},
-		"its directory holds more than we read": {push(), world{files: many(1001, "on-label: bug")}, v1alpha1.DispositionRuns, "TooManyPipelines", 1},
+		"there is no pipeline":                  {push(), env{}, v1alpha1.DispositionIgnored, "NoPipelines", 0},
+		"no pipeline is for it":                 {push(), env{files: []git.File{pipeline("a", "on-label: bug")}}, v1alpha1.DispositionIgnored, "NoMatch", 0},
+		"its commit asks for no CI":             {push(), env{files: []git.File{pipeline("a")}, skipCI: true}, v1alpha1.DispositionSkipped, "SkipCI", 0},
+		"nobody who may has started it":         {forked(), env{files: []git.File{pipeline("a")}}, v1alpha1.DispositionPending, "PendingApproval", 0},
+		"a label, which asks for no approval":   {label(forked()), env{files: []git.File{pipeline("a")}}, v1alpha1.DispositionIgnored, "NotApproved", 0},
+		"its directory holds more than we read": {push(), env{files: many(1001, "on-label: bug")}, v1alpha1.DispositionRuns, "TooManyPipelines", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := c.world.make(t, c.in)
+			made := c.env.make(t, c.in)
 			if made.Disposition != c.disposition || made.Reason != c.reason || made.HeadSHA != sha || made.Message == "" || len(made.Runs) != c.runs || len(created(made)) != 0 {
 				t.Errorf("%+v, want %s because of %s", made, c.disposition, c.reason)
 			}
@@ -84,23 +84,23 @@ func TestAnEventThatStartsNothing(t *testing.T) {
 	}
 }
 
-// An error is no answer: nothing is decided from it.
-func TestAQuestionThatIsNotAnsweredIsAnError(t *testing.T) {
+// An error decides nothing.
+func TestMakeReturnsErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		in    plan.Input
-		world world
+		in  plan.Input
+		env env
 	}{
-		"the head":                {push(), world{headErr: down()}},
-		"who may":                 {forked(), world{accessErr: down()}},
-		"the comment's pull":      {commented(), world{completeErr: down(), writers: "member author"}},
-		"what the comment says":   {commented(), world{payloadErr: down(), writers: "member author"}},
-		"a param that is no rule": {with(push(), pacv1alpha1.Params{Name: "stage", Filter: "pac.x =="}), world{}},
+		"the head":                {push(), env{headErr: down()}},
+		"who may":                 {forked(), env{accessErr: down()}},
+		"the comment's pull":      {commented(), env{completeErr: down(), writers: "member author"}},
+		"what the comment says":   {commented(), env{payloadErr: down(), writers: "member author"}},
+		"a param that is no rule": {with(push(), pacv1alpha1.Params{Name: "stage", Filter: "pac.x =="}), env{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.world.files = []git.File{pipeline("a")}
-			made, err := plan.Make(t.Context(), c.in, c.world.sources())
+			c.env.files = []git.File{pipeline("a")}
+			made, err := plan.Make(t.Context(), c.in, c.env.sources())
 			if err == nil || made == nil || made.Spec == nil || made.Disposition != "" || len(made.Runs) != 0 {
 				t.Errorf("error %v, plan %+v: want an error and the event's spec", err, made)
 			}
@@ -114,9 +114,9 @@ func with(in plan.Input, params ...pacv1alpha1.Params) plan.Input {
 	return in
 }
 
-func TestDefinitionsAreReadAtTheDefaultBranchIfTheRepositorySaysSo(t *testing.T) {
+func TestDefinitionsFromDefaultBranch(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{pipeline("a", "on-path-change: '**'", "task: tasks/own.yaml")}, tree: map[string]string{"tasks/own.yaml": task}, changedErr: down()}
+	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'", "task: tasks/own.yaml")}, tree: map[string]string{"tasks/own.yaml": task}, changedErr: down()}
 	in := push()
 	in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}
 	made := w.make(t, in)
@@ -138,9 +138,9 @@ func commented() plan.Input {
 	return in
 }
 
-func TestACommentIsPlannedAtTheHeadOfItsFirstAttempt(t *testing.T) {
+func TestCommentKeepsHeadOfFirstAttempt(t *testing.T) {
 	t.Parallel()
-	w := &world{
+	w := &env{
 		files:   []git.File{pipeline("now", "on-comment: ^/deploy"), pipeline("later", "on-comment: ^/deploy", "task: "+address), pipeline("other")},
 		writers: "member author", said: "/deploy", moved: sha, skipCI: true, addressErr: down(),
 	}
@@ -161,22 +161,22 @@ func TestACommentIsPlannedAtTheHeadOfItsFirstAttempt(t *testing.T) {
 	}
 }
 
-func TestACommentLeavesNothingUnlessItMayStartSomething(t *testing.T) {
+func TestDeniedCommentLeavesNoCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		world  world
+		env    env
 		reason string
 		head   string // nobody is asked for it because of an untrusted user's comment
 	}{
-		"a stranger's":                   {world{writers: "author"}, "NotApproved", ""},
-		"on a stranger's pull request":   {world{writers: "member"}, "NotApproved", sha},
-		"a directory that is unreadable": {world{writers: "member author", files: many(1001)}, "TooManyPipelines", sha},
-		"a file that is unreadable":      {world{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha},
+		"a stranger's":                   {env{writers: "author"}, "NotApproved", ""},
+		"on a stranger's pull request":   {env{writers: "member"}, "NotApproved", sha},
+		"a directory that is unreadable": {env{writers: "member author", files: many(1001)}, "TooManyPipelines", sha},
+		"a file that is unreadable":      {env{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.world.moved = sha
-			made := c.world.make(t, commented())
+			c.env.moved = sha
+			made := c.env.make(t, commented())
 			if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != c.reason || made.HeadSHA != c.head || len(made.Runs) != 0 {
 				t.Errorf("%+v, want it ignored because of %s", made, c.reason)
 			}
@@ -184,26 +184,25 @@ func TestACommentLeavesNothingUnlessItMayStartSomething(t *testing.T) {
 	}
 }
 
-// Only the Git service may end an event so: an Ignored fault of anything else is a defect.
-func TestACommentOnAPullRequestThatWasClosedIsOver(t *testing.T) {
+// Only the Git service may end an event this way: an Ignored fault of anything else is a defect.
+func TestCommentOnClosedPullRequestIsIgnored(t *testing.T) {
 	t.Parallel()
 	closed := fault.Ignoredf("PullRequestClosed", "it is closed")
-	_, err := plan.Make(t.Context(), commented(), (&world{writers: "member", completeErr: closed}).sources())
-	var over *plan.Over
+	_, err := plan.Make(t.Context(), commented(), (&env{writers: "member", completeErr: closed}).sources())
+	var over *plan.IgnoredError
 	if !errors.As(err, &over) || over.Why.Reason != "PullRequestClosed" || !fault.Is(err, fault.Ignored) || err.Error() != "it is closed" {
 		t.Errorf("error %v, want it over", err)
 	}
-	if _, err = plan.Make(t.Context(), push(), (&world{headErr: closed}).sources()); err == nil || errors.As(err, &over) {
+	if _, err = plan.Make(t.Context(), push(), (&env{headErr: closed}).sources()); err == nil || errors.As(err, &over) {
 		t.Errorf("error %v, want one that is not the end", err)
 	}
 }
 
-// Of two pipelines that wait, the time of the one that knows it is kept beside the backoff of the
-// other.
-func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
+// If two pipelines wait, the known time of one is stored next to the backoff of the other.
+func TestWaitKeepsEachPipelinesTime(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute
-	w := &world{
+	w := &env{
 		files:   []git.File{pipeline("files", "on-path-change: '**'"), pipeline("body", `on-cel-expression: 'body.a == 1'`), pipeline("plain")},
 		payload: "{}", changedErr: fault.Throttledf("Limited", limit, "later"), payloadErr: fault.Transientf("Down", "down"),
 	}
@@ -217,14 +216,14 @@ func TestAPipelinesKnownTimeIsKeptBesideAnothersBackoff(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMarkersInManifestsAndInNoText(t *testing.T) {
+func TestSecretsAreOnlyMarkers(t *testing.T) {
 	t.Parallel()
 	const secret = `cor"rect horse`
 	ref := template.SecretRef{Name: "passwords", Key: "one"}
 	in := with(push(), pacv1alpha1.Params{Name: "password", SecretRef: &pacv1alpha1.Secret{Name: ref.Name, Key: ref.Key}})
 	uses := edited(pipeline("uses"), "spec:\n  p", "spec:\n  params: [{name: p, value: '{{ password }}'}]\n  p")
 	tells := pipeline("tells", `on-cel-expression: 'password == "x"'`)
-	w := &world{files: []git.File{uses, tells}, secrets: map[template.SecretRef]string{ref: secret}}
+	w := &env{files: []git.File{uses, tells}, secrets: map[template.SecretRef]string{ref: secret}}
 	made := w.make(t, in)
 	marker := decoded(t, made.Runs[0]).Spec.Params[0].Value.StringVal
 	if made.Secrets[marker] != secret || w.count("secret") != 1 {

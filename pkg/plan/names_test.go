@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
+func TestRefusedPipelineKeepsCheckName(t *testing.T) {
 	t.Parallel()
 	refused := "on-target-branch: '[{]'"
 	tests := map[string]struct{ name, want string }{
@@ -35,7 +35,7 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 			}
 			file := edited(wrong(pipeline("NAME", refused)), "name: NAME", "name: '"+tt.name+"'")
 			file.Path = ".tekton/refused.yaml"
-			w := &world{files: []git.File{wrong(pipeline("other-3", refused)), file}, changedErr: down(),
+			w := &env{files: []git.File{wrong(pipeline("other-3", refused)), file}, changedErr: down(),
 				payload: `{"number": 3, "long": "` + strings.Repeat("x", 300) + `", "escaped": "` + strings.Repeat("<", 200) + `"}`}
 			in := push()
 			in.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5}
@@ -50,10 +50,10 @@ func TestTheCheckOfARefusedPipelineHasTheNameThatItsRunWouldHave(t *testing.T) {
 	}
 }
 
-func TestBranchesOfAPushAreWrittenAsPaCWritesThemByEachPipelinesOwnExpression(t *testing.T) {
+func TestBranchLabelsFollowEachPipelinesExpression(t *testing.T) {
 	t.Parallel()
 	expression := func(name, text string) git.File { return pipeline(name, "on-cel-expression: '"+text+"'") }
-	w := &world{files: []git.File{ // the first one's expression changes what PaC writes for all others
+	w := &env{files: []git.File{ // the first one's expression changes what PaC writes for all others
 		expression("both", `target_branch == "main" && source_branch == "main"`), expression("event", `event == "push"`), pipeline("listed"),
 		expression("prefix", `target_branch == "main" || target_branch == "refs/heads/main"`), expression("source", `source_branch.startsWith("ma")`),
 		expression("field", `event == "push" || body.target_branch == "main"`), expression("target", `[target_branch].exists(b, b == "main")`),

@@ -23,26 +23,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// branchPrefix begins the full name of every branch.
-const branchPrefix = "refs/heads/"
-
 const (
-	// pullPatience is how long after it was received a push waits for the event of its pull request
-	// to be recorded and planned.
+	// pullPatience is how long after its receipt a push waits until the event of its pull request
+	// is recorded and planned.
 	pullPatience = 5 * time.Minute
-	// quietPatience is how much of that is not worth telling: the two deliveries come at the same
-	// time.
+	// quietPatience is the part of it that is not reported: the two deliveries arrive at about the
+	// same time.
 	quietPatience = time.Minute
-	// soonest and latest bound how soon the push looks again.
+	// soonest and latest limit when the push is retried.
 	soonest, latest = time.Second, 30 * time.Second
 )
 
-// leaveToOther declines the pipelines that the other event of the same commit runs: a push to the
+// declinePairs declines the pipelines that the other event of the same commit runs: a push to the
 // branch of an open pull request and the pull request's own event are one change
-// (skip-push-event-for-pr-commits). Nobody is asked when nothing would run. An error is not an
-// answer: to guess could run the commit twice (B14). See docs/adr/0048.
-func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
-	if !d.Config.SkipPushOfPulls || d.asked() {
+// (skip-push-event-for-pr-commits). Nothing is read if nothing would run. An error is not an
+// answer, because a guess could run the commit twice (B14). See docs/adr/0048.
+func (d *draft) declinePairs(ctx context.Context, open []*candidate) {
+	if !d.Config.SkipPushOfPulls || d.onRequest() {
 		return
 	}
 	wanted := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool {
@@ -52,13 +49,13 @@ func (d *draft) leaveToOther(ctx context.Context, open []*candidate) {
 	switch {
 	case len(wanted) == 0:
 	case pushesBranch(d.spec):
-		if err := d.leftToPull(ctx); err != nil {
+		if err := d.declinePush(ctx); err != nil {
 			for _, c := range wanted {
 				c.err = err
 			}
 		}
 	case ownEvent(d.spec) && authz.SameRepository(d.spec) && d.RecordsOf != nil:
-		d.leaveToPush(ctx, wanted)
+		d.declinePull(ctx, wanted)
 	}
 }
 
@@ -67,21 +64,21 @@ func pushesBranch(spec *v1alpha1.GitEventSpec) bool {
 		strings.HasPrefix(spec.BaseRef, branchPrefix)
 }
 
-// ownEvent reports whether an event is a pull request's own: it was opened, reopened or pushed to,
-// or is ready for review.
+// ownEvent reports whether an event is a pull request's own: it was opened, reopened, pushed to, or
+// became ready for review.
 func ownEvent(spec *v1alpha1.GitEventSpec) bool {
 	return spec.PullRequest != nil && spec.Comment == nil && spec.Rerun == nil && spec.EventType != match.LabelEvent &&
 		!spec.Closes()
 }
 
-// leftToPull returns an Ignored fault if the own event of a pull request of the pushed branch runs
-// the commit, and a Throttled one while that event may still do so.
-func (d *draft) leftToPull(ctx context.Context) error {
+// declinePush returns an Ignored fault if the own event of a pull request of the pushed branch runs
+// the commit, and a Throttled fault while that event may still do so.
+func (d *draft) declinePush(ctx context.Context) error {
 	if err := d.facts.learn(ctx, template.Needs{Pulls: true}); err != nil {
 		return err
 	}
 	var waits error
-	for _, pull := range d.pulls() {
+	for _, pull := range d.pullsOfBranch() {
 		runs, err := d.pullRuns(ctx, pull)
 		switch {
 		case runs:
@@ -94,10 +91,10 @@ func (d *draft) leftToPull(ctx context.Context) error {
 	return waits
 }
 
-// pulls returns the pull requests of the pushed branch: those that the Git service lists for the
-// commit, and those whose own event has found the push. A pull request of another branch or
-// repository has no say.
-func (d *draft) pulls() []git.Pull {
+// pullsOfBranch returns the pull requests of the pushed branch: those that the Git service lists
+// for the commit, and those whose own event has found the push. Pull requests of other branches or
+// repositories do not count.
+func (d *draft) pullsOfBranch() []git.Pull {
 	all := slices.DeleteFunc(slices.Clone(d.facts.pulls), func(pull git.Pull) bool {
 		return pull.HeadProjectID != d.spec.Project.ID || branchPrefix+pull.HeadRef != d.spec.BaseRef
 	})
@@ -113,13 +110,13 @@ func (d *draft) pulls() []git.Pull {
 	return all
 }
 
-// pullRuns reports whether a pull request's own event of this commit has runs. With an error it may
-// still get some: its delivery has not arrived, or it is not planned. An event that ended without
-// any (no pipeline is for it, it waits for approval, it was refused) runs nothing, so that the push
-// has to.
+// pullRuns reports whether a pull request's own event of this commit has runs. An error means that
+// it may still get some: its delivery has not arrived, or it is not planned yet. An event that
+// ended without runs (no pipeline matches, it waits for approval, it was refused) runs nothing, so
+// the push must.
 func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	isHead := pull.Open && (pull.SHA == d.spec.SHA || pull.SHA == "")
-	if d.RecordsOf == nil { // who plans it vouches for the deliveries
+	if d.RecordsOf == nil { // the caller trusts the deliveries
 		return isHead, nil
 	}
 	about := *d.spec
@@ -137,12 +134,12 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	case late:
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
-		return false, d.lookAgain(
+		return false, d.retryLater(
 			"the event of pull request #%d, which may run the same commit, is not planned yet",
 			pull.Number,
 		)
 	case len(known) == 0 && isHead:
-		return false, d.lookAgain(
+		return false, d.retryLater(
 			"the event of open pull request #%d, which has the same commit, is not on record yet",
 			pull.Number,
 		)
@@ -150,9 +147,9 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	return false, nil
 }
 
-// counts returns which of a pull request's own events count: all if it is open, or if one of them
-// has found the push before that was planned. Otherwise the pull request was closed early, and only
-// the event of the same push counts: what is pushed to the branch of a closed pull request runs.
+// counts returns which of a pull request's own events count. All count if it is open, or if one of
+// them has found the push before the push was planned. Otherwise the pull request was closed early,
+// and only the event of the same push counts: a push to the branch of a closed pull request runs.
 func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
 	_, found := d.Event.Annotations[pullKey(pull.Number)]
 	return func(own *v1alpha1.GitEventSpec) bool {
@@ -162,8 +159,8 @@ func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
 
 func pullKey(number int64) string { return plumbline.PullAnnotation + strconv.FormatInt(number, 10) }
 
-// hasRuns reports whether an event has runs of pipelines. The run that shows what a plan waits for
-// is none.
+// hasRuns reports whether an event has runs of pipelines. The run that only shows a wait does not
+// count.
 func hasRuns(r history.Record) bool {
 	found := r.Event.Status.Runs
 	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
@@ -171,9 +168,9 @@ func hasRuns(r history.Record) bool {
 		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !stands(run) })
 }
 
-// lookAgain returns a Throttled fault. That the two deliveries come in one order or the other tells
-// nobody anything.
-func (d *draft) lookAgain(format string, number int64) error {
+// retryLater returns a Throttled fault. The order in which the two deliveries arrive is not
+// reported.
+func (d *draft) retryLater(format string, number int64) error {
 	waited := d.Now().Sub(d.Event.Spec.ReceivedAt.Time)
 	reason := fault.ReasonPullRequestEvent
 	if waited < quietPatience {
@@ -182,9 +179,9 @@ func (d *draft) lookAgain(format string, number int64) error {
 	return fault.Throttledf(reason, min(max(waited, soonest), latest, pullPatience-waited), format, number)
 }
 
-// leaveToPush declines the pipelines that a push of the same commit to the pull request's branch
-// has started: it did not know of the pull request's event, whose delivery was late.
-func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
+// declinePull declines the pipelines that a push of the same commit to the pull request's branch
+// has started because the pull request's delivery was late.
+func (d *draft) declinePull(ctx context.Context, wanted []*candidate) {
 	about := *d.spec
 	about.PullRequest = nil
 	pushes, err := d.others(ctx, about.Subjects(), func(spec *v1alpha1.GitEventSpec) bool {
@@ -209,10 +206,9 @@ func (d *draft) leaveToPush(ctx context.Context, wanted []*candidate) {
 	}
 }
 
-// knewOf reports whether a push was planned when the pull request's event had happened already.
-// What a push has started before that does not count: a pull request that is opened later has its
-// own runs. A commit that was pushed to the pull request is the push's, however fast that was
-// planned.
+// knewOf reports whether a push was planned after the pull request's event had happened. What a
+// push started before does not count: a pull request that is opened later has its own runs. A
+// commit that was pushed to the pull request counts as the push's, however fast that was planned.
 func (d *draft) knewOf(push *v1alpha1.GitEvent) bool {
 	at := d.spec.Happened()
 	if d.spec.Before != "" {
@@ -222,8 +218,8 @@ func (d *draft) knewOf(push *v1alpha1.GitEvent) bool {
 	return plan != nil && plan.At != nil && !plan.At.Time.Before(at.Truncate(time.Second))
 }
 
-// pushStarted reports whether a push has started the pipeline. A run that was refused, or that
-// ended before it was created, has not.
+// pushStarted reports whether a push has started the pipeline. A run that was refused, or cancelled
+// before it was created, does not count.
 func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	name := runName(push.Name, c.definition)
 	return slices.ContainsFunc(push.Status.Runs, func(run v1alpha1.Run) bool {
@@ -231,25 +227,24 @@ func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	})
 }
 
-// late reports whether a push, as it was recorded, does not wait for the event of a pull request
-// any more.
+// late reports whether a push, as recorded, no longer waits for the event of a pull request.
 func (d *draft) late(push *v1alpha1.GitEventSpec) bool {
 	return d.Now().Sub(push.ReceivedAt.Time) >= pullPatience
 }
 
-// findsPush reports whether a push that is not planned has to read again what is on record, and
-// returns the annotation by which the push finds this event of a pull request. A push that has it
-// waits for this event, whatever the Git service says of the pull request. A push that may not wait
-// any more, by the clock of another controller, has to read again each time.
+// findsPush reports whether an unplanned push must read the records again, and returns the
+// annotation by which the push finds this pull request's event. A push with the annotation waits
+// for this event, whatever the Git service says about the pull request. A push that may no longer
+// wait by another controller's clock must read again each time.
 func (d *draft) findsPush(push *v1alpha1.GitEvent) (outdated bool, note map[string]string) {
 	key := pullKey(d.spec.PullRequest.Number)
 	late := d.Now().Sub(push.AsRecorded().ReceivedAt.Time) >= pullPatience-git.Lag
 	return late || push.Annotations[key] != d.Event.Name, map[string]string{key: d.Event.Name}
 }
 
-// others returns those events of a subject that are picked. Of two events of which either may go on
-// without the other, one has to see what the other one has decided: what is not decided and
-// outdated cannot record a decision that it made without reading again.
+// others returns the events of a subject that match picks. If either of two events could continue
+// without the other, one has to see what the other has decided. So an event that is not decided and
+// outdated cannot store a decision without reading again.
 func (d *draft) others(
 	ctx context.Context,
 	subjects string,
@@ -284,13 +279,13 @@ func (d *draft) others(
 	return list()
 }
 
-// undecided reports whether an event may still start something that it has no run for.
+// undecided reports whether an event may still start something for which it has no run.
 func undecided(r history.Record) bool {
 	return !r.Event.Settled() && !r.Event.Status.Plan.Decided()
 }
 
-// runName is made of the name without the dash of a generateName: the names of PipelineRuns that
-// exist must stay.
+// runName returns the name of a PipelineRun. It is derived from the pipeline's name without the
+// dash of a generateName, because the names of existing PipelineRuns must not change.
 func runName(event string, definition resolve.Definition) string {
 	return resources.RunName(event, definition.File, definition.Document, strings.TrimSuffix(definition.Name, "-"))
 }

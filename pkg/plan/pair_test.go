@@ -17,11 +17,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// pair is a world with a push and a pull request of one commit. The time is seconds after the push
+// pair is an env with a push and a pull request of one commit. The time is seconds after the push
 // was received.
 type pair struct {
-	*world
-	// bySubject has what is on record; onOutdate is called with each event that is outdated.
+	*env
+	// bySubject has the records; onOutdate is called with each event that is outdated.
 	bySubject map[string][]history.Record
 	onOutdate func(history.Record)
 	outdated  []string
@@ -54,7 +54,7 @@ func (p *pair) make(t *testing.T, in plan.Input) *plan.Plan {
 	return made
 }
 
-// knows puts an event on record.
+// knows records events.
 func (p *pair) knows(all ...history.Record) *pair {
 	if p.bySubject == nil {
 		p.bySubject = map[string][]history.Record{}
@@ -65,8 +65,8 @@ func (p *pair) knows(all ...history.Record) *pair {
 	return p
 }
 
-// staging is a push to a branch of which pull request 4 is open, and ownPull what the Git service
-// says of that.
+// staging is a push to the branch of the open pull request 4, and ownPull what the Git service
+// returns for it.
 func staging() plan.Input {
 	in := push()
 	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef, in.Event.Spec.ReceivedAt = "refs/heads/staging", "refs/heads/staging", *second(0)
@@ -81,7 +81,7 @@ func ownPull(change func(*git.Pull)) git.Pull {
 	return pull
 }
 
-// pulled4 is an event of pull request 4 as it is on record; "" is not planned yet.
+// pulled4 is a recorded event of pull request 4; "" is not planned yet.
 func pulled4(disposition v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) history.Record {
 	r := onRecord("pull-4", sha, 0, disposition)
 	r.Event.Spec.PullRequest = &v1alpha1.PullRequest{Number: 4, Author: "author", HeadProjectID: 5}
@@ -103,9 +103,9 @@ func both(name string) git.File {
 	return edited(pipeline(name), "[push]", "[push, pull_request]", `"[main]"`, `"[main, staging]"`)
 }
 
-// A push is left to a pull request of its own branch and repository, whose own event runs the same
-// commit, and to no other one.
-func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
+// A push is declined only for a pull request of its own branch and repository whose own event runs
+// the same commit.
+func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 	t.Parallel()
 	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
 	runs := pulled4(v1alpha1.DispositionRuns, nil)
@@ -154,7 +154,7 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := (&pair{world: &world{files: []git.File{both("hello")}, pulls: c.pulls}, now: c.now}).knows(c.records...)
+			p := (&pair{env: &env{files: []git.File{both("hello")}, pulls: c.pulls}, now: c.now}).knows(c.records...)
 			made := p.make(t, staging())
 			got := ""
 			switch {
@@ -170,10 +170,10 @@ func TestAPushIsLeftToThePullRequestOfItsBranchAlone(t *testing.T) {
 	}
 }
 
-// B14: what cannot be read is waited for.
-func TestAPushWaitsAsLongAsTheRecordsCannotBeRead(t *testing.T) {
+// B14: a failed read is retried.
+func TestPushWaitsForRecords(t *testing.T) {
 	t.Parallel()
-	p := &pair{world: &world{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
+	p := &pair{env: &env{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
 	if made := p.make(t, staging()); made.Wait == nil || len(made.Runs) != 0 {
 		t.Errorf("%v with %v, want a wait", made.Wait, created(made))
 	}
@@ -192,16 +192,16 @@ func ownEventOf4() plan.Input {
 	return in
 }
 
-// pushed is the push as it is on record, planned that many seconds after it was received.
+// pushed is the recorded push, planned that many seconds after it was received.
 func pushed(planned int, ended string) history.Record {
 	r := ran(staging(), "push-1", ended)
 	r.Event.Status.Disposition, r.Event.Status.Plan.At = v1alpha1.DispositionRuns, second(planned)
 	return r
 }
 
-// The delivery of a pull request that comes after its push has given up waiting does not run the
+// The delivery of a pull request that arrives after its push has stopped waiting does not run the
 // same pipelines again.
-func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
+func TestLatePullRequestSkipsPipelinesOfPush(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		push history.Record
@@ -230,7 +230,7 @@ func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 			if c.pull != nil {
 				c.pull(in.Event.Spec)
 			}
-			p := (&pair{world: &world{files: []git.File{both("a"), both("b")}, writers: "author"}, now: 400}).knows(c.push)
+			p := (&pair{env: &env{files: []git.File{both("a"), both("b")}, writers: "author"}, now: 400}).knows(c.push)
 			in.Event.Spec.Actor = "author"
 			made := p.make(t, in)
 			if got := strings.Join(created(made), " "); got != c.want {
@@ -240,9 +240,9 @@ func TestALatePullRequestDoesNotRunWhatItsPushHasStarted(t *testing.T) {
 	}
 }
 
-// A pull request asks for what its push has started only if that counts: with the setting, for its
-// own event, if something would run.
-func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
+// A pull request reads what its push has started only if needed: with the setting, for its own
+// event, if something would run.
+func TestPullRequestReadsPushOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*plan.Input)
@@ -258,7 +258,7 @@ func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
 		in := ownEventOf4()
 		in.Event.Spec.PullRequest.Labels, in.Event.Spec.Actor = []string{"bug"}, "author"
 		c.change(&in)
-		p := &pair{world: &world{files: c.files, writers: "author"}}
+		p := &pair{env: &env{files: c.files, writers: "author"}}
 		made := p.make(t, in)
 		if got := p.count("records of"); got != c.want || made.Wait != nil {
 			t.Errorf("%s: %d reads, want %d (%v)", name, got, c.want, reasons(made))
@@ -266,15 +266,15 @@ func TestAPullRequestAsksForItsPushOnlyIfThatDecides(t *testing.T) {
 	}
 }
 
-// The number of a merged pull request is that of the one that was merged into the branch. A tag is
-// of no branch.
-func TestTheMergedPullRequestIsTheOneOfTheBranch(t *testing.T) {
+// The number of a merged pull request is that of the one that was merged into the branch. A tag has
+// no branch.
+func TestMergedPullRequestIsOfPushedBranch(t *testing.T) {
 	t.Parallel()
 	merged := []git.Pull{{Number: 3, Merged: true, BaseRef: "old"}, {Number: 5, Merged: true, BaseRef: "main"}, {Number: 6, BaseRef: "main"}}
 	for ref, want := range map[string]string{"refs/heads/main": "5", "refs/heads/old": "3", "refs/heads/production": "{{ pull_request_number }}", "refs/tags/v1": "3"} {
 		in := push()
 		in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = ref, ref
-		w := &world{files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged}
+		w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged}
 		made := w.make(t, in)
 		if len(created(made)) != 1 || !strings.Contains(string(made.Runs[0].Manifest), `note":"`+want+`"`) {
 			t.Errorf("%s: want %q: %v %s", ref, want, reasons(made), made.Runs[0].Manifest)

@@ -80,7 +80,7 @@ func (s *store) run(ctx context.Context, in plan.Input, turn func()) error {
 	for {
 		read := s.named(in.Event.Name).DeepCopy()
 		in.Event.Annotations = read.Annotations
-		w := &world{files: []git.File{both("a")}, writers: "author"}
+		w := &env{files: []git.File{both("a")}, writers: "author"}
 		sources := w.sources()
 		sources.History, sources.Past = listing{w, s, turn}, s.past(in.Event.Name, turn)
 		made, err := plan.Make(ctx, in, sources)
@@ -101,7 +101,7 @@ func (s *store) run(ctx context.Context, in plan.Input, turn func()) error {
 
 // listing is a Git service that lists what the store has.
 type listing struct {
-	*world
+	*env
 	store *store
 	turn  func()
 }

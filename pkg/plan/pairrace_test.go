@@ -12,17 +12,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// A push that does not wait any more and a pull request whose event has just arrived are planned by
-// two workers: whichever is written first, the other one finds out.
-func TestOfAPushAndALatePullRequestOneRunsThePipeline(t *testing.T) {
+// A push that no longer waits, and a pull request whose event has just arrived, are planned by two
+// workers: whichever is stored first, the other notices.
+func TestPushAndLatePullRequestRunPipelineOnce(t *testing.T) {
 	t.Parallel()
 	undecidedPush := pushed(0, "")
 	undecidedPush.Event.Status = v1alpha1.GitEventStatus{}
 	for _, first := range []string{"push", "pull"} {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: []git.File{both("a")}, writers: "author", pulls: []git.Pull{ownPull(nil)}}
-			p := (&pair{world: w, now: 400}).knows(pulled4("", nil), undecidedPush)
+			w := &env{files: []git.File{both("a")}, writers: "author", pulls: []git.Pull{ownPull(nil)}}
+			p := (&pair{env: w, now: 400}).knows(pulled4("", nil), undecidedPush)
 			in := ownEventOf4()
 			in.Event.Spec.Actor = "author"
 			if first == "push" { // the push is written while the pull request reads
@@ -67,7 +67,7 @@ func TestAPullRequestHasAPushReadAgain(t *testing.T) {
 		waiting.Event.Annotations = map[string]string{note: c.noted}
 		in := ownEventOf4()
 		in.Event.Spec.Actor = "author"
-		p := (&pair{world: &world{files: []git.File{both("a")}, writers: "author"}, now: c.now}).knows(waiting)
+		p := (&pair{env: &env{files: []git.File{both("a")}, writers: "author"}, now: c.now}).knows(waiting)
 		made := p.make(t, in)
 		if len(p.outdated) > 0 != c.outdated || len(created(made)) != 1 || c.outdated && p.notes[note] != "pull-4" {
 			t.Errorf("%s: outdated %v with %v, runs %v", name, p.outdated, p.notes, created(made))
@@ -103,7 +103,7 @@ func TestAPushIsLeftToTheEventThatFoundIt(t *testing.T) {
 			plumbline.PullAnnotation + c.note: "pull-4", plumbline.OutdatedAnnotation: "7",
 		}
 		event := pulled4(c.event, func(e *v1alpha1.GitEvent) { e.Spec.Before = moved })
-		made := (&pair{world: &world{files: []git.File{both("hello")}, pulls: c.pulls}}).knows(event).make(t, in)
+		made := (&pair{env: &env{files: []git.File{both("hello")}, pulls: c.pulls}}).knows(event).make(t, in)
 		got := ""
 		switch {
 		case made.Wait != nil:

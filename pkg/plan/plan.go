@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what an event starts, and why not. It knows no cluster, no clock and no
-// status, and writes nothing: the same function plans for the controller, for the command line and
-// for tests.
+// Package plan decides what an event starts, and why not more: event in, runs out. It knows no
+// cluster, clock or status and writes nothing. The controller, the command line and the tests call
+// the same function.
+//
+// Make (make.go) is the entry point. It works in this order:
+//
+//   - command.go and commit.go read the command of a comment; rerun.go finds what a re-run request
+//     is about.
+//   - make.go completes the event from the Git service and reads the definitions.
+//   - authorize.go asks pkg/authz whether the event may start runs; cancel.go and close.go plan
+//     events that only cancel runs.
+//   - choose.go decides about each definition: select.go matches its annotations, retest.go leaves
+//     out what an earlier event has started, pair.go runs a push and its pull request once.
+//   - prepare.go renders the selected definitions; size.go, toomany.go and work.go limit how much.
+//
+// facts.go reads what a decision depends on from the Git service, each thing once.
 package plan
 
 import (
@@ -25,119 +38,120 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Definitions is the directory that authors keep their pipelines in.
+// Definitions is the directory in which authors keep their pipelines.
 const Definitions = pipelinesascode.Definitions
 
-// Input is what is planned. Nothing in it is changed but what Sets keeps.
+// Input is what is planned. Make changes nothing in it except the cache Sets.
 type Input struct {
 	Event Event
 	// Repository is the event's, completed by the global one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
 	// Shared is true when the Git service is called with the token of the global Repository, which
-	// is no tenant's.
+	// belongs to no tenant.
 	Shared bool
-	// Version is Plumbline's, which PipelineRuns carry.
+	// Version is Plumbline's version, for the labels of PipelineRuns.
 	Version string
-	// Earlier is what an attempt before this one left open; nil when there was none.
+	// Earlier is the result of an earlier attempt that left decisions open; nil if there was none.
 	Earlier *Earlier
-	// Sets has what was read of .tekton for events before, of the Repository's namespace. nil keeps
-	// nothing.
+	// Sets caches the definitions of the Repository's namespace that were read for earlier events;
+	// nil caches nothing.
 	Sets *Sets
 }
 
-// Sets keeps definitions as they were read, for the plans of later events.
+// Sets caches parsed definitions for the plans of later events.
 type Sets = resolve.Cache
 
-// Event is a GitEvent as far as it matters: who it is and what happened.
+// Event is the part of a GitEvent that is planned.
 type Event struct {
-	// Namespace and Name are the GitEvent's. All names that are planned are made of Name.
+	// Namespace and Name are the GitEvent's. All planned names are derived from Name.
 	Namespace, Name string
-	// Annotations are the GitEvent's: the trace that its runs continue, and the pull requests that
-	// have found a push (plumbline.PullAnnotation).
+	// Annotations are the GitEvent's: the trace that its runs continue, and which pull requests
+	// found it.
 	Annotations map[string]string
 	Spec        *v1alpha1.GitEventSpec
 }
 
-// Earlier is what was planned before. It stands: only what is open in it is decided now, at the
-// same commits.
+// Earlier is what was planned before. It does not change: only its open decisions are decided now,
+// at the same commits.
 type Earlier struct {
 	Commits
 	Decisions []Decision
 	Runs      []Run
-	// Bytes are what is kept of its manifests.
+	// Bytes is the size of its stored manifests.
 	Bytes int
-	// Priority is what Plan.Priority was.
+	// Priority is its Plan.Priority.
 	Priority *int32
 }
 
-// Sources answer what a plan asks. Each is asked only if a decision depends on it, and each thing
-// once. An error is never taken for an answer: what depends on it stays open.
+// Sources read what planning depends on. Each is called only if a decision depends on it, and for
+// each thing once. An error is never taken for an answer: a decision that depends on it stays open.
 type Sources struct {
 	Source Source
-	// History may be nil for a push or a pull request that whoever plans it vouches for.
+	// History may be nil for a push or pull request whose delivery is trusted.
 	History History
 	Access  Access
-	// Serves is nil if the event may start something in its Repository's namespace: an Ignored
-	// fault says why not, any other that it is not known. It is asked before anything is decided,
-	// of the event as History completed it; nil is never.
+	// Serves returns nil if the event may start runs in its Repository's namespace. An Ignored
+	// fault says why not; any other error means that it is not known. It is called before anything
+	// is decided, with the event that History.Complete returned. If Serves is nil, every event is
+	// served.
 	Serves func(ctx context.Context, event *v1alpha1.GitEventSpec) error
-	// Addresses and Web read what annotations refer to by address; they may be nil when
-	// configuration follows no references.
+	// Addresses and Web read web addresses in annotations. They may be nil when the configuration
+	// does not allow references.
 	Addresses references.Addresses
 	Web       references.Web
-	// Missing is asked when the Git service shows nothing at a web address of its own: it returns
-	// how soon to look again, 0 when it is to be believed that nothing is there. nil believes at
-	// once.
+	// Missing is called when the Git service shows nothing at one of its own web addresses. It
+	// returns when to retry, 0 to accept that nothing is there. nil accepts that at once.
 	Missing func(address string) (again time.Duration)
 	Delivery
 	Budget
-	// Secret returns the value that a custom param refers to, in the Repository's namespace.
+	// Secret returns the value of a Secret in the Repository's namespace for a custom param.
 	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
 }
 
-// Budget is what planning may take of the process.
+// Budget limits what planning may use of the process.
 type Budget struct {
-	// Hold takes the memory for definitions of so many bytes and for the manifests that were made
-	// of them, or says that others have it. nil has enough.
-	Hold func(definitions, manifests int) error
-	// Rest is asked before work that is beyond what an ordinary event takes, by how long it takes a
-	// core: it returns when the work may be done, or why the plan has to be made later. nil never
-	// rests.
-	Rest func(ctx context.Context, work time.Duration) error
-	// Enough reports whether the Git service has refused the same thing for so long that something
-	// less is taken for its answer. nil never does.
-	Enough func(refused error) bool
+	// Reserve reserves memory for definitions and manifests of these sizes, or fails if there is
+	// not enough. If it is nil, there is no limit.
+	Reserve func(definitions, manifests int) error
+	// Pause is called before rendering that exceeds an ordinary event's; work is the CPU time that
+	// it takes. It returns when the work may be done, or an error if the plan must be made later.
+	// If it is nil, there is no pause.
+	Pause func(ctx context.Context, work time.Duration) error
+	// AcceptLess reports whether the Git service has refused the same request for so long that a
+	// smaller answer is accepted. If it is nil, that never happens.
+	AcceptLess func(refused error) bool
 }
 
-// Delivery is what the record of an event does not hold of its delivery, and what was recorded of
-// those before it.
+// Delivery reads the parts of an event's delivery that its record does not contain, and earlier
+// records.
 type Delivery struct {
-	// Comment returns what the event's comment says. It is called for comments only.
+	// Comment returns the text of the event's comment. It is called for comments only.
 	Comment func(ctx context.Context) (string, error)
-	// Actor returns who caused the event, from its payload. It is called for pull requests whose
-	// record does not say. nil is nobody.
+	// Actor returns the user who caused the event, from its payload. It is called for pull requests
+	// whose record does not contain it. If it is nil, the actor is not known.
 	Actor func(ctx context.Context) (string, error)
 	// Payload returns the delivery's body.
 	Payload func(ctx context.Context) ([]byte, error)
-	// Records returns what was recorded of the event's subject (GitEventSpec.Subject), oldest first
-	// and without the event itself. It is asked for commands only; nil knows of nothing.
+	// Records returns the recorded events with the same subject (GitEventSpec.Subject), oldest
+	// first, without the event itself. It is called for commands only; nil means that there are
+	// none.
 	Records func(ctx context.Context) ([]history.Record, error)
 	Past
 }
 
-// Past is what became of events before. Re-runs are not planned without it.
+// Past reads and coordinates with other events. Without it, re-runs cannot be planned.
 type Past struct {
-	// First returns nil once nothing else of a subject (GitEventSpec.Subjects) is decided without
-	// knowing of this event, whose own plan comes after theirs then: what ran is read after that.
-	// It is asked by events that start what has failed; nil has no others beside it.
-	First func(ctx context.Context, subject string) error
-	// RecordsOf returns the records of a subject (GitEventSpec.Subjects), the event itself left
-	// out, oldest first.
+	// WaitForOthers returns nil when no other event of the subject (GitEventSpec.Subjects) is being
+	// planned without knowing about this one. Earlier runs are read after that. It is called by
+	// events that start what has failed. If it is nil, there are no other events.
+	WaitForOthers func(ctx context.Context, subject string) error
+	// RecordsOf returns the records of a subject (GitEventSpec.Subjects), oldest first, without the
+	// event itself.
 	RecordsOf func(ctx context.Context, subject string) ([]history.Record, error)
-	// Cancels reports what a cancellation would end now: something is true if another event may
-	// have something to end, and running is true if it has started a run that has not ended. nil
-	// does not know.
+	// Cancels reports what a cancellation would cancel now. something is true if another event may
+	// have something to cancel, running if it has started a run that is not finished. If Cancels is
+	// nil, that is not known.
 	Cancels func(ctx context.Context, event *v1alpha1.GitEventSpec, c *v1alpha1.Cancellation) (
 		something, running bool, err error)
 	// Now is the time. Outdate keeps an event from recording what it has decided until now: it
@@ -145,9 +159,9 @@ type Past struct {
 	// where RecordsOf is, of a push and a pull request of one commit.
 	Now     func() time.Time
 	Outdate func(ctx context.Context, record history.Record, notes map[string]string) error
-	// About writes down which subject the event is of, before the Git service is asked how that is
-	// now: what ends it finds the event then.
-	About func(ctx context.Context, subject string) error
+	// RecordSubject stores the subject of the event before the Git service is asked about it, so
+	// that an event that cancels it finds it.
+	RecordSubject func(ctx context.Context, subject string) error
 }
 
 // Source reads the repository (provider.Source has the contract).
@@ -159,8 +173,7 @@ type Source interface {
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
 
-// History answers what a commit belongs to, and what an event is about (provider.History has the
-// contract).
+// History reads what a commit or an event belongs to (provider.History has the contract).
 type History interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
@@ -168,8 +181,8 @@ type History interface {
 	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
 }
 
-// Access answers who may start a run (provider.Access has the contract). Owner reports whether
-// OWNERS name the user, as they are on the default branch.
+// Access reads who may start a run (provider.Access has the contract). Owner reports whether the
+// OWNERS of the default branch name the user.
 type Access interface {
 	CanWrite(ctx context.Context, user string) (bool, error)
 	Member(ctx context.Context, user string) (bool, error)
@@ -180,86 +193,84 @@ type Access interface {
 
 // Plan is what is to be done, and why.
 type Plan struct {
-	// Spec is the event's, with what its delivery did not say.
+	// Spec is the event's spec, completed with what its delivery does not say.
 	Spec *v1alpha1.GitEventSpec
 	Ending
 	Commits
 	Answer
-	// Decisions has one for each definition, in the order of files and documents.
+	// Decisions has one entry for each definition, in the order of files and documents.
 	Decisions []Decision
-	// Runs are the earlier ones, some of them completed, and then the new ones.
+	// Runs are the earlier runs, some of them completed, followed by the new ones.
 	Runs []Run
-	// Secrets is what the markers of the manifests stand for.
+	// Secrets has the values of the markers in the manifests.
 	Secrets map[string]string
-	// Priority is what settings.queue_priority of the Repository gives, nil if it is not evaluated
-	// (yet).
+	// Priority is the value of the Repository's settings.queue_priority, nil if it has not been
+	// evaluated.
 	Priority *int32
-	// Wait says why decisions are open, nil when none is.
+	// Wait is why decisions are open, nil if none is.
 	Wait error
 }
 
-// Answer is whether a command is answered.
+// Answer says whether a command gets a reply.
 type Answer struct {
-	// Command is the command that is to be answered, for people; empty when nobody is told
-	// anything.
+	// Command is the command for the reply, for people; empty if there is no reply.
 	Command string
-	// Untrusted is true if the command's author may give it because the pull request is theirs, and
-	// for no other reason.
+	// Untrusted is true if the user may give the command only because it is the user's own pull
+	// request.
 	Untrusted bool
 }
 
-// Commits are what a plan is made at, and why that may run.
+// Commits are the commits that a plan is made at, and why they may run.
 type Commits struct {
-	// HeadSHA is the commit that is run and reported on, DefinitionSHA the one that the definitions
-	// are read at: empty when none were read.
+	// HeadSHA is the commit that runs and that checks are reported on. DefinitionSHA is the commit
+	// at which the definitions are read, empty if none are.
 	HeadSHA, DefinitionSHA string
-	// Approval is why HeadSHA may run although whoever wrote it may not start anything; nil if it
-	// needs none.
+	// Approval is set if HeadSHA may run although its author may not start runs.
 	Approval *v1alpha1.Approval
-	// EndsPending is true when HeadSHA may show that it waits for approval, which is over with this
-	// event.
+	// EndsPending is true when HeadSHA may have a check that waits for approval, which this event
+	// ends.
 	EndsPending bool
 }
 
-// Ending is what becomes of the event as a whole.
+// Ending is the result of the event as a whole.
 type Ending struct {
-	// Disposition is what becomes of the event; Reason is one word for it, Message a sentence.
+	// Disposition is what is done about the event; Reason is one word for it, Message a sentence.
 	Disposition     v1alpha1.Disposition
 	Reason, Message string
-	// Cancels is what the event ends of others, nil for most.
+	// Cancels says which runs of other events are cancelled, nil for most events.
 	Cancels *v1alpha1.Cancellation
 }
 
-// Decision says whether one definition is for the event.
+// Decision says whether one definition is selected for the event.
 type Decision struct {
-	// File and Document tell where it is defined, Pipeline what it is called there.
+	// File and Document say where it is defined, Pipeline is its name there.
 	File     string
 	Document int
 	Pipeline string
-	// Open is true while it cannot be said.
+	// Open is true while it is not decided.
 	Open bool
-	// Selected is why it was selected while it is open; Reason is the sentence for people.
+	// Selected is why an open one was selected; Reason is the sentence for people.
 	Selected, Reason string
 }
 
 // Run is one PipelineRun that the event starts, or that is refused.
 type Run struct {
-	// Pipeline is what its check is called, Namespace and Name are the PipelineRun's.
+	// Pipeline is the name of its check; Namespace and Name are the PipelineRun's.
 	Pipeline, Namespace, Name string
-	// Note is told with its result.
+	// Note is shown with its result.
 	Note string
-	// Secret is the name of its git-auth secret, empty when it gets none.
+	// Secret is the name of its git-auth secret, empty if it gets none.
 	Secret string
-	// Refused says what its author has to mend, nil when nothing.
+	// Refused says what its author has to fix, nil if nothing.
 	Refused *v1alpha1.Refusal
-	// Unresolved is true while what it refers to cannot be read; Wait says why, in the attempt that
-	// met it.
+	// Unresolved is true while something that it refers to cannot be read; Wait says why, in the
+	// attempt in which that happened.
 	Unresolved bool
 	Wait       error
-	annotations.Wishes
-	// Manifest is what is created, in JSON and with markers for secret values; nil for what is
-	// refused, unresolved or of an earlier attempt. As an object it may take twelve times as much
-	// memory, and a plan may have hundreds.
+	annotations.RunPolicy
+	// Manifest is the PipelineRun in JSON, with markers for secret values. It is nil for a run that
+	// is refused, unresolved or of an earlier attempt. It is not decoded, because an object may
+	// take twelve times as much memory and a plan may have hundreds.
 	Manifest []byte
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -19,11 +18,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
-// maxPipelineName is the API server's limit of a name. It is counted as the status keeps it.
+// maxPipelineName is the API server's limit for a name, in bytes as the status stores it.
 const maxPipelineName = 253
 
-// prepare turns a candidate into its decision and, if it is selected, its run. It returns the run
-// as it was planned, nil when there is none or not yet.
+// prepare decides about a candidate and, if it is selected, makes its run. It returns the run, nil
+// if there is none or not yet.
 func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	run := Run{Pipeline: c.definition.Name, Namespace: d.spec.Repository.Namespace, Name: c.run}
 	if c.selection.Incomplete {
@@ -34,17 +33,17 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	if selected {
 		made, c.err = d.render(ctx, &run, c)
 	}
-	if d.facts.cut() && run.Note == "" {
+	if d.facts.truncatedUsed() && run.Note == "" {
 		run.Note = "Variables that list the changed files may miss some: " + incompleteFiles + "."
 	}
 	f := fault.Of(c.err)
 	switch {
 	case f == nil:
 		c.decide(c.selection.Reason + d.prioritize(ctx))
-		run.Wishes = annotations.Read(
+		run.RunPolicy = annotations.Read(
 			made.Annotations,
 			annotations.Options{Config: d.Config, PullRequest: d.spec.PullRequest != nil,
-				Words: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }},
+				Quote: func(written string) string { return shown(d.facts.event.Params.Mask(written)) }},
 		)
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
@@ -66,7 +65,7 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	return d.runs.named(run.Name)
 }
 
-// unknownNote tells the author of a pipeline which of its fields do not exist, empty if all do.
+// unknownNote returns a note for the author about fields that do not exist, empty if all do.
 func (d *draft) unknownNote(definition resolve.Definition) string {
 	const most = 3
 	unknown, more := d.set.UnknownIn(definition), ""
@@ -84,30 +83,30 @@ func (d *draft) unknownNote(definition resolve.Definition) string {
 	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 
-// nameRefused names the check of a refused pipeline as its run would have been named, so that a
-// required check of that name shows the refusal. A placeholder whose value cannot be learnt now
+// nameRefused gives the check of a refused pipeline the name that its run would have had, so that a
+// required check with that name shows the refusal. A placeholder whose value cannot be read now
 // stays: the refusal does not wait for it.
 func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
 	scope := d.facts.scope
-	_ = d.facts.learning(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
+	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
 	known := scope.Known(run.Pipeline)
-	_ = d.facts.cut() // what the name read says nothing about the next pipeline
+	_ = d.facts.truncatedUsed() // what the name used says nothing about the next pipeline
 	if known == run.Pipeline || v1alpha1.Length(known) > maxPipelineName {
 		return
 	}
 	run.Pipeline = known
-	_ = d.runs.distinct(run, c.definition.File) // the file's name is as good, and it is refused already
+	_ = d.runs.distinct(run, c.definition.File) // the file's name will do, and the pipeline is refused already
 }
 
 func (c *candidate) decide(reason string) {
 	c.decision.Open, c.decision.Reason, c.decision.Selected = false, reason, ""
 }
 
-// postpone leaves a candidate open. One that is selected already gets its run, so that its author
-// sees a check that says what it waits for, unless not even its name is known.
+// postpone leaves a candidate open. If it is selected, it gets a run whose check shows what it
+// waits for, unless not even its name is known.
 func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) {
 	if c.decision.Reason == "" ||
-		f.Class != fault.Transient { // of transient faults the first words stand: no retry changes the plan
+		f.Class != fault.Transient { // the first message of a transient fault stays: a retry must not change the plan
 		c.decision.Reason = "waiting: " + f.Message
 	}
 	if selected && !strings.Contains(run.Pipeline, "{{") {
@@ -127,53 +126,27 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		scope = scope.With(gitAuthVariable, run.Secret)
 	}
 	var rendered *pipelinev1.PipelineRun
-	err = d.facts.learning(ctx, func() (err error) {
+	err = d.facts.withFacts(ctx, func() (err error) {
 		rendered, err = d.set.Render(ctx, c.definition, scope, d.references)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Config.Allows(rendered, c.definition.File, d.Repository); err != nil {
+	if err := d.Config.CheckRun(rendered, c.definition.File, d.Repository); err != nil {
 		return nil, scope.Conceal(err)
 	}
-	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may hold placeholders
+	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may have placeholders
 	if v1alpha1.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline
 		run.Pipeline = c.definition.Name
-		return nil, fault.Invalidf(
-			"BadName",
-			"%s: with the variables replaced metadata.name is longer than %d bytes: %s",
-			c.definition.File,
-			maxPipelineName,
-			name,
-		)
+		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s",
+			c.definition.File, maxPipelineName, name)
 	}
 	if err := d.runs.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
-	target, source := match.Branches(d.facts.event, rendered.Annotations)
-	event := &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   d.Event.Namespace,
-			Name:        d.Event.Name,
-			Annotations: d.Event.Annotations,
-		},
-		Spec: *d.spec,
-	}
-	made = resources.MakePipelineRun(resources.RunInput{
-		Event:        event,
-		Head:         d.head,
-		Rendered:     rendered,
-		TargetBranch: target,
-		SourceBranch: source,
-		Definition:   c.definition,
-		Name:         run.Name,
-		Namespace:    run.Namespace,
-		Secret:       run.Secret,
-		LogURL:       d.Config.Console.Links(run.Namespace, run.Name).Run,
-		Version:      d.Version,
-	})
+	made = d.pipelineRun(run, c, rendered)
 	if d.Approval != nil {
 		resources.Confine(made, d.serviceAccount())
 	}
@@ -181,4 +154,17 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 		return nil, fmt.Errorf("encoding PipelineRun %s: %w", run.Name, err)
 	}
 	return made, nil
+}
+
+// pipelineRun returns the PipelineRun of a rendered definition.
+func (d *draft) pipelineRun(run *Run, c *candidate, rendered *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
+	target, source := match.Branches(d.facts.event, rendered.Annotations)
+	event := &v1alpha1.GitEvent{Spec: *d.spec}
+	event.Namespace, event.Name, event.Annotations = d.Event.Namespace, d.Event.Name, d.Event.Annotations
+	return resources.MakePipelineRun(resources.RunInput{
+		Event: event, Head: d.head, Rendered: rendered, Definition: c.definition,
+		TargetBranch: target, SourceBranch: source,
+		Name: run.Name, Namespace: run.Namespace, Secret: run.Secret,
+		LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
+	})
 }

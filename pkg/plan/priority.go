@@ -12,21 +12,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 )
 
-// priority is what settings.queue_priority gave, and what decisions say of it. The value is nil as
-// long as it is not evaluated.
+// priority is the result of settings.queue_priority, and the text for decisions. The value is nil
+// until it is evaluated.
 type priority struct {
 	value *int32
 	says  string
 }
 
-// priorityPatience is how long an event waits for what its priority depends on: a Git service that
-// is slow must not keep a run from its line.
+// priorityPatience is how long an event waits for what its priority depends on: a slow Git service
+// must not keep a run out of the queue.
 const priorityPatience = 10 * time.Second
 
-// prioritize evaluates settings.queue_priority when the first run of an event is decided, where
-// runs may have to wait. It returns what the decision says of it, "" if there is nothing to say.
-// Whatever goes wrong is 0: a run does not wait for its place among those that wait, and what its
-// author has written has no part in it.
+// prioritize evaluates settings.queue_priority when the first run of an event is decided, if runs
+// may have to wait. It returns the text for the decision, "" for none. Any error gives 0: a run
+// never waits for its priority, and it is not the pipeline author's mistake.
 func (d *draft) prioritize(ctx context.Context) string {
 	settings := d.Repository.Spec.Settings
 	if d.priority.value != nil || settings == nil || settings.QueuePriority == "" ||
@@ -44,16 +43,16 @@ func (d *draft) prioritize(ctx context.Context) string {
 	return d.priority.says
 }
 
-// started reports whether an attempt before this one has decided a run of the event. If it stored
-// no priority there was no line, and the run keeps its place: the event has 0.
+// started reports whether an earlier attempt has decided a run of the event. If it stored no
+// priority, there was no queue, and the run keeps its place: the event has priority 0.
 func (d *draft) started() bool {
 	return d.Earlier != nil &&
 		slices.ContainsFunc(d.Earlier.Runs, func(run Run) bool { return run.Refused == nil && !run.Unresolved })
 }
 
-// evaluatePriority evaluates with a budget of its own: the expressions of .tekton, which strangers
-// may have written, cannot use it up. The params have the values that the Repository gives them,
-// whatever a comment says: who may start a run must not say how urgent it is.
+// evaluatePriority evaluates with a budget of its own, which the expressions of .tekton by
+// untrusted users cannot exhaust. The params have the Repository's values, whatever a comment sets:
+// a user who may start a run must not decide how urgent it is.
 func (d *draft) evaluatePriority(ctx context.Context, text string) (value int32, told string, err error) {
 	own, err := d.factsOf(d.head, params(d.Repository))
 	if err != nil {
@@ -61,13 +60,13 @@ func (d *draft) evaluatePriority(ctx context.Context, text string) (value int32,
 	}
 	own.share(d.facts)
 	for question, failed := range d.facts.asked {
-		if failed != nil { // nothing is asked twice in one attempt
+		if failed != nil { // nothing is read twice in one attempt
 			own.asked[question] = failed
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, priorityPatience)
 	defer cancel()
-	err = own.learning(ctx, func() (err error) {
+	err = own.withFacts(ctx, func() (err error) {
 		value, told, err = match.Priority(own.event, text)
 		return err
 	})

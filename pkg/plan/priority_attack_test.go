@@ -16,9 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// A comment sets params for the runs that it starts. It does not set those that say how urgent they
-// are.
-func TestACommentDoesNotSayHowUrgentItIs(t *testing.T) {
+// A comment sets params for the runs that it starts, but not for their priority.
+func TestCommentCannotSetPriority(t *testing.T) {
 	in := commented()
 	in.Repository.Spec = prioritizing("int(urgency)").Repository.Spec
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "urgency", Value: "3"}}
@@ -33,23 +32,23 @@ func TestACommentDoesNotSayHowUrgentItIs(t *testing.T) {
 	}
 }
 
-// The number of a param that is secret shows in no message, if it is one that is capped either.
-func TestAPriorityTellsNoSecretNumber(t *testing.T) {
+// The number of a secret param appears in no message, even if it is capped.
+func TestPriorityHidesSecretNumbers(t *testing.T) {
 	in := prioritizing("int(pin)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "pin", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
-	w := &world{files: []git.File{pipeline("a")}, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "83920174"}}
+	w := &env{files: []git.File{pipeline("a")}, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "83920174"}}
 	if got := reasons(w.make(t, in))["a"]; strings.Contains(got, "83920174") || !strings.Contains(got, "beyond 100") {
 		t.Error(got)
 	}
 }
 
-// What was planned while there was no limit keeps its place when one is set before the rest of the
+// A run that was planned without a limit keeps its place when a limit is set before the rest of the
 // event can be planned.
-func TestALimitThatIsSetLaterDoesNotMoveWhatIsPlanned(t *testing.T) {
+func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 	in := prioritizing("50")
 	limit := in.Repository.Spec.ConcurrencyLimit
 	in.Repository.Spec.ConcurrencyLimit = nil
-	w := &world{files: []git.File{pipeline("a"), pipeline("b", `on-path-change: "[docs/**]"`)}, changedErr: down()}
+	w := &env{files: []git.File{pipeline("a"), pipeline("b", `on-path-change: "[docs/**]"`)}, changedErr: down()}
 	made := w.make(t, in)
 	if len(made.Runs) != 1 || made.Wait == nil {
 		t.Fatalf("%d runs, waits for %v", len(made.Runs), made.Wait)
@@ -63,18 +62,18 @@ func TestALimitThatIsSetLaterDoesNotMoveWhatIsPlanned(t *testing.T) {
 	}
 }
 
-// What the priority and the runs depend on is asked for once.
-func TestAPriorityAsksForNothingTwice(t *testing.T) {
-	w := &world{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
+// What the priority and the runs both depend on is read once.
+func TestPriorityReadsNothingTwice(t *testing.T) {
+	w := &env{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
 	made := w.make(t, prioritizing(`body.x == "y" && files.all.size() == 0 ? 7 : 0`))
 	if got := shownPriority(made); got != "7" || w.count("payload") != 1 || w.count("changed") != 1 {
 		t.Errorf("the priority is %s: %v, asked %q", got, reasons(made), w.asked)
 	}
 }
 
-// slowly is a Git service that lists the changed files when it is too late for whoever asks.
+// slowly is a Git service that lists the changed files after the caller's time limit.
 type slowly struct {
-	*world
+	*env
 	patience time.Duration
 }
 
@@ -84,10 +83,10 @@ func (s *slowly) Changed(ctx context.Context, _ *v1alpha1.GitEventSpec) (git.Cha
 	return git.Changes{}, fmt.Errorf("listing: %w", context.DeadlineExceeded)
 }
 
-// A Git service that takes a whole attempt for the changed files keeps no run waiting: else none
-// would ever be planned.
-func TestASlowServiceKeepsNoRunFromItsLine(t *testing.T) {
-	s := &slowly{world: &world{files: []git.File{pipeline("a")}}}
+// A Git service that needs a whole attempt for the changed files does not delay runs; otherwise
+// none would ever be planned.
+func TestSlowServiceDoesNotDelayQueue(t *testing.T) {
+	s := &slowly{env: &env{files: []git.File{pipeline("a")}}}
 	sources := s.sources()
 	sources.Source = s
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)

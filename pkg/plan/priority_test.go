@@ -13,8 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// prioritizing is a push to a Repository whose runs may have to wait, in an order that its owner
-// says.
+// prioritizing is a push to a Repository with a concurrency limit and a queue_priority.
 func prioritizing(priority string) plan.Input {
 	in, limit := push(), 1
 	in.Repository.Spec.ConcurrencyLimit = &limit
@@ -29,11 +28,11 @@ func shownPriority(made *plan.Plan) string {
 	return fmt.Sprint(*made.Priority)
 }
 
-// The expression is evaluated once for an event, when its first run is decided; whatever is wrong
-// is 0, keeps no run waiting, and the decision says it.
-func TestThePriorityOfAnEvent(t *testing.T) {
+// The expression is evaluated once for an event, when its first run is decided. Any error gives 0,
+// delays no run, and is shown in the decision.
+func TestPriority(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*world, *plan.Input)
+		change func(*env, *plan.Input)
 		text   string
 		want   string
 		says   string
@@ -42,30 +41,30 @@ func TestThePriorityOfAnEvent(t *testing.T) {
 	}{
 		"a push":                        {text: `event == "push" ? 20 : 0`, want: "20"},
 		"no expression":                 {want: "none"},
-		"nothing runs":                  {text: "5", want: "none", change: func(w *world, _ *plan.Input) { w.files = nil }},
-		"there is no limit":             {text: "body.x", want: "none", change: func(_ *world, in *plan.Input) { in.Repository.Spec.ConcurrencyLimit = nil }, asked: "payload"},
+		"nothing runs":                  {text: "5", want: "none", change: func(w *env, _ *plan.Input) { w.files = nil }},
+		"there is no limit":             {text: "body.x", want: "none", change: func(_ *env, in *plan.Input) { in.Repository.Spec.ConcurrencyLimit = nil }, asked: "payload"},
 		"too much":                      {text: "1000", want: "100", says: "settings.queue_priority: it is beyond 100, and counts as that"},
 		"no number":                     {text: "true", want: "0", says: "does not give a whole number"},
-		"the payload":                   {text: `body.urgent ? 7 : 0`, want: "7", change: func(w *world, _ *plan.Input) { w.payload = `{"urgent":true}` }, asked: "payload", times: 1},
-		"the payload is not readable":   {text: `body.urgent ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *world, _ *plan.Input) { w.payloadErr = down() }, asked: "payload", times: 1},
-		"the changed files are cut off": {text: `files.all.exists(f, f == "x") ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *world, _ *plan.Input) { w.changedErr = down() }, asked: "changed", times: 1},
-		"what pipelines read, too": {text: `files.all.exists(f, f == "docs/x") ? 7 : 0`, want: "7", change: func(w *world, _ *plan.Input) {
+		"the payload":                   {text: `body.urgent ? 7 : 0`, want: "7", change: func(w *env, _ *plan.Input) { w.payload = `{"urgent":true}` }, asked: "payload", times: 1},
+		"the payload is not readable":   {text: `body.urgent ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *env, _ *plan.Input) { w.payloadErr = down() }, asked: "payload", times: 1},
+		"the changed files are cut off": {text: `files.all.exists(f, f == "x") ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *env, _ *plan.Input) { w.changedErr = down() }, asked: "changed", times: 1},
+		"what pipelines read, too": {text: `files.all.exists(f, f == "docs/x") ? 7 : 0`, want: "7", change: func(w *env, _ *plan.Input) {
 			w.files, w.changed = []git.File{pipeline("docs", `on-path-change: "[docs/**]"`)}, git.Changes{Added: []string{"docs/x"}}
 		}, asked: "changed", times: 1},
-		"an author's expressions take all steps": {text: `event == "push" ? 20 : 0`, want: "20", change: func(w *world, _ *plan.Input) {
+		"an author's expressions take all steps": {text: `event == "push" ? 20 : 0`, want: "20", change: func(w *env, _ *plan.Input) {
 			w.files = []git.File{pipeline("a")}
 			long := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].map(x, ", 6) + "1" + strings.Repeat(")", 6) + ".size() > 0"
 			for i := range 12 {
 				w.files = append(w.files, git.File{Path: fmt.Sprint(".tekton/0", i, ".yaml"), Data: pipeline(fmt.Sprint("greedy", i), `on-cel-expression: "`+long+`"`).Data})
 			}
 		}},
-		"it was evaluated before": {text: "50", want: "3", change: func(_ *world, in *plan.Input) {
+		"it was evaluated before": {text: "50", want: "3", change: func(_ *env, in *plan.Input) {
 			before := int32(3)
 			in.Earlier = &plan.Earlier{Commits: plan.Commits{HeadSHA: sha, DefinitionSHA: sha}, Priority: &before}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, in := &world{files: []git.File{pipeline("a"), pipeline("b")}, payload: "{}"}, prioritizing(test.text)
+			w, in := &env{files: []git.File{pipeline("a"), pipeline("b")}, payload: "{}"}, prioritizing(test.text)
 			if test.change != nil {
 				test.change(w, &in)
 			}
@@ -88,11 +87,11 @@ func TestThePriorityOfAnEvent(t *testing.T) {
 	}
 }
 
-// A secret param that the expression reads shows in no message.
-func TestAPriorityTellsNoSecret(t *testing.T) {
+// A secret param that the expression reads appears in no message.
+func TestPriorityHidesSecrets(t *testing.T) {
 	in := prioritizing("int(token)")
 	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "token", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}}
-	w := &world{files: []git.File{pipeline("a")}}
+	w := &env{files: []git.File{pipeline("a")}}
 	if got := reasons(w.make(t, in))["a"]; !strings.Contains(got, "there is no s") {
 		t.Errorf("a missing secret: %s", got)
 	}

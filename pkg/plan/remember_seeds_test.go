@@ -12,12 +12,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// S22 as a whole, over 1,000 seeds: with remember-ok-to-test no commit of a stranger runs that is
-// neither approved nor pushed by the author of the pull request to the branch that an approval was
-// given for, without a change of definitions since the commit that was approved, while the approver
-// may still write. In each second seed nothing is signed, and deliveries lie, also about who has
-// pushed.
-func TestNoOrderRunsACommitThatNoApprovalIsRememberedFor(t *testing.T) {
+// S22 over 1,000 seeds with remember-ok-to-test. A commit of an untrusted user runs only if it is
+// approved, or if all of this holds: the author of the pull request pushed it to the branch of the
+// approval, the definitions have not changed since the approved commit, and the approver still has
+// write access. In every second seed deliveries are not signed and contain false values, also about
+// who pushed.
+func TestRememberedApprovalsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	approvals, memories, declined := 0, 0, 0
 	for seed := range uint64(1000) {
@@ -55,7 +55,7 @@ func TestNoOrderRunsACommitThatNoApprovalIsRememberedFor(t *testing.T) {
 	}
 }
 
-// unfounded says why a commit must not run, "" if it may.
+// unfounded returns why a commit must not run, "" if it may.
 func (s seeds) unfounded(h *happening, all []*happening, made *plan.Plan) string {
 	given := made.Approval
 	if len(made.Runs) == 0 {

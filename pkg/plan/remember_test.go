@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Differ tells of commits that they are alike but for what was touched in one of them.
-func (w *world) Differ(_ context.Context, earlier, later string, names ...string) ([]string, error) {
+// Differ returns no difference, except for what was touched in one commit.
+func (w *env) Differ(_ context.Context, earlier, later string, names ...string) ([]string, error) {
 	w.ask("differ " + earlier[:7] + " " + later[:7])
 	var differing []string
 	for _, name := range names {
@@ -29,7 +29,7 @@ func (w *world) Differ(_ context.Context, earlier, later string, names ...string
 	return differing, w.differErr
 }
 
-// forbidden is what a service says that does not let us ask.
+// forbidden is the answer of a service that refuses the read.
 func forbidden() error { return fault.Operatorf(fault.ReasonPermissionMissing, "403") }
 
 // remembering is an event with remember-ok-to-test: the author pushes a commit on top of the one
@@ -54,14 +54,14 @@ func rememberedBefore(of string) history.Record {
 	return r
 }
 
-// forgottenBefore is an event for whose commit the approval was forgotten.
+// forgottenBefore is an event for whose commit the approval no longer counted.
 func forgottenBefore() history.Record {
 	r := onRecord("pull-4", defaultSHA, 5, v1alpha1.DispositionPending)
 	r.Event.Status.Plan.Reason = approval.ReasonForgotten
 	return r
 }
 
-// spec changes what the event says.
+// spec changes the event's spec.
 func spec(change func(*v1alpha1.GitEventSpec)) func(*plan.Input) {
 	return func(in *plan.Input) { change(in.Event.Spec) }
 }
@@ -71,9 +71,9 @@ func policed(in *plan.Input) {
 	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}}}
 }
 
-// S22: what the author of an approved pull request pushes later runs, compared with what was
-// approved, unless one of the reasons to forget that holds. Whatever waits says why.
-func TestAnApprovalIsRemembered(t *testing.T) {
+// S22: what the author of an approved pull request pushes later runs, unless one of the reasons
+// applies for which the approval no longer counts. A waiting event says why.
+func TestApprovalIsRemembered(t *testing.T) {
 	t.Parallel()
 	const pending, forgotten, ignored = "PendingApproval", approval.ReasonForgotten, "NotApproved"
 	approvedFirst := []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), approvedBefore(sha, "main")}
@@ -88,49 +88,49 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	eve := "eve"
 	for name, c := range map[string]struct {
 		in     plan.Input
-		world  world
+		env    env
 		known  []history.Record
 		reason string // "" when it runs
 		why    string
 	}{
-		"the author pushes":                   {remembering(), world{writers: "member"}, approvedFirst, "", ""},
-		"at a service that calls it update":   {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })), world{writers: "member"}, approvedFirst, "", ""},
-		"on top of what is remembered":        {remembering(), world{writers: "member"}, and(rememberedBefore(defaultSHA)), "", ""},
-		"the comment is not on record":        {remembering(), world{writers: "member"}, []history.Record{rememberedBefore(defaultSHA)}, "", ""},
-		"a member of the team has approved":   {remembering(policed), world{teams: map[string]string{"team": "member"}}, approvedFirst, "", ""},
-		"the key is off":                      {remembering(off), world{writers: "member"}, approvedFirst, pending, "no write access"},
-		"nothing was approved":                {remembering(), world{writers: "member"}, approvedFirst[:1], pending, "no write access"},
-		"somebody else pushes":                {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "eve" })), world{writers: "member"}, approvedFirst, pending, "eve has pushed"},
-		"a maintainer pushes":                 {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "member" })), world{writers: "member"}, approvedFirst, pending, "member has pushed"},
-		"the service names somebody else":     {remembering(), world{writers: "member", actor: &eve}, approvedFirst, pending, "eve has pushed"},
-		"the service names nobody":            {remembering(), world{writers: "member", actor: new(string)}, approvedFirst, pending, "does not say who"},
-		"it goes to another branch":           {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.BaseRef = "release" })), world{writers: "member"}, approvedFirst, forgotten, "another target branch"},
-		"it comes from another repository":    {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 7 })), world{writers: "member"}, approvedFirst, forgotten, "another repository"},
-		"its repository is gone":              {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 0 })), world{writers: "member"}, approvedFirst, forgotten, "another repository"},
-		"the approver may not write any more": {remembering(), world{}, approvedFirst, forgotten, "member may not approve it any more"},
-		"the approver is out of the team":     {remembering(policed), world{writers: "member", teams: map[string]string{"team": "x"}}, approvedFirst, forgotten, "member may not approve"},
-		"the approver is the author":          {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author, s.Actor = "Member", "member" })), world{writers: "member"}, approvedFirst, forgotten, "may not approve"},
-		"definitions were changed":            {remembering(), world{writers: "member", touched: map[string]string{laterSHA: ".tekton"}}, approvedFirst, forgotten, "another .tekton"},
-		"OWNERS were changed":                 {remembering(), world{writers: "member", touched: map[string]string{laterSHA: "OWNERS"}}, approvedFirst, forgotten, "another OWNERS"},
-		"aliases were changed":                {remembering(), world{writers: "member", touched: map[string]string{laterSHA: "OWNERS_ALIASES"}}, approvedFirst, forgotten, "another OWNERS_ALIASES"},
+		"the author pushes":                   {remembering(), env{writers: "member"}, approvedFirst, "", ""},
+		"at a service that calls it update":   {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })), env{writers: "member"}, approvedFirst, "", ""},
+		"on top of what is remembered":        {remembering(), env{writers: "member"}, and(rememberedBefore(defaultSHA)), "", ""},
+		"the comment is not on record":        {remembering(), env{writers: "member"}, []history.Record{rememberedBefore(defaultSHA)}, "", ""},
+		"a member of the team has approved":   {remembering(policed), env{teams: map[string]string{"team": "member"}}, approvedFirst, "", ""},
+		"the key is off":                      {remembering(off), env{writers: "member"}, approvedFirst, pending, "no write access"},
+		"nothing was approved":                {remembering(), env{writers: "member"}, approvedFirst[:1], pending, "no write access"},
+		"somebody else pushes":                {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "eve" })), env{writers: "member"}, approvedFirst, pending, "eve pushed"},
+		"a maintainer pushes":                 {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "member" })), env{writers: "member"}, approvedFirst, pending, "member pushed"},
+		"the service names somebody else":     {remembering(), env{writers: "member", actor: &eve}, approvedFirst, pending, "eve pushed"},
+		"the service names nobody":            {remembering(), env{writers: "member", actor: new(string)}, approvedFirst, pending, "does not say who"},
+		"it goes to another branch":           {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.BaseRef = "release" })), env{writers: "member"}, approvedFirst, forgotten, "another target branch"},
+		"it comes from another repository":    {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 7 })), env{writers: "member"}, approvedFirst, forgotten, "another repository"},
+		"its repository is gone":              {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 0 })), env{writers: "member"}, approvedFirst, forgotten, "another repository"},
+		"the approver may not write any more": {remembering(), env{}, approvedFirst, forgotten, "member may no longer approve it"},
+		"the approver is out of the team":     {remembering(policed), env{writers: "member", teams: map[string]string{"team": "x"}}, approvedFirst, forgotten, "member may no longer approve"},
+		"the approver is the author":          {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author, s.Actor = "Member", "member" })), env{writers: "member"}, approvedFirst, forgotten, "may no longer approve"},
+		"definitions were changed":            {remembering(), env{writers: "member", touched: map[string]string{laterSHA: ".tekton"}}, approvedFirst, forgotten, "a different .tekton"},
+		"OWNERS were changed":                 {remembering(), env{writers: "member", touched: map[string]string{laterSHA: "OWNERS"}}, approvedFirst, forgotten, "a different OWNERS"},
+		"aliases were changed":                {remembering(), env{writers: "member", touched: map[string]string{laterSHA: "OWNERS_ALIASES"}}, approvedFirst, forgotten, "a different OWNERS_ALIASES"},
 		"it is changed from what was approved, though not from what is remembered": {
-			remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Before = defaultSHA })), world{writers: "member", touched: map[string]string{laterSHA: ".tekton"}},
-			and(rememberedBefore(defaultSHA)), forgotten, "another .tekton",
+			remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Before = defaultSHA })), env{writers: "member", touched: map[string]string{laterSHA: ".tekton"}},
+			and(rememberedBefore(defaultSHA)), forgotten, "a different .tekton",
 		},
-		"what was approved is gone":              {remembering(), world{writers: "member", differErr: fault.Invalidf("NotComparable", "no commit")}, approvedFirst, forgotten, "cannot be told: no commit"},
-		"the approver may not be asked for":      {remembering(), world{fails: "access of member", failsWith: forbidden()}, approvedFirst, forgotten, "asking for the access of member: 403"},
-		"it was forgotten before":                {remembering(), world{writers: "member"}, and(forgottenBefore()), forgotten, "since commit " + defaultSHA},
-		"a writer labels what is remembered":     {remembering(labelled), world{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
-		"a writer labels what nobody has judged": {remembering(labelled), world{writers: "member"}, approvedFirst, ignored, "no write access"},
-		"what is remembered is opened again":     {remembering(reopened), world{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
-		"it is opened again with a new commit":   {remembering(reopened), world{writers: "member"}, approvedFirst, pending, "no write access"},
-		"opened again without the approver":      {remembering(reopened), world{}, and(rememberedBefore(laterSHA)), forgotten, "may not approve"},
-		"opened again with the key off":          {remembering(reopened, off), world{writers: "member"}, and(rememberedBefore(laterSHA)), pending, "no write access"},
+		"what was approved is gone":              {remembering(), env{writers: "member", differErr: fault.Invalidf("NotComparable", "no commit")}, approvedFirst, forgotten, "cannot be found out: no commit"},
+		"the approver may not be asked for":      {remembering(), env{fails: "access of member", failsWith: forbidden()}, approvedFirst, forgotten, "asking for the access of member: 403"},
+		"it was forgotten before":                {remembering(), env{writers: "member"}, and(forgottenBefore()), forgotten, "since commit " + defaultSHA},
+		"a writer labels what is remembered":     {remembering(labelled), env{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
+		"a writer labels what nobody has judged": {remembering(labelled), env{writers: "member"}, approvedFirst, ignored, "no write access"},
+		"what is remembered is opened again":     {remembering(reopened), env{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
+		"it is opened again with a new commit":   {remembering(reopened), env{writers: "member"}, approvedFirst, pending, "no write access"},
+		"opened again without the approver":      {remembering(reopened), env{}, and(rememberedBefore(laterSHA)), forgotten, "may no longer approve"},
+		"opened again with the key off":          {remembering(reopened, off), env{writers: "member"}, and(rememberedBefore(laterSHA)), pending, "no write access"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.world.files, c.world.records = []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, c.known
-			made := c.world.make(t, c.in)
+			c.env.files, c.env.records = []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, c.known
+			made := c.env.make(t, c.in)
 			if c.reason != "" {
 				if made.Reason != c.reason || !strings.Contains(made.Message, c.why) || len(made.Runs) != 0 || made.Approval != nil || made.EndsPending {
 					t.Errorf("%s, %q, %+v, want %s with %q", made.Reason, made.Message, made.Approval, c.reason, c.why)
@@ -146,18 +146,18 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 			if note := made.Runs[0].Note; !strings.Contains(note, "member has approved commit "+sha+", which is remembered for commit "+laterSHA) {
 				t.Errorf("the run is told with %q", note)
 			}
-			if want := "differ " + sha[:7] + " " + laterSHA[:7]; c.world.count(want) != 1 {
-				t.Errorf("asked %v, want %s", c.world.asked, want)
+			if want := "differ " + sha[:7] + " " + laterSHA[:7]; c.env.count(want) != 1 {
+				t.Errorf("asked %v, want %s", c.env.asked, want)
 			}
 		})
 	}
 }
 
-// What cannot be asked is waited for: no run, no verdict.
-func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
+// A failed read is retried: no run, no verdict.
+func TestRememberedApprovalWaitsForFacts(t *testing.T) {
 	t.Parallel()
 	author := "author"
-	for name, w := range map[string]*world{
+	for name, w := range map[string]*env{
 		"who has pushed":                      {writers: "member", actor: &author, actorErr: down()},
 		"whether the approver may still":      {fails: "access of member"},
 		"with a login that does not work":     {fails: "access of member", failsWith: fault.Operatorf(fault.ReasonCredentialsRefused, "401")},
@@ -178,15 +178,15 @@ func TestWhatDecidesOverAMemoryIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A command on a commit that is remembered approves that commit, or nothing (S21).
-func TestACommandIsNotLetByAMemory(t *testing.T) {
+// A command on a remembered commit approves that commit, or nothing (S21).
+func TestCommandIgnoresRememberedApproval(t *testing.T) {
 	t.Parallel()
 	in := saying("member")
 	config := *in.Config
 	config.RememberApprovals = true
 	in.Config = &config
 	for head, runs := range map[string]bool{sha: true, laterSHA: false} {
-		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "member", said: "/test", moved: head}
+		w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "member", said: "/test", moved: head}
 		w.records = []history.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
 		if head == sha {
 			w.records = w.records[:2]
@@ -198,15 +198,14 @@ func TestACommandIsNotLetByAMemory(t *testing.T) {
 	}
 }
 
-// The definitions of a commit that is remembered are the default branch's; if the Repository says
-// that they are the commit's own, those of the commit that was approved: files that .tekton refers
-// to may be anywhere.
-func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
+// A remembered commit has the definitions of the default branch. If the Repository says that they
+// are the commit's own, it has those of the approved commit, because .tekton may refer to any file.
+func TestRememberedApprovalUsesApprovedDefinitions(t *testing.T) {
 	t.Parallel()
 	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
 		in := remembering()
 		in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: provenance}
-		w := &world{files: []git.File{pulled("a")}, writers: "member", records: []history.Record{approvedBefore(sha, "main")}}
+		w := &env{files: []git.File{pulled("a")}, writers: "member", records: []history.Record{approvedBefore(sha, "main")}}
 		made := w.make(t, in)
 		if made.DefinitionSHA != want || made.HeadSHA != laterSHA || w.count("files "+want) != 1 {
 			t.Errorf("%q: definitions of %s, want %s; asked %v", provenance, made.DefinitionSHA, want, w.asked)
@@ -214,9 +213,9 @@ func TestARememberedCommitHasTheDefinitionsThatWereApproved(t *testing.T) {
 	}
 }
 
-// S27: what ran by a remembered approval runs again by a button as long as that is remembered,
-// which is found out again.
-func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
+// S27: what ran because of a remembered approval runs again on request while the approval counts,
+// which is checked again.
+func TestRerunUsesRememberedApproval(t *testing.T) {
 	t.Parallel()
 	before := ran(forked(), "pull-1", "a=Failed")
 	before.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: laterSHA, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
@@ -231,7 +230,7 @@ func TestAButtonGoesByWhatIsRemembered(t *testing.T) {
 		"the approver may not any more": {true, "presser", nil, 0},
 		"definitions are others'":       {true, "presser member", map[string]string{sha: ".tekton"}, 0},
 	} {
-		w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]history.Record{4: {before}}}
+		w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]history.Record{4: {before}}}
 		w.true = described(sha, 99, "author")
 		in := pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}})
 		config := *in.Config

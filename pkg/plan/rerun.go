@@ -13,10 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
-// again finds out what a press of a re-run button is about: the pull request or the push that the
-// check is of, and the pipelines. All that is asked before whoever pressed it is known to have
-// write access is that.
-func (p *planner) again(ctx context.Context) error {
+// findRerun finds what a re-run request is about: the pull request or push of the check, and the
+// pipelines. Before the user is known to have write access, nothing else is read.
+func (p *planner) findRerun(ctx context.Context) error {
 	if p.spec.Rerun == nil {
 		return nil
 	}
@@ -26,7 +25,7 @@ func (p *planner) again(ctx context.Context) error {
 			return fmt.Errorf("asking for the access of %s: %w", p.spec.Sender, err)
 		}
 		if !may {
-			return over("NotApproved", "Who asked for the check to run again has no write access to this repository.")
+			return ignored("NotApproved", "The user who requested the re-run has no write access to this repository.")
 		}
 	}
 	found, err := rerun.Find(ctx, rerun.Sources{Records: p.RecordsOf, Pulls: p.History}, p.spec, p.Config.ApplicationName)
@@ -35,41 +34,40 @@ func (p *planner) again(ctx context.Context) error {
 	}
 	p.rerun = found
 	p.spec.PullRequest = nil
-	if err := ends(found.Describe(p.spec)); err != nil {
+	if err := ignoredError(found.Complete(p.spec)); err != nil {
 		return err
 	}
-	if p.About == nil || p.Earlier != nil {
+	if p.RecordSubject == nil || p.Earlier != nil {
 		return nil
 	}
-	if err := p.About(ctx, p.spec.Subject()); err != nil {
+	if err := p.RecordSubject(ctx, p.spec.Subject()); err != nil {
 		return err
 	}
-	return p.look(ctx)
+	return p.findRerunAgain(ctx)
 }
 
-// look finds out once more what is to run again of the subject that was found, when nobody else is
-// about to decide that.
-func (p *planner) look(ctx context.Context) error {
-	if err := p.first(ctx); err != nil {
+// findRerunAgain repeats the search in the subject that was found, once no other event of it is
+// being planned.
+func (p *planner) findRerunAgain(ctx context.Context) error {
+	if err := p.waitForOthers(ctx); err != nil {
 		return err
 	}
 	list, err := p.recorded(ctx)
 	if err != nil {
 		return fmt.Errorf("reading what ran on commit %s: %w", p.spec.SHA, err)
 	}
-	p.rerun = p.rerun.Again(p.spec, list)
-	return ends(p.rerun.Describe(p.spec))
+	p.rerun = p.rerun.Refresh(p.spec, list)
+	return ignoredError(p.rerun.Complete(p.spec))
 }
 
-func over(reason, message string) error {
-	return &Over{Why: fault.Of(fault.Ignoredf(reason, "%s", message))}
+func ignored(reason, message string) error {
+	return &IgnoredError{Why: fault.Of(fault.Ignoredf(reason, "%s", message))}
 }
 
-// stands reports whether what was asked for may still run, as the Git service describes the pull
-// request now: sha is the commit, and the spec has the head of this moment. Code of a fork runs
-// again if it ran before, so that somebody has allowed this commit; that author and sender may
-// write is asked as well (admit).
-func (p *planner) stands(sha string) error {
+// checkRerunAllowed returns an IgnoredError unless the requested commit sha may still run; the spec
+// has the pull request's current head. A fork's commit may run again if it ran before, because then
+// a user has allowed it. authorize checks in addition that author and sender have write access.
+func (p *planner) checkRerunAllowed(sha string) error {
 	head := p.spec.SHA
 	p.spec.SHA = sha
 	pr := p.spec.PullRequest
@@ -77,24 +75,24 @@ func (p *planner) stands(sha string) error {
 	case pr == nil || p.Earlier != nil:
 		return nil
 	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
-		return over("NotApproved", "No run of this commit, which is a fork's, is on record: nobody has allowed it.")
+		return ignored("NotApproved", "No run of this commit of a fork is on record, so no user has allowed it.")
 	case p.rerun.Unrecorded && head != sha:
-		return over(
+		return ignored(
 			"NotTheHead",
-			fmt.Sprintf("Nothing is on record of commit %s, and the head of pull request #%d is %s now.", sha, pr.Number, head),
+			fmt.Sprintf("Commit %s is not on record, and the head of pull request #%d is %s now.", sha, pr.Number, head),
 		)
 	}
 	return nil
 }
 
-// repeats decides about a candidate by its name: it ran before, whatever its annotations say. It
-// reports whether that is how this event chooses.
-func (d *draft) repeats(c *candidate) bool {
+// selectForRerun decides about a candidate by its name: it ran before, whatever its annotations
+// say. It returns false if this event does not select by name.
+func (d *draft) selectForRerun(c *candidate) bool {
 	if d.rerun == nil {
 		return false
 	}
 	if run := d.rerun.Running[c.definition.Name]; run != "" {
-		c.err = fault.Ignoredf("NotSelected", "its latest run on this commit, %s, is not over", run)
+		c.err = fault.Ignoredf("NotSelected", "its latest run on this commit, %s, is not finished", run)
 		return true
 	}
 	if d.rerun.Pipelines == nil {
@@ -102,13 +100,13 @@ func (d *draft) repeats(c *candidate) bool {
 	}
 	switch {
 	case !slices.Contains(d.rerun.Pipelines, c.definition.Name):
-		c.err = fault.Ignoredf("NotSelected", "it is not what was asked to run again")
+		c.err = fault.Ignoredf("NotSelected", "it is not part of the re-run request")
 	case c.definition.Err != nil:
 		c.err = c.definition.Err
 	default:
 		c.selection = match.Decision{
 			Selected: true,
-			Reason:   fmt.Sprintf("%s: %s asked for it to run again", match.Selected, d.spec.Sender),
+			Reason:   fmt.Sprintf("%s: %s requested a re-run", match.Selected, d.spec.Sender),
 		}
 	}
 	return true

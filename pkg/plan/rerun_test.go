@@ -17,15 +17,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// pressed is a press of a re-run button by somebody who may write.
+// pressed is a re-run request by a user with write access.
 func pressed(rerun v1alpha1.Rerun) plan.Input {
 	in := push()
 	in.Event.Name, in.Event.Spec.Rerun, in.Event.Spec.Sender = "rerun-9", &rerun, "presser"
 	return in
 }
 
-// ran is the record of an event whose pipelines, all of one file each, ended so: "a=Succeeded b="
-// with nothing for one that runs.
+// ran is the record of an event with these results of its pipelines, all in one file each:
+// "a=Succeeded b=" with nothing for an unfinished run.
 func ran(in plan.Input, name, ended string) history.Record {
 	event := &v1alpha1.GitEvent{Spec: *in.Event.Spec.DeepCopy()}
 	event.Name, event.Status.Plan = name, &v1alpha1.Plan{HeadSHA: sha}
@@ -62,9 +62,9 @@ func described(head string, project int64, author string) func(*v1alpha1.GitEven
 	}
 }
 
-// One check is one pipeline, whatever its annotations say and whatever else is there: of a push or
-// of a pull request, by a name that has placeholders, refused before, or as the re-run of a re-run.
-func TestACheckRunsAgain(t *testing.T) {
+// One check is one pipeline, whatever its annotations say: of a push or a pull request, with
+// placeholders in its name, refused before, or as the re-run of a re-run.
+func TestRerunOfOneCheck(t *testing.T) {
 	t.Parallel()
 	runOf := func(event, pipeline string) string {
 		return resources.RunName(event, ".tekton/"+pipeline+".yaml", 0, pipeline)
@@ -94,7 +94,7 @@ func TestACheckRunsAgain(t *testing.T) {
 			t.Parallel()
 			in := pressed(v1alpha1.Rerun{Check: "Pipelines as Code CI / b", ExternalID: c.external, Pulls: c.pulls})
 			in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = "refs/heads/topic", "refs/heads/topic"
-			w := &past{world: &world{writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			if c.number == 7 {
 				w.pulls = []git.Pull{{Number: 6}, {Number: 7, Open: true}}
@@ -110,7 +110,8 @@ func TestACheckRunsAgain(t *testing.T) {
 			if diff := cmp.Diff([]string{"b"}, created(made)); diff != "" || made.Spec.BaseRef != c.ref || number != c.number || made.HeadSHA != sha || w.about != subject.Subject() {
 				t.Errorf("%s to %q of pull request %d at %s, about %s: %v", diff, made.Spec.BaseRef, number, made.HeadSHA, w.about, made.Decisions)
 			}
-			// Whoever closes the pull request afterwards finds it among the pull request's events.
+			// A user who closes the pull request afterwards cancels it with the pull request's
+			// events.
 			if about, complete := slices.Index(w.asked, "about"), slices.Index(w.asked, "complete"); about < 0 || complete < about {
 				t.Errorf("%v, want it written down what it is about before the Git service is asked", w.asked)
 			}
@@ -121,9 +122,9 @@ func TestACheckRunsAgain(t *testing.T) {
 	}
 }
 
-// All checks are those whose newest run did not succeed; all that ended, if each did; none of those
-// that run now.
-func TestAllChecksRunAgain(t *testing.T) {
+// All checks are those whose newest run did not succeed, or all finished ones if each succeeded;
+// unfinished ones are never included.
+func TestRerunOfAllChecks(t *testing.T) {
 	t.Parallel()
 	tag := push()
 	tag.Event.Spec.BaseRef = "refs/tags/v1"
@@ -159,7 +160,7 @@ func TestAllChecksRunAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: "presser author", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: "presser author", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			rerun := v1alpha1.Rerun{All: true}
 			if c.byNumber[4] != nil {
@@ -180,9 +181,9 @@ func TestAllChecksRunAgain(t *testing.T) {
 	}
 }
 
-// S27: a button needs write access, read now, before anything else is asked; and a fork's commit
-// runs again only if it ran before and its author may write.
-func TestWhoMayPress(t *testing.T) {
+// S27: a re-run needs write access, read before anything else. A fork's commit runs again only if
+// it ran before and its author has write access.
+func TestRerunNeedsWriteAccess(t *testing.T) {
 	t.Parallel()
 	before := map[int64][]history.Record{4: {ran(forked(), "pull-1", "a=Failed")}}
 	waits := ran(forked(), "pull-1", "")
@@ -206,11 +207,11 @@ func TestWhoMayPress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
 			w.true = described(c.head, 99, "author")
 			made, err := w.make(t, pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}}))
 			got := ""
-			var end *plan.Over
+			var end *plan.IgnoredError
 			switch {
 			case errors.As(err, &end):
 				got = end.Why.Reason
@@ -228,27 +229,28 @@ func TestWhoMayPress(t *testing.T) {
 	}
 }
 
-// While it is not known who pressed, what ran or what holds the commit, nothing is decided.
-func TestAPressWaits(t *testing.T) {
+// While the user's permission, the records or the pull requests of the commit are not known,
+// nothing is decided.
+func TestRerunIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*past){
 		"who may": func(p *past) { p.accessErr = down() }, "what ran": func(p *past) { p.err = down() }, "what holds it": func(p *past) { p.pullsErr = down() },
 	} {
-		w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}
+		w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a")}}}
 		fail(w)
 		_, err := w.make(t, pressed(v1alpha1.Rerun{All: true}))
-		var end *plan.Over
+		var end *plan.IgnoredError
 		if err == nil || errors.As(err, &end) {
 			t.Errorf("%s: %v, want a wait", name, err)
 		}
 	}
 }
 
-// A commit of which nothing is known but a check's name runs at its pull request's head only, and
-// nowhere if GitHub names no place.
-func TestACheckThatNobodyKnows(t *testing.T) {
+// A commit of which only a check's name is known runs only at its pull request's head, and nowhere
+// if GitHub names no place.
+func TestRerunOfUnknownCheck(t *testing.T) {
 	t.Parallel()
-	w := &past{world: &world{writers: "presser", files: []git.File{pipeline("a")}}}
+	w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a")}}}
 	w.true = described(defaultSHA, 5, "author")
 	for reason, in := range map[string]plan.Input{
 		"NotTheHead":   pressed(v1alpha1.Rerun{Check: "x", ExternalID: "y", Pulls: []int64{4}}),
@@ -258,7 +260,7 @@ func TestACheckThatNobodyKnows(t *testing.T) {
 			in.Event.Spec.BaseRef = ""
 		}
 		_, err := w.make(t, in)
-		var end *plan.Over
+		var end *plan.IgnoredError
 		if !errors.As(err, &end) || end.Why.Reason != reason {
 			t.Errorf("%v, want %s", err, reason)
 		}

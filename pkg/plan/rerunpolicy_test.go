@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S27 beside a policy: a button always needs write access. On a pull request it starts what /retest
-// does, so who presses has to be listed in ok_to_test as well; a policy says nothing of pushes.
-func TestAButtonIsARetestForAPolicy(t *testing.T) {
+// S27 with a policy: a re-run always needs write access. On a pull request it starts what /retest
+// does, so the user must also be listed in ok_to_test. A policy does not apply to pushes.
+func TestPolicyTreatsRerunAsRetest(t *testing.T) {
 	t.Parallel()
 	pull, pushed := map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}}, map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed")}}
 	waits := ran(ofPull(4), "pull-1", "")
@@ -38,7 +38,7 @@ func TestAButtonIsARetestForAPolicy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{world: &world{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
 			w.teams = map[string]string{"testers": "presser", "others": "somebody", "developers": "author"}
 			w.true = described(sha, 5, "author")
 			rerun := v1alpha1.Rerun{All: true}
@@ -49,7 +49,7 @@ func TestAButtonIsARetestForAPolicy(t *testing.T) {
 			in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"developers"}, OkToTest: c.testers}}
 			made, err := w.make(t, in)
 			why := made.Message
-			var end *plan.Over
+			var end *plan.IgnoredError
 			switch {
 			case errors.As(err, &end):
 				why = end.Why.Message

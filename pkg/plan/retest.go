@@ -12,44 +12,44 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
-// retest is what /retest goes by.
+// retest is what /retest decides by.
 type retest struct {
-	// history is nil until it is needed; err is why it is not known.
+	// history is nil until it is needed; err is why it could not be read.
 	history *rerun.History
 	err     error
-	// left is how many pipelines are not started again.
-	left int
+	// skipped is how many pipelines are not started again.
+	skipped int
 }
 
-// leave declines a selected pipeline that /retest without names, or an approval, does not start
-// again. What was recorded is asked for once, and only if something is selected.
-func (d *draft) leave(ctx context.Context, c *candidate) error {
-	if !d.startsFailed() {
-		return d.leaveToApproval(ctx, c)
+// declineStarted declines a selected pipeline that /retest without names, or an approval, does not
+// start again. The records are read once, and only if something is selected.
+func (d *draft) declineStarted(ctx context.Context, c *candidate) error {
+	if !d.onlyUnsuccessful() {
+		return d.declineApproved(ctx, c)
 	}
 	if d.retest.history == nil {
 		all, err := d.recorded(ctx)
 		d.retest.history, d.retest.err = rerun.NewHistory(d.head.SHA, d.ofRef(all)), err
-		// What may be planned at this moment may not know of the approval.
-		d.retest.history.Begins = d.retest.history.Begins && d.Approval == nil
+		// An event that is being planned now may not know about the approval.
+		d.retest.history.EventUnplanned = d.retest.history.EventUnplanned && d.Approval == nil
 	}
 	if d.retest.err != nil {
 		return d.retest.err
 	}
-	why := d.retest.history.Leaves(d.nameOf(c.definition))
+	why := d.retest.history.WhySkipped(d.nameOf(c.definition))
 	if why == "" {
 		return nil
 	}
-	d.retest.left++
+	d.retest.skipped++
 	return fault.Ignoredf("NotSelected", "%s", why)
 }
 
-// leaveToApproval declines what the comment that has approved the commit has started, of an event
-// that happened before it and is planned after it: a pull request that was opened during an outage,
-// say. What happened in the comment's second came after it: a comment approves only what was the
-// head in a second before.
-func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
-	if d.Approval == nil || d.asked() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
+// declineApproved declines what the comment that approved the commit has started, for an event that
+// happened before the comment but is planned after it (a pull request that was opened during an
+// outage, for example). An event in the comment's second counts as later: a comment approves only
+// what was the head in an earlier second.
+func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
+	if d.Approval == nil || d.onRequest() || d.spec.Comment != nil || d.spec.EventType == match.LabelEvent {
 		return nil
 	}
 	all, err := d.recorded(ctx)
@@ -66,7 +66,7 @@ func (d *draft) leaveToApproval(ctx context.Context, c *candidate) error {
 		) {
 			return fault.Ignoredf(
 				"NotSelected",
-				"%s has approved the commit since then, and the event of that, %s, has started it",
+				"%s has approved the commit since then, and the event of that approval, %s, has started it",
 				d.Approval.By,
 				r.Event.Name,
 			)

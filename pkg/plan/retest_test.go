@@ -38,7 +38,7 @@ func recorded(sha string, settled bool, runs ...string) history.Record {
 	return history.Record{Event: event}
 }
 
-func TestRetestStartsWhatDidNotSucceedLast(t *testing.T) {
+func TestRetestStartsUnsuccessfulPipelines(t *testing.T) {
 	t.Parallel()
 	unplanned := recorded(sha, false)
 	unplanned.Event.Status.Plan = nil
@@ -77,7 +77,7 @@ func commentedHere() plan.Input {
 	return in
 }
 
-func TestRetestOfWhatSucceeded(t *testing.T) {
+func TestRetestOfSuccessStartsNothing(t *testing.T) {
 	t.Parallel()
 	done := []history.Record{recorded(sha, true, "a Succeeded")}
 	w := written("/retest")
@@ -105,16 +105,16 @@ func TestRetestOfWhatSucceeded(t *testing.T) {
 	}
 }
 
-// A comment that approves a commit starts what events before it would have started, however late
-// those are planned. What happens in its second or later comes after it.
-func TestWhatTheApprovalHasStartedIsNotStartedByAnOlderEvent(t *testing.T) {
+// A comment that approves a commit starts what earlier events would have started, however late
+// those are planned. Events in its second or later come after it.
+func TestOlderEventSkipsPipelinesOfApproval(t *testing.T) {
 	t.Parallel()
 	approval := approvedBefore(sha, "main") // in the third second
 	approval.Event.Status.Runs = []v1alpha1.Run{{Pipeline: "a"}}
 	for happened, runs := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1} {
 		in := forked()
 		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = "reopened", second(happened), *second(4)
-		w := &world{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval}}
+		w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval}}
 		if made := w.make(t, in); len(made.Runs) != runs {
 			t.Errorf("of second %d: %d runs, want %d: %+v", happened, len(made.Runs), runs, made.Decisions)
 		}

@@ -4,10 +4,10 @@ package plan
 
 import "github.com/plumbline-ci/plumbline/pkg/fault"
 
-// runs are those of earlier attempts, and those that this one plans.
+// runs are the runs of earlier attempts and of this one.
 type runs struct{ all []Run }
 
-// named returns the run whose PipelineRun has a name, nil if there is none.
+// named returns the run whose PipelineRun has this name, nil if there is none.
 func (r *runs) named(name string) *Run {
 	for i := range r.all {
 		if r.all[i].Name == name {
@@ -17,9 +17,9 @@ func (r *runs) named(name string) *Run {
 	return nil
 }
 
-// put adds a run, or completes the one that was unresolved. That may have been called without the
-// dash of its generateName, by the release before: its check keeps the name, because a GitLab would
-// show another one, and the first would stay pending.
+// put adds a run, or completes an unresolved one. The previous version stored names without the
+// dash of a generateName. Then the check keeps that name: GitLab would show a second check, and the
+// first would stay pending.
 func (r *runs) put(run Run) {
 	before := r.named(run.Name)
 	if before == nil {
@@ -32,9 +32,9 @@ func (r *runs) put(run Run) {
 	*before = run
 }
 
-// distinct refuses a name that is another run's once its placeholders are replaced: one check would
-// have to show both, and GitLab's would show whichever reported last. The refusal has a check of
-// its own.
+// distinct refuses a run whose name, after its placeholders are replaced, is another run's. One
+// check would have to show both, and GitLab's would show whichever reported last. The refusal has a
+// check of its own.
 func (r *runs) distinct(run *Run, file string) error {
 	for i := range r.all {
 		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline {

@@ -13,12 +13,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// incompleteFiles is said wherever a decision was made from a list that the Git service had cut.
+// incompleteFiles is added wherever a decision was made from a list that the Git service had
+// truncated.
 const incompleteFiles = "the Git service did not list all changed files"
 
-// selects matches a definition against the event. One that was selected before stays so: only what
-// it refers to is open.
-func (d *draft) selects(ctx context.Context, c *candidate) {
+// selectOne matches a definition against the event. One that an earlier attempt selected stays
+// selected; only what it refers to is open.
+func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	if run := d.runs.named(c.run); run != nil {
 		c.selection = match.Decision{
 			Selected:   true,
@@ -27,23 +28,23 @@ func (d *draft) selects(ctx context.Context, c *candidate) {
 		}
 		return
 	}
-	if d.repeats(c) {
+	if d.selectForRerun(c) {
 		return
 	}
-	if c.err = d.unasked(c.definition); c.err != nil {
+	if c.err = d.checkNamed(c.definition); c.err != nil {
 		return
 	}
 	if c.err = c.definition.Err; c.err != nil {
-		if d.remark() { // each comment would tell it again, and the pull request's own event does
+		if d.isRemark() { // each comment would report it again; the pull request's own event does
 			c.err = fault.Ignoredf("NotSelected", "%s", fault.Of(c.err).Message)
 		}
 		return
 	}
-	c.err = d.facts.learning(ctx, func() (err error) {
+	c.err = d.facts.withFacts(ctx, func() (err error) {
 		c.selection, err = d.matches(c.definition)
 		return err
 	})
-	c.selection.Incomplete = d.facts.cut() || c.selection.Incomplete
+	c.selection.Incomplete = d.facts.truncatedUsed() || c.selection.Incomplete
 	if c.selection.Incomplete {
 		c.selection.Reason += "; " + incompleteFiles
 	}
@@ -53,18 +54,18 @@ func (d *draft) selects(ctx context.Context, c *candidate) {
 	case !c.selection.Selected:
 		c.err = fault.Ignoredf("NotSelected", "%s", c.selection.Reason)
 	default:
-		c.err = d.leave(ctx, c)
+		c.err = d.declineStarted(ctx, c)
 	}
 }
 
 func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
 	decide := match.Select
 	switch {
-	case d.remark():
+	case d.isRemark():
 		definition.Annotations = match.OfComments(definition.Annotations)
-	case d.named() && d.anyName():
+	case d.namesPipelines() && d.startsAnyName():
 		definition.Annotations, decide = match.OfNamed(definition.Annotations), match.SelectNamed
-	case d.named():
+	case d.namesPipelines():
 		decide = match.SelectNamed
 	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)

@@ -9,12 +9,12 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// gitAuthVariable is the placeholder of the git-auth secret's name.
+// gitAuthVariable is the placeholder for the name of the git-auth secret.
 const gitAuthVariable = "git_auth_secret"
 
-// hasToken reports whether runs get a git-auth secret. The token of the global Repository is in
-// none: whoever writes to a tenant's namespace could read every project that it reaches. For an
-// approved commit there is one only if it is the run's own, which reads this repository and nothing
+// hasToken reports whether runs get a git-auth secret. They do not get the token of the global
+// Repository: a user with write access to a tenant's namespace could read every project that it
+// covers. An approved commit gets only a token of its own, which reads this repository and nothing
 // else.
 func (d *draft) hasToken() bool {
 	if d.Approval != nil && d.spec.InstallationID == 0 {
@@ -23,14 +23,14 @@ func (d *draft) hasToken() bool {
 	return d.Config.SecretAutoCreate && (!d.Shared || d.Config.ShareGlobalToken)
 }
 
-// tokenNote says what a run's author may miss of the token, empty when nothing.
+// tokenNote returns what the author may not expect about the token, empty for nothing.
 func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if !d.hasToken() {
 		if !d.Config.SecretAutoCreate || !mentions(made, gitAuthVariable) {
 			return ""
 		}
 		if d.Approval != nil && d.spec.InstallationID == 0 {
-			return "There is no git-auth secret: the commit is of somebody who may not start anything, and the Repository's token may do more than read it."
+			return "There is no git-auth secret: the commit is by an untrusted user, and the Repository's token may do more than read it."
 		}
 		return "There is no git-auth secret: the token is that of the global Repository, and it is not given to pods. " +
 			"Name a Secret of this namespace in git_provider.secret of the Repository, or ask the administrator for share-global-token."
@@ -43,13 +43,13 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if len(denied) == 0 {
 		return ""
 	}
-	return "The run's token has not all that settings.run_token_permissions asks for: the administrator's run-token-permissions does not allow " + strings.Join(
+	return "The run's token lacks permissions that settings.run_token_permissions requests: the administrator's run-token-permissions does not allow " + strings.Join(
 		denied,
 		", ",
 	) + "."
 }
 
-// mentions reports whether a word is anywhere in a PipelineRun.
+// mentions reports whether a word occurs in a PipelineRun.
 func mentions(made *pipelinev1.PipelineRun, word string) bool {
 	text, err := json.Marshal(made)
 	return err == nil && strings.Contains(string(text), word)

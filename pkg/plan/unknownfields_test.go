@@ -13,7 +13,7 @@ import (
 // Fields that do not exist are dropped, and the check of the run says so.
 func TestUnknownFieldsAreNotes(t *testing.T) {
 	t.Parallel()
-	w := &world{files: []git.File{
+	w := &env{files: []git.File{
 		pipeline("fine"), edited(pipeline("one"), "spec:\n", "spec:\n  timeout: 1h\n"),
 		edited(pipeline("many"), "spec:\n", "spec:\n  a1: 1\n  a2: 1\n  a3: 1\n  a4: 1\n  a5: 1\n"),
 	}}

@@ -15,7 +15,7 @@ import (
 // A document of an unknown kind fails its own check on the same events as a document that is not
 // YAML: pushes and pull requests, but not comments or commands that name another pipeline. The
 // pipelines of other files start.
-func TestADocumentOfAnUnknownKindFailsItsOwnCheck(t *testing.T) {
+func TestDocumentOfUnknownKindFailsOwnCheck(t *testing.T) {
 	t.Parallel()
 	wrong := git.File{Path: ".tekton/wrong.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: PipeLineRun\nmetadata: {name: wrong}\n")}
 	const refused = ".tekton/wrong.yaml UnknownKind .tekton/wrong.yaml:2:7: kind: Tekton has no kind PipeLineRun: write kind: PipelineRun"
@@ -36,7 +36,7 @@ func TestADocumentOfAnUnknownKindFailsItsOwnCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{files: c.files, writers: "member author", said: c.said, moved: sha}
+			w := &env{files: c.files, writers: "member author", said: c.said, moved: sha}
 			made := w.make(t, c.in)
 			var got []string
 			for _, run := range made.Runs {

@@ -7,11 +7,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// What a commit may do that runs because somebody has approved it (S23): an approval is of what
-// people have read, and what they overlook must not cost more than a run.
+// This file limits what an approved commit of an untrusted user may do (S23). People approve what
+// they have read; what they overlook must cost no more than a run.
 
-// fromDefaultBranch reports whether definitions are taken from the default branch. Those of an
-// approved commit are, unless the Repository says that they are the commit's.
+// fromDefaultBranch reports whether definitions are read from the default branch. For an approved
+// commit they are, unless the Repository says that they are the commit's.
 func (p *planner) fromDefaultBranch() bool {
 	set := ""
 	if settings := p.Repository.Spec.Settings; settings != nil {
@@ -20,7 +20,8 @@ func (p *planner) fromDefaultBranch() bool {
 	return set == defaultBranch || set != ofCommit && p.Approval != nil
 }
 
-// serviceAccount is the one of runs of an approved commit, "" for Tekton's default.
+// serviceAccount returns the ServiceAccount for runs of an approved commit, "" for Tekton's
+// default.
 func (p *planner) serviceAccount() string {
 	if settings := p.Repository.Spec.Settings; settings != nil {
 		return settings.UntrustedServiceAccount
@@ -28,8 +29,8 @@ func (p *planner) serviceAccount() string {
 	return ""
 }
 
-// withheld are the secrets that runs of an approved commit do not get, with the name of a param
-// that refers to each. One that another param gives to them is not withheld.
+// withheld returns the secrets that runs of an approved commit do not get, each with the name of a
+// param that refers to it. A secret that another param gives them is not withheld.
 func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string {
 	if repository.Spec.Params == nil {
 		return nil
@@ -48,17 +49,17 @@ func withheld(repository *pacv1alpha1.Repository) map[template.SecretRef]string 
 	return names
 }
 
-// definitionsOf is the commit whose definitions a commit has that brings its own. One that runs by
-// an approval of another has that one's: they are the same in .tekton, and files elsewhere that
-// .tekton refers to are as they were approved.
-func (p *planner) definitionsOf(head string) string {
+// ownDefinitionCommit returns the commit with the definitions of a commit that has its own. For a
+// remembered approval it is the approved commit: .tekton is the same in both, and other files that
+// .tekton refers to are as approved.
+func (p *planner) ownDefinitionCommit(head string) string {
 	if p.Approval == nil {
 		return head
 	}
 	return p.Approval.Of(head)
 }
 
-// approvalNote is told with the result of each run that somebody's approval has started.
+// approvalNote is shown with the result of each run that an approval has started.
 func (p *planner) approvalNote() string {
 	if p.Approval == nil {
 		return ""

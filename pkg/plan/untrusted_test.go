@@ -18,10 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// S23: the runs of an approved commit are labelled, and get neither the definitions of its author,
-// nor secrets, nor a token that may do more than read, nor a ServiceAccount that a definition
-// chooses.
-func TestS23AnApprovedCommitRunsConfined(t *testing.T) {
+// S23: the runs of an approved commit are labelled. They get neither the definitions of its author,
+// nor secrets, nor a token that may do more than read, nor a ServiceAccount from a definition.
+func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 	t.Parallel()
 	accounts := func(run *pipelinev1.PipelineRun) string {
 		all := run.Spec.TaskRunTemplate.ServiceAccountName
@@ -58,7 +57,7 @@ func TestS23AnApprovedCommitRunsConfined(t *testing.T) {
 			if c.uses != "" {
 				file = edited(file, `script: "true"`, `script: "`+c.uses+`"`)
 			}
-			w := &world{files: []git.File{file}, writers: "member", said: "/ok-to-test", moved: sha, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "value"}}
+			w := &env{files: []git.File{file}, writers: "member", said: "/ok-to-test", moved: sha, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "value"}}
 			in := saying("member")
 			if !c.approved {
 				w.writers += " author"

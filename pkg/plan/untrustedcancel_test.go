@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// cancels is the answer to what there is to cancel: "", "something" or "a run".
+// cancels is what there is to cancel: "", "something" or "a run".
 func cancels(what string, err error) func(
 	context.Context, *v1alpha1.GitEventSpec, *v1alpha1.Cancellation) (something, running bool, err error) {
 	return func(context.Context, *v1alpha1.GitEventSpec, *v1alpha1.Cancellation) (something, running bool, _ error) {
@@ -19,9 +19,9 @@ func cancels(what string, err error) func(
 	}
 }
 
-// An author who may only cancel is answered if that ends a run, and costs no look at the pull
-// request if there is nothing to end. Everybody else who may cancel is answered in any case.
-func TestWhoseCancelIsAnswered(t *testing.T) {
+// An author who may only cancel gets a reply if that cancels a run; if there is nothing to cancel,
+// the pull request is not read. Every other user who may cancel gets a reply in any case.
+func TestCancelGetsReplyOnlyFromUsersWhoMay(t *testing.T) {
 	t.Parallel()
 	const nothing, requested, two = "NothingToCancel", "CancelRequested", "ContradictoryCommands"
 	for name, test := range map[string]struct {
@@ -69,8 +69,8 @@ func TestWhoseCancelIsAnswered(t *testing.T) {
 	}
 }
 
-// Where nobody knows what there is to cancel the author may do so, and is not answered.
-func TestACancelOfWhatNobodyKnows(t *testing.T) {
+// Where it is not known what there is to cancel, the author may cancel, and gets no reply.
+func TestCancelWithoutKnownRuns(t *testing.T) {
 	t.Parallel()
 	for _, writers := range []string{"", "author"} {
 		w := written("/cancel")
@@ -83,8 +83,8 @@ func TestACancelOfWhatNobodyKnows(t *testing.T) {
 	}
 }
 
-// While the API server does not say what there is to cancel nothing is decided.
-func TestWhatThereIsToCancelMayNotBeKnown(t *testing.T) {
+// While the API server does not say what there is to cancel, nothing is decided.
+func TestCancelWaitsForUnknownRuns(t *testing.T) {
 	t.Parallel()
 	for _, sender := range []string{"author", "member"} {
 		w := written("/cancel")

@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// ordinaryWork is what is rendered for an event without a rest. 200 PipelineRuns of 500 values
-	// each take as much.
+	// ordinaryWork is how much CPU time is used for rendering without a pause: as much as 200
+	// PipelineRuns of 500 values each.
 	ordinaryWork = 200 * time.Millisecond
-	// maxWork is the most that is rendered for an event.
+	// maxWork is the maximum CPU time for rendering an event.
 	maxWork = 2 * time.Second
 )
 
-// work is what has been rendered for an event.
+// work is the CPU time that was used for rendering an event.
 type work struct {
 	done time.Duration
-	// put is why the rest of it is put off.
-	put error
+	// postponed is why the rest is done later.
+	postponed error
 }
 
-// rest is a resolve.Rest.
-func (d *draft) rest(ctx context.Context, more time.Duration) error {
+// pauseForWork is a resolve.Rest.
+func (d *draft) pauseForWork(ctx context.Context, more time.Duration) error {
 	d.work.done += more
 	if err := d.work.tooMuch(); err != nil {
 		return err
 	}
-	if d.Rest == nil || d.work.done <= ordinaryWork {
+	if d.Pause == nil || d.work.done <= ordinaryWork {
 		return nil
 	}
-	d.work.put = d.Rest(ctx, more)
-	return d.work.put
+	d.work.postponed = d.Pause(ctx, more)
+	return d.work.postponed
 }
 
-// tooMuch returns fault.Invalid when no more is rendered for the event.
+// tooMuch returns an Invalid fault if no more may be rendered for the event.
 func (w *work) tooMuch() error {
 	if w.done <= maxWork {
 		return nil

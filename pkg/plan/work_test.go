@@ -11,40 +11,39 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// What nearly every event takes is planned at once, what is beyond that rests, and at last it is
-// the author's to mend.
-func TestLargePlansRest(t *testing.T) {
+// Ordinary work is done at once, more work pauses, and too much is refused.
+func TestLargePlanPauses(t *testing.T) {
 	t.Parallel()
 	var rested time.Duration
 	d := &draft{planner: &planner{}}
-	d.Rest = func(_ context.Context, work time.Duration) error {
+	d.Pause = func(_ context.Context, work time.Duration) error {
 		rested += work
 		return nil
 	}
 	const piece = ordinaryWork / 4
 	for done := piece; done <= maxWork; done += piece {
-		if err := d.rest(t.Context(), piece); err != nil {
+		if err := d.pauseForWork(t.Context(), piece); err != nil {
 			t.Fatalf("after %v: %v", done, err)
 		}
 		if want := max(0, done-ordinaryWork); rested != want {
 			t.Fatalf("after %v it has rested for %v of work, want %v", done, rested, want)
 		}
 	}
-	if err := d.rest(t.Context(), piece); !fault.Is(err, fault.Invalid) || d.work.put != nil {
-		t.Errorf("more than any event may take is %v, put off: %v", err, d.work.put)
+	if err := d.pauseForWork(t.Context(), piece); !fault.Is(err, fault.Invalid) || d.work.postponed != nil {
+		t.Errorf("more than any event may take is %v, put off: %v", err, d.work.postponed)
 	}
 }
 
-// While others are at work the plan is made later, as a whole.
-func TestAPlanIsPutOffWhileOthersWork(t *testing.T) {
+// If Pause refuses, the whole plan is made later.
+func TestPlanIsPostponedByPause(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("busy")
 	d := &draft{planner: &planner{}}
-	d.Rest = func(context.Context, time.Duration) error { return busy }
-	if err := errors.Join(d.rest(t.Context(), ordinaryWork), d.work.put); err != nil {
+	d.Pause = func(context.Context, time.Duration) error { return busy }
+	if err := errors.Join(d.pauseForWork(t.Context(), ordinaryWork), d.work.postponed); err != nil {
 		t.Errorf("an ordinary plan is put off: %v", err)
 	}
-	if err := d.rest(t.Context(), 1); !errors.Is(err, busy) || !errors.Is(d.work.put, busy) {
-		t.Errorf("a large plan goes on: %v, put off: %v", err, d.work.put)
+	if err := d.pauseForWork(t.Context(), 1); !errors.Is(err, busy) || !errors.Is(d.work.postponed, busy) {
+		t.Errorf("a large plan goes on: %v, put off: %v", err, d.work.postponed)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Segments returns the unescaped segments of a web URL's path below a service's own, none if it is
-// not the service's or a segment is empty.
+// Segments returns the unescaped segments of a web URL's path below the service's base URL. It
+// returns none if the URL is not the service's, or if a segment is empty.
 func Segments(base, u *url.URL) []string {
 	if u.Scheme != base.Scheme || u.User != nil {
 		return nil
@@ -29,8 +29,8 @@ func Segments(base, u *url.URL) []string {
 	return parts
 }
 
-// RefAndPath splits what follows a repository in the address of a file. A ref is one segment (a
-// slash in a branch's name is written %2F) unless it starts with refs/heads/ or refs/tags/.
+// RefAndPath splits the part of a file's address that follows the repository. A ref is one segment
+// (a slash in a branch's name is written %2F), unless it starts with refs/heads/ or refs/tags/.
 func RefAndPath(parts []string) (ref, file string, ok bool) {
 	if len(parts) > 2 && parts[0] == "refs" && (parts[1] == "heads" || parts[1] == "tags") {
 		parts = parts[2:]

@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// CheckCheck refuses what would make a service conclude something else than what was meant, or hide
-// whose check it is.
-func CheckCheck(name string, c status.Check) error {
+// ValidateCheck refuses a check that a service could show with another conclusion than was meant, or
+// whose origin could not be found again.
+func ValidateCheck(name string, c status.Check) error {
 	concluded := []status.Conclusion{status.Success, status.Failure, status.Cancelled, status.Skipped}
 	switch {
 	case name == "" || c.ExternalID == "":
@@ -25,8 +25,8 @@ func CheckCheck(name string, c status.Check) error {
 	return nil
 }
 
-// DetailsURL drops what a service would refuse, and with it the whole check: what is not a web
-// address of at most limit bytes.
+// DetailsURL returns raw if it is a web address of at most limit bytes, else "". A service would
+// refuse the whole check because of it.
 func DetailsURL(raw string, limit int) string {
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || len(raw) > limit {

@@ -17,30 +17,29 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 )
 
-// Our own limits on a definition directory: they bound the memory and the calls of one event.
+// Our own limits for a directory of definitions. They limit the memory and the calls of one event.
 const (
-	// MaxFile is the bytes of one file.
+	// MaxFile is the maximum size of one file in bytes.
 	MaxFile = 1 << 20
-	// MaxFiles is how many are read.
+	// MaxFiles is how many files are read.
 	MaxFiles = 1000
-	maxTotal = 8 << 20 // bytes of all files: an event holds them twice, as they are and as what was read of them
-	parallel = 4       // files read at once; G2 bounds what all events of a credential do at once
+	maxTotal = 8 << 20 // bytes of all files; an event holds them twice, raw and parsed
+	parallel = 4       // files read at the same time; G2 limits the calls of all events of a credential
 )
 
 // MaxCompared is how many files GitHub lists of a comparison
-// (https://docs.github.com/rest/commits/commits). What a push changed is read off the trees from
-// there on, which know no renames; so does whoever answers in GitHub's place.
+// (https://docs.github.com/rest/commits/commits). For larger pushes the trees are compared instead,
+// which do not show renames.
 const MaxCompared = 300
 
-// IsDefinition reports whether a file in a definition directory is read.
+// IsDefinition reports whether a file in a directory of definitions is read.
 func IsDefinition(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// ReadFiles reads the files of a directory, some at a time, sorts them by path and stops at the
-// first error. What is more or larger than Plumbline reads is an Invalid fault that names the
-// directory.
+// ReadFiles reads the files of a directory, some at the same time, and sorts them by path. It stops
+// at the first error. Too many or too large files are an Invalid fault that names the directory.
 func ReadFiles(
 	ctx context.Context,
 	dir string,
@@ -71,7 +70,7 @@ func ReadFiles(
 					err = CheckTotal(dir, int(total.Add(int64(len(data)))))
 				}
 				if err != nil {
-					// The first cause wins; later ones are its consequences.
+					// The first cause wins; later errors follow from it.
 					cancel(err)
 					return
 				}
@@ -87,7 +86,7 @@ func ReadFiles(
 	return files, nil
 }
 
-// CheckTotal refuses a directory whose files are too large together, in bytes.
+// CheckTotal refuses a directory whose files are too large together; total is in bytes.
 func CheckTotal(dir string, total int) error {
 	if total > maxTotal {
 		return fault.Invalidf(
@@ -100,7 +99,7 @@ func CheckTotal(dir string, total int) error {
 	return nil
 }
 
-// CheckPath refuses what is not the path of a file below the repository's root.
+// CheckPath refuses a text that is not the path of a file below the repository's root.
 func CheckPath(name string) error {
 	if name == "" || path.IsAbs(name) || path.Clean(name) != name || strings.Contains(name, "..") {
 		return fault.Invalidf("FileNotFound", "%q is not the path of a file below the repository's root", name)
@@ -108,13 +107,13 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// TooLarge is the fault of a file of more than MaxFile bytes.
+// TooLarge returns the fault of a file of more than MaxFile bytes.
 func TooLarge(name string, size int) error {
 	return fault.Invalidf("FileTooLarge", "%s has %d bytes: at most %d are read", name, size, MaxFile)
 }
 
-// NotDirectory is the fault of something else than a directory where definitions should be: a
-// submodule, a symbolic link, or else a file, by its mode in Git.
+// NotDirectory returns the fault of a path that should be a directory of definitions but is a
+// submodule, a symbolic link or a file, by its mode in Git.
 func NotDirectory(name, mode string) error {
 	what := map[string]string{
 		ModeSubmodule: "is a submodule, and no submodule is followed: keep the pipelines in this repository",

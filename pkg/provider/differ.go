@@ -9,15 +9,14 @@ import (
 )
 
 const (
-	// ReasonTreeTruncated is that of a directory of which a service does not list all.
+	// ReasonTreeTruncated is the reason of a directory that the service does not list completely.
 	ReasonTreeTruncated = "TreeTruncated"
-	// ReasonNotComparable is that of two commits of which it cannot be told in what they differ.
+	// ReasonNotComparable is the reason of two commits whose difference cannot be found out.
 	ReasonNotComparable = "NotComparable"
 )
 
-// Differ compares what two commits have in their root directories under some names, as
-// History.Differ has it. root lists the root directory of a commit; that the service does not know
-// it is a fault with reason CommitUnknown.
+// Differ implements History.Differ. root lists the root directory of a commit; a commit that the
+// service does not have is a fault with reason CommitUnknown.
 func Differ(earlier, later string, names []string, root func(sha string) ([]Entry, error)) ([]string, error) {
 	now, err := listed(root, later)
 	if err != nil {
@@ -42,7 +41,7 @@ func Differ(earlier, later string, names []string, root func(sha string) ([]Entr
 	return different, nil
 }
 
-// listed returns the entries of a commit's root directory by their names.
+// listed returns the entries of a commit's root directory by name.
 func listed(root func(sha string) ([]Entry, error), sha string) (map[string]Entry, error) {
 	if err := CheckSHA(sha); err != nil {
 		return nil, err
@@ -55,8 +54,8 @@ func listed(root func(sha string) ([]Entry, error), sha string) (map[string]Entr
 	return byName, err
 }
 
-// notComparable is an Invalid fault for what no later attempt will be told either; every other
-// error is waited for.
+// notComparable returns an Invalid fault for an error that no retry changes. Other errors are
+// retried.
 func notComparable(err error) error {
 	f := fault.Of(err)
 	switch {

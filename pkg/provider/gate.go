@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// gate lets one call through at a time.
+// gate lets one call at a time through.
 type gate struct {
 	turn  chan struct{}
 	users int
@@ -22,8 +22,8 @@ func (p *Pace) writeGate(call Call) chan struct{} {
 	return nil
 }
 
-// takeAlone takes the turn of a name; an empty one needs none.
-func (p *Pace) takeAlone(ctx context.Context, name string) (leave func(), err error) {
+// enterAlone enters the gate of a name; without a name there is nothing to enter.
+func (p *Pace) enterAlone(ctx context.Context, name string) (leave func(), err error) {
 	if name == "" {
 		return func() {}, nil
 	}
@@ -42,7 +42,7 @@ func (p *Pace) takeAlone(ctx context.Context, name string) (leave func(), err er
 			delete(p.alone, name)
 		}
 	}
-	free, err := p.take(ctx, g.turn)
+	free, err := p.enter(ctx, g.turn)
 	if err != nil {
 		forget()
 		return nil, err
@@ -50,8 +50,8 @@ func (p *Pace) takeAlone(ctx context.Context, name string) (leave func(), err er
 	return func() { free(); forget() }, nil
 }
 
-// take waits for a turn at a gate; a nil one is open.
-func (p *Pace) take(ctx context.Context, gate chan struct{}) (leave func(), err error) {
+// enter waits to enter a gate; a nil gate is always open.
+func (p *Pace) enter(ctx context.Context, gate chan struct{}) (leave func(), err error) {
 	if gate == nil {
 		return func() {}, nil
 	}
@@ -69,6 +69,6 @@ func (p *Pace) take(ctx context.Context, gate chan struct{}) (leave func(), err 
 	case <-ctx.Done():
 		return nil, fault.New(fault.Transient, fault.ReasonCanceled, ctx.Err())
 	case <-timer.C:
-		return nil, fault.Throttledf(fault.ReasonBusy, turnWait, "waiting for other calls of the same installation")
+		return nil, fault.Throttledf(fault.ReasonBusy, retryAfter, "waiting for other calls of the same installation")
 	}
 }

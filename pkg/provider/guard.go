@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// Within returns the transport for calls of what the policy lets through. A tenant may name a Git
-// service, so each request is judged by the name it goes to, redirects included, and each
-// connection by the address that the name has at that moment.
+// Within returns the transport for calls to hosts that the policy allows. A tenant may name any Git
+// service. So each request, redirects included, is checked by the host's name, and each connection
+// by the address that the name has at that time.
 func (t *Transport) Within(policy egress.Policy) http.RoundTripper {
 	return &guarded{Transport: t, policy: policy}
 }
@@ -30,7 +30,7 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper, except that a status of 400 or more is an error.
 func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
-	base, err := g.way(req)
+	base, err := g.transport(req)
 	var resp *http.Response
 	if err == nil {
 		resp, err = g.call(base, req)
@@ -39,8 +39,8 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// way returns what the request is sent with.
-func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
+// transport returns the transport that sends the request.
+func (g *guarded) transport(req *http.Request) (http.RoundTripper, error) {
 	proxy, err := http.ProxyFromEnvironment(req)
 	if err != nil {
 		return nil, fault.Operatorf("BadProxy", "the proxy of the controller's environment is not a URL")
@@ -54,12 +54,12 @@ func (g *guarded) way(req *http.Request) (http.RoundTripper, error) {
 	return g.direct(g.policy), nil
 }
 
-// maxPolicies is how many policies have connections at once: those of tenants and of whoever uses
-// the global Repository's token take turns all the time, and a changed configuration makes others.
+// maxPolicies is how many policies have connections at the same time. Tenants' policies and the
+// global Repository's alternate, and a changed configuration adds more.
 const maxPolicies = 4
 
-// direct returns the connections that were made under the policy. Those of another one are never
-// used: it may have allowed what this one does not.
+// direct returns the connection pool of the policy. Connections of another policy are never used,
+// because that one may allow hosts that this one does not.
 func (t *Transport) direct(policy egress.Policy) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,9 +95,9 @@ func (t *Transport) dialer(policy egress.Policy) func(context.Context, string, s
 	}
 }
 
-// addressRefused is nil unless err is the policy's. Its text does not say what a name inside
-// resolves to: who names a Git service may be a tenant, and the installation's network is none of
-// theirs.
+// addressRefused returns nil unless err is the policy's. The message does not contain the address
+// that an internal name resolves to: a tenant may have named the Git service, and must not learn
+// about the installation's network.
 func addressRefused(req *http.Request, err error) error {
 	var refused *egress.RefusedError
 	if !errors.As(err, &refused) {
@@ -118,6 +118,6 @@ func addressRefused(req *http.Request, err error) error {
 	)
 }
 
-// ReasonAddressRefused is the reason of an Operator fault: a Git service is where the installation
-// does not call, unless the administrator lists it.
+// ReasonAddressRefused is the reason of an Operator fault: the installation may not call the Git
+// service's address unless the administrator allows it.
 const ReasonAddressRefused = "AddressRefused"

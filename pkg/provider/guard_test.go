@@ -77,7 +77,7 @@ func TestInternalGitServiceIsNotCalled(t *testing.T) {
 
 // Tenants and the global Repository's users take turns: neither's calls end the connections of the
 // others.
-func TestEachPolicyKeepsItsConnections(t *testing.T) {
+func TestGuardSeparatesConnectionsByPolicy(t *testing.T) {
 	var made atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -111,7 +111,7 @@ func TestEachPolicyKeepsItsConnections(t *testing.T) {
 
 // A name is judged by what it resolves to when the connection is made: whoever owns the name may
 // change that at any time.
-func TestANameThatIsReboundIsNotCalled(t *testing.T) {
+func TestGuardRefusesReboundName(t *testing.T) {
 	port, called := inside(t)
 	tr := NewTransport(Limits{})
 	tr.resolver = dns.Resolver("127.0.0.1")
@@ -132,7 +132,7 @@ func TestANameThatIsReboundIsNotCalled(t *testing.T) {
 }
 
 // A redirect that the client follows is judged like the first address.
-func TestRedirectsAreJudged(t *testing.T) {
+func TestGuardChecksRedirects(t *testing.T) {
 	port, called := inside(t)
 	outside := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.2:"+port+"/x", http.StatusTemporaryRedirect)

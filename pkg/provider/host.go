@@ -12,11 +12,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// BaseURL reads a service's web URL from the setting of that name: https, or plain HTTP to this
-// machine for tests and the demo. Where credentials are sent is configured; no payload chooses it.
+// BaseURL parses a service's web URL from a setting of that name: https, or http to this machine
+// for tests and the demo. The configuration decides where credentials are sent, never a payload.
 func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
-	if strings.Contains(raw, "@") { // and is not repeated: it may be a password
+	if strings.Contains(raw, "@") { // the value may contain a password, so it is not repeated
 		return nil, fault.Operatorf(
 			"BadConfiguration",
 			"%s has an @: set it to https://<host>, without a user or password",
@@ -37,8 +37,8 @@ func loopback(host string) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// Host is a web URL's host in lower case, with its port unless that is the scheme's own; empty for
-// other URLs.
+// Host returns a web URL's host in lower case, with its port unless that is the scheme's default;
+// empty for other URLs.
 func Host(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	for scheme, port := range map[string]string{"https": ":443", "http": ":80"} {
@@ -49,9 +49,10 @@ func Host(u *url.URL) string {
 	return ""
 }
 
-// CheckRedirect follows a renamed repository only where the method survives: a write that became a
-// GET would look accepted. Nor does it leave encryption: a service behind a proxy that does not
-// know its own scheme redirects to the same host without, and the token would go there.
+// CheckRedirect follows a redirect (of a renamed repository) only if the method stays the same: a
+// write that became a GET would look accepted. It never follows one from https to http. A service
+// behind a proxy may not know its own scheme, redirect to the same host with http, and the token
+// would be sent there.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme != via[0].URL.Scheme {
 		return fault.Operatorf(
@@ -72,8 +73,8 @@ var shaPattern = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 // IsSHA reports whether text is a full commit id.
 func IsSHA(text string) bool { return shaPattern.MatchString(text) }
 
-// CheckSHA keeps what is not a full commit id out of API paths; "main" would be read at whatever it
-// is by then.
+// CheckSHA keeps everything except full commit ids out of API paths: a branch name could be another
+// commit at each call.
 func CheckSHA(sha string) error {
 	if !IsSHA(sha) {
 		return fault.Operatorf("BadRevision", "%q is not a full commit id", sha)
@@ -81,5 +82,5 @@ func CheckSHA(sha string) error {
 	return nil
 }
 
-// IsZero reports whether a SHA stands for "nothing".
+// IsZero reports whether a commit id stands for "no commit".
 func IsZero(sha string) bool { return strings.Trim(sha, "0") == "" }

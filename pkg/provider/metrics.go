@@ -13,8 +13,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// callMetrics count the calls of one Transport:
-//   - plumbline.git.call.duration (seconds; provider, outcome): "ok" or pkg/fault's class. A 404 is "ok": it is an answer.
+// callMetrics counts the calls of one Transport:
+//
+//   - plumbline.git.call.duration (seconds; provider, outcome): the outcome is "ok" or pkg/fault's
+//     class. A 404 is "ok", because it is an answer.
 //   - plumbline.git.failures (provider, class, reason): the calls whose outcome is a class.
 type callMetrics struct {
 	duration metric.Float64Histogram
@@ -32,7 +34,7 @@ func newCallMetrics() callMetrics {
 		metric.WithExplicitBucketBoundaries(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30),
 	)
 	if err != nil {
-		otel.Handle(err) // what is returned with an error measures nothing and is safe to use
+		otel.Handle(err) // the instrument that comes with an error is safe to use and measures nothing
 	}
 	failures, err := meter.Int64Counter("plumbline.git.failures", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls that a Git service refused or did not answer, by provider, class and reason"))

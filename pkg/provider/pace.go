@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// patience is how long a call waits for its turn before it gives its worker back. Turns are as
-	// long as calls: well under a second, but 30 s at a service that hangs.
+	// patience is how long a call waits for the limits before it fails and releases its worker.
+	// Other calls usually take well under a second, but 30 s at a service that does not respond.
 	patience = 5 * time.Second
-	// turnWait is when one that gave up comes back.
-	turnWait = 2 * time.Second
-	// maxBlock bounds what a service may make us wait: GitHub's windows are one hour.
+	// retryAfter is when a call that gave up is retried.
+	retryAfter = 2 * time.Second
+	// maxBlock limits how long a service may make us wait: GitHub's windows are one hour.
 	maxBlock = 65 * time.Minute
-	// writePace is 60 writes a minute, kept for paceFor after a secondary limit and halved for each
-	// paceFor since.
+	// writePace is 60 writes a minute. It applies for paceFor after a secondary limit; the interval
+	// is halved for each paceFor after that.
 	writePace = time.Second
 	paceFor   = 5 * time.Minute
 	paceSteps = 4
 )
 
-// ReasonPaced is the reason of a Throttled fault: a call was not made, because a limit has no room
-// for it yet.
+// ReasonPaced is the reason of a Throttled fault: a call was not made because it would exceed a
+// limit.
 const ReasonPaced = "Paced"
 
-// Pace is what one process remembers of a service's limits for one credential: until when nothing
-// may be called (G1), how fast to write (G2), what is left of published budgets, and whose turn it
-// is. It is advisory: losing it costs time, never truth. Safe for concurrent use.
+// Pace is one process' knowledge of a service's limits for one credential: until when no call may
+// be made (G1), how fast to write (G2), what is left of published budgets, and which calls are in
+// flight. A process that loses it only makes unnecessary calls. It is safe for concurrent use.
 type Pace struct {
 	now      func() time.Time
 	patience time.Duration
-	slots    chan struct{} // nil if any number of calls may be made at once
-	write    chan struct{} // nil if any number of writes may
+	slots    chan struct{} // nil without a limit of calls in flight
+	write    chan struct{} // nil without a limit of writes in flight
 	budgets  []budget
 
 	mu      sync.Mutex
@@ -66,8 +66,8 @@ func NewPace(now func() time.Time, rules Rules) *Pace {
 	return p
 }
 
-// Enter waits briefly for the call's turn. The caller calls leave when the call has ended. A
-// Throttled fault says when to come back.
+// Enter waits briefly until the limits allow the call. The caller calls leave when the call has
+// ended. A Throttled fault says when to retry.
 func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 	if err := p.allowed(call, false); err != nil {
 		return nil, err
@@ -82,9 +82,9 @@ func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 		}
 	}
 	for _, turn := range []func() (func(), error){
-		func() (func(), error) { return p.takeAlone(ctx, call.Alone) },
-		func() (func(), error) { return p.take(ctx, p.writeGate(call)) },
-		func() (func(), error) { return p.take(ctx, p.slots) },
+		func() (func(), error) { return p.enterAlone(ctx, call.Alone) },
+		func() (func(), error) { return p.enter(ctx, p.writeGate(call)) },
+		func() (func(), error) { return p.enter(ctx, p.slots) },
 	} {
 		left, err := turn()
 		if err != nil {
@@ -93,7 +93,7 @@ func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 		}
 		entered = append(entered, left)
 	}
-	// What was learnt while waiting counts as well.
+	// A limit that was reported during the wait counts too.
 	if err := p.allowed(call, true); err != nil {
 		leave()
 		return nil, err
@@ -101,7 +101,7 @@ func (p *Pace) Enter(ctx context.Context, call Call) (leave func(), err error) {
 	return leave, nil
 }
 
-// allowed reports whether a call may be made now, and notes a write that is made.
+// allowed returns nil if a call may be made now, and records a write that is made.
 func (p *Pace) allowed(call Call, made bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *Pace) allowed(call Call, made bool) error {
 	if !call.Writes() {
 		return nil
 	}
-	if wait := p.slowed(now); wait > 0 {
+	if wait := p.writeDelay(now); wait > 0 {
 		return fault.Throttledf(ReasonPaced, wait, "writing slowly after the Git service's secondary rate limit")
 	}
 	if made {
@@ -121,8 +121,8 @@ func (p *Pace) allowed(call Call, made bool) error {
 	return nil
 }
 
-// slowed is how long the next write waits because there was a secondary limit.
-func (p *Pace) slowed(now time.Time) time.Duration {
+// writeDelay returns how long the next write must wait after a secondary limit.
+func (p *Pace) writeDelay(now time.Time) time.Duration {
 	if p.limited.IsZero() {
 		return 0
 	}
@@ -134,7 +134,7 @@ func (p *Pace) slowed(now time.Time) time.Duration {
 	return max(0, p.wrote.Add(writePace>>steps).Sub(now))
 }
 
-// Learn takes note of a call's outcome: the header of an answer, or the error instead of one.
+// Learn records the outcome of a call: the header of an answer, or an error.
 func (p *Pace) Learn(header http.Header, err error) {
 	if err == nil {
 		p.learnHeader(header)
@@ -142,7 +142,7 @@ func (p *Pace) Learn(header http.Header, err error) {
 	}
 	f := fault.Of(err)
 	if f.Class != fault.Throttled || f.RetryAfter <= 0 ||
-		f.Reason == fault.ReasonBusy { // of our own making: the service was called
+		f.Reason == fault.ReasonBusy { // our own fault; the service was not called
 		return
 	}
 	p.mu.Lock()
@@ -154,7 +154,7 @@ func (p *Pace) Learn(header http.Header, err error) {
 	}
 }
 
-// learnHeader notes that the last call allowed in this window was the one just made.
+// learnHeader records a header that says that the call was the last one allowed in this window.
 func (p *Pace) learnHeader(h http.Header) {
 	resource := h.Get("X-RateLimit-Resource")
 	if limitHeader(h, "Remaining") != "0" || (resource != "" && resource != "core") {
@@ -166,14 +166,14 @@ func (p *Pace) learnHeader(h http.Header) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now, err := http.ParseTime(h.Get("Date")) // else the difference of the clocks would count
+	now, err := http.ParseTime(h.Get("Date")) // so that the difference between the clocks does not matter
 	if err != nil {
 		now = p.now()
 	}
 	p.block(time.Unix(reset, 0).Sub(now))
 }
 
-// limitHeader reads GitHub's spelling of a limit's header, else GitLab's.
+// limitHeader reads GitHub's name of a limit's header, else GitLab's.
 func limitHeader(h http.Header, name string) string {
 	return cmp.Or(h.Get("X-RateLimit-"+name), h.Get("RateLimit-"+name))
 }

@@ -74,7 +74,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-func TestPaceStopsBeforeTheLimitIsMet(t *testing.T) {
+func TestPaceStopsBeforeLimit(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	p := NewPace(func() time.Time { return now }, Rules{})
 	header := func(remaining, resource string) http.Header {
@@ -109,7 +109,7 @@ func TestPaceReadsGitLabsHeaders(t *testing.T) {
 }
 
 // A window ends by the clock of whoever limits, not by ours.
-func TestPaceReadsTheServicesClock(t *testing.T) {
+func TestPaceUsesClockOfService(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	p := NewPace(func() time.Time { return now.Add(-15 * time.Minute) }, Rules{})
 	h := http.Header{}
@@ -124,7 +124,7 @@ func TestPaceReadsTheServicesClock(t *testing.T) {
 
 // Where a service has no rules any number of calls are made at once. Where it wants one write after
 // the other it gets that, and what must not be done at the same time is not.
-func TestPaceOfCallsAtOnce(t *testing.T) {
+func TestPaceLimitsCallsInFlight(t *testing.T) {
 	write, read := Call{Method: http.MethodPatch}, Call{Method: http.MethodGet}
 	status := Call{Method: http.MethodPost, Alone: "statuses of a commit"}
 	for name, c := range map[string]struct {
@@ -150,7 +150,7 @@ func TestPaceOfCallsAtOnce(t *testing.T) {
 				if err == nil {
 					second()
 				}
-				if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != turnWait {
+				if f := fault.Of(err); (f == nil) != c.fits || f != nil && f.RetryAfter != retryAfter {
 					t.Errorf("the second is told %v", err)
 				}
 				leave()
@@ -209,7 +209,7 @@ func TestPaceKeepsABudget(t *testing.T) {
 }
 
 // Who may wait a moment waits in its worker.
-func TestPaceWaitsForABudgetThatIsThereSoon(t *testing.T) {
+func TestPaceWaitsBrieflyForBudget(t *testing.T) {
 	p := NewPace(time.Now, Rules{Budgets: []Budget{{Most: 300, Within: time.Second, Costs: func(Call) int { return 1 }}}})
 	for range 150 {
 		if got := enter(t, p, false); got != 0 {

@@ -9,29 +9,29 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// maxPages bounds the bytes of all pages of one list.
+// maxPages limits the bytes of all pages of one list.
 const maxPages = 32 << 20
 
 type pagesKey struct{}
 
-// unheld is what an answer, or all pages of a list, may take without asking for memory: most take a
-// tenth.
-const unheld = 1 << 20
+// unreserved is how many bytes an answer, or all pages of a list, may use without reserving memory.
+// Most use a tenth of it.
+const unreserved = 1 << 20
 
-// pages is what the answers to the calls of one list hold.
+// pages counts the memory of the answers to the calls of one list.
 type pages struct {
-	weight memory.Weight
-	bytes  int
-	held   int // that were asked for
+	weight   memory.Weight
+	bytes    int
+	reserved int // bytes that are reserved
 }
 
-// Pages returns a context whose calls share the budget of one list: each page may be small, and
-// there may be many. The calls must not overlap.
+// Pages returns a context whose calls share the memory limit of one list. Each page may be small
+// and there may be many. The calls must not overlap.
 func Pages(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pagesKey{}, &pages{})
 }
 
-// pagesOf returns the budget of a call: its list's, or its own.
+// pagesOf returns the memory limit of a call: its list's, or its own.
 func pagesOf(ctx context.Context) *pages {
 	if shared, found := ctx.Value(pagesKey{}).(*pages); found {
 		return shared
@@ -39,8 +39,8 @@ func pagesOf(ctx context.Context) *pages {
 	return &pages{}
 }
 
-// answer counts one answer among the pages of its list, and holds memory for it as it comes by:
-// whoever sends it may do so slowly, in many calls at once.
+// answer counts one answer as part of its list. It reserves memory while it reads, because a slow
+// server may send many answers at the same time.
 type answer struct {
 	*pages
 	hold func(bytes int) error
@@ -48,19 +48,19 @@ type answer struct {
 
 func answerOf(ctx context.Context) answer { return answer{pagesOf(ctx), memory.ReserveOf(ctx)} }
 
-// Write implements io.Writer. It refuses what there is no memory for.
+// Write implements io.Writer. It fails if there is not enough memory.
 func (a answer) Write(part []byte) (int, error) {
 	n, err := a.pages.Write(part)
-	takes := 2*a.bytes + a.weight.Bytes() // as it came, and decoded
-	if err != nil || takes <= max(unheld, a.held) {
+	takes := 2*a.bytes + a.weight.Bytes() // raw and decoded
+	if err != nil || takes <= max(unreserved, a.reserved) {
 		return n, err
 	}
-	more := takes + unheld - a.held
-	a.held += more
+	more := takes + unreserved - a.reserved
+	a.reserved += more
 	return n, a.hold(more)
 }
 
-// Write implements io.Writer. It refuses what is more than is decoded, so that reading stops there.
+// Write implements io.Writer. It fails above the limit, so that reading stops there.
 func (p *pages) Write(part []byte) (int, error) {
 	p.bytes += len(part)
 	if _, _ = p.weight.Write(part); p.weight.Total() > memory.MaxAnswer || p.bytes > maxPages {

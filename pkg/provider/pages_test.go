@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-func TestAListIsBoundedOverAllItsPages(t *testing.T) {
+func TestPagesLimitWholeList(t *testing.T) {
 	page := "[" + strings.Repeat("{},", 10_000) + "{}]" // weighs 170,017
 	read := func(pages io.Writer, text string) error {
 		_, err := io.ReadAll(io.TeeReader(strings.NewReader(text), pages))
@@ -36,7 +36,7 @@ func TestAListIsBoundedOverAllItsPages(t *testing.T) {
 
 // Memory is asked for as a list comes by, before much more than that is there, and never for an
 // ordinary answer.
-func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
+func TestPagesReserveMemory(t *testing.T) {
 	full := errors.New("no memory")
 	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes
 		asked := 0
@@ -49,7 +49,7 @@ func TestTheMemoryOfALargeListIsHeld(t *testing.T) {
 		read, err := 0, error(nil)
 		for ; err == nil && read < 64<<20; read += len(text) {
 			err = func() error { _, err := answerOf(ctx).Write([]byte(text)); return err }()
-			if took := atOnce * read; err == nil && took > asked+unheld {
+			if took := atOnce * read; err == nil && took > asked+unreserved {
 				t.Fatalf("%d bytes take %d, and %d are asked for", read, took, asked)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 // A panic while one file of a directory is read is met by the caller, who may catch it: it does not
 // end the process.
-func TestAPanicWhileReadingFilesReachesTheCaller(t *testing.T) {
+func TestReadFilesPanicReachesCaller(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "poison") {

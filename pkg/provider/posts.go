@@ -4,21 +4,21 @@ package provider
 
 import "github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 
-// Posts remembers of which checks every post was made by this process and answered, so that nothing
-// has to be looked up (docs/adr/0026). It is advice: what it does not know is looked up. The zero
-// value is ready.
+// Posts caches the checks of which this process has made every post and received the answer, so
+// that nothing has to be looked up (docs/adr/0026). A check that is not cached is looked up. The
+// zero value is ready.
 type Posts struct {
 	ids recent.Map[string, string]
 }
 
-// Known notes the id of a check that this process has posted, "" when it is about to make the first
-// post.
-func (p *Posts) Known(check, id string) {
+// Remember records the id of a check that this process has posted, "" when it is about to make the
+// first post.
+func (p *Posts) Remember(check, id string) {
 	p.ids.Put(check, id)
 }
 
-// Take reports whether the id is all that there is of a check. It is not known again before Known
-// is called: the outcome of the post that follows decides.
+// Take reports whether the id is the only one of a check. It drops the check from the cache until
+// Known is called again, because the outcome of the post that follows decides.
 func (p *Posts) Take(check, id string) (complete bool) {
 	p.ids.Update(check, func(known string, found bool) (string, bool) {
 		complete = found && known == id

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider is the contract between Plumbline and a Git service: a decoder without a
-// cluster, and an authenticated view of one repository behind three small interfaces. Each service
-// is one sub-package that returns a Provider and passes providertest.
+// Package provider is the contract between Plumbline and a Git service. provider.go holds all of
+// it: everything that a service implements, in the order in which an event needs it. values.go
+// holds the values that it passes. Each service is one sub-package that returns a Provider and
+// passes providertest. The other files are what the services share: the HTTP transport, the limits
+// of calls, and the reading of definitions.
+//
+// Every error is or wraps a *fault.Error, whose class decides what happens: Invalid is the author's
+// to fix, Operator the administrator's; Transient and Throttled are retried; Ignored ends the event
+// without a run. A method that reads calls the service each time unless its comment says otherwise.
 package provider
 
 import (
@@ -12,42 +18,130 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Origin is what can be said of a delivery before it is verified. It serves to find the Repository
-// and its secret only.
-type Origin struct {
-	// URL is the repository's web URL as the payload claims; empty when the delivery names no
-	// repository (ping).
-	URL string
-	// App is true when the delivery belongs to the App, whose one secret is known before the
-	// Repository is.
-	App bool
-	// DeliveryKey is the service's id of the delivery, for logs: what people find it by at the
-	// service.
-	DeliveryKey string
-	// Event is the service's name of the event ("push"), for logs and metrics.
-	Event string
-	// Push is true for what only writers cause: pushes of branches and tags.
-	Push bool
+// Provider is one Git service.
+type Provider struct {
+	// Name is GitEventSpec.provider.
+	Name string
+	// Webhook reads deliveries.
+	Webhook Webhook
+	// BaseURL returns the service's web URL from what the Repository that names the token
+	// configures: its git_provider.url and its own URL, each of which may be empty. It is nil for a
+	// service whose deliveries come from an App, which the installation configures.
+	BaseURL func(configured, repositoryURL string, project v1alpha1.Project) string
+	// Connect returns a client for the project. baseURL is the service's web URL from configuration
+	// ("https://github.com"); a project on another host is refused before a credential is used. It
+	// makes no call.
+	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)
+	// Metadata returns the labels and annotations of a PipelineRun for a check id that Put
+	// returned. The caller may change both maps. The values of the labels are valid label values.
+	Metadata func(id string) (labels, annotations map[string]string)
+	// Reopens is true where a late report replaces a check's conclusion, whichever of the check's
+	// reports it is. Elsewhere only a check's first report can arrive late, as a second check.
+	Reopens bool
+	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no
+	// call. It is nil for a service that has no Apps.
+	Deliveries func(baseURL string, credentials Credentials) (DeliveryLog, error)
+	// Hooks returns the webhooks of a project, of which URL, Owner and Name are needed; the rest is
+	// as for Connect. It makes no call. It is nil for a service that calls an App.
+	Hooks func(baseURL string, project v1alpha1.Project, credentials Credentials) (HookLog, error)
 }
 
-// Webhook turns bytes into values; it knows no client and no cluster.
+// Webhook turns a delivery into an event, in this order: Claims, Peek, Verify, Decode. It calls
+// neither the service nor a cluster.
 type Webhook interface {
 	// Claims reports whether the delivery looks like this service's.
 	Claims(h http.Header) bool
-	// Peek reads what is needed to find the Repository. Undecodable bodies are an Invalid fault.
+	// Peek reads what is needed to find the Repository. A body that cannot be decoded is Invalid.
 	Peek(h http.Header, body []byte) (Origin, error)
 	// Verify checks the signature in constant time. Any mismatch is an Operator fault with reason
-	// "Unauthenticated".
+	// Unauthenticated.
 	Verify(h http.Header, body, secret []byte) error
-	// Decode returns the event without Repository, Payload and ReceivedAt. Events that are never
-	// acted on are an Ignored fault whose message says why; a body that misses a required field is
-	// Invalid. The headers that the event keeps suffice to decode its body again, which is how the
-	// plan learns what a comment says.
+	// Decode returns the event without Repository, Payload and ReceivedAt. An event that starts
+	// nothing is an Ignored fault whose message says why; a body that misses a required field is
+	// Invalid. The headers that the event keeps suffice to decode its body again: planning reads a
+	// comment's text that way.
 	Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error)
+}
+
+// Client is an authenticated view of one repository.
+type Client struct {
+	History
+	Access
+	Source
+	Addresses
+	Tips
+	Tokens
+	Reporter
+	Conversation
+}
+
+// History reads what an event, a commit or a comment belongs to.
+type History interface {
+	// Complete returns the event with what its delivery did not say:
+	//   - A comment on a pull request gets the head commit, refs, head repository and author that
+	//     the pull request has now. A pull request that is no longer open is an Ignored fault.
+	//   - A comment on a commit gets the commit that its ref is at now (for an annotated tag, the
+	//     commit it points to), or the default branch's if it has no ref. A ref that does not exist
+	//     is an Ignored fault.
+	//
+	// The ids of project and owner in it are those of the project that has the name now, as the
+	// service itself says. The claim of the URL is checked against them.
+	//
+	// A service that signs its deliveries returns any other event unchanged, without a call. One
+	// that does not sign returns what the service itself says: the author, head repository, refs
+	// and labels of a pull request, and the Body of a comment. It also checks that the head was the
+	// pull request's, or the pushed ref's. A delivery that contradicts the service is an Ignored
+	// fault. What the service does not have (yet) is Transient, with reason NotConfirmed, until the
+	// caller gives up.
+	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
+	// Versions returns the heads that the event's pull request has had, newest first; the first is
+	// the event's commit. A service that signs its deliveries returns none, without a call: there
+	// the deliveries say it. The event is as Complete returned it.
+	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
+	// Pulls lists the repository's pull requests that contain the commit, all pages. A missing
+	// commit is Transient.
+	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
+	// Differ returns which of the named entries of the root directory differ between two commits.
+	// An entry is a file, or a directory with everything below it; Git's own digests are compared,
+	// so the distance between the commits does not matter. A later commit that is missing is
+	// Transient. An Invalid fault with reason NotComparable means that it cannot be known: the
+	// earlier commit is gone, one of them may not be read (403), or the directory is too large to
+	// be listed.
+	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
+	// Supersedes returns the commit that Git has now in place of the event's: the pull request's
+	// other head, or the tip of a branch that no longer contains what was pushed. It returns "" for
+	// none, and also for tags, deletions and what the service does not know: only a certain answer
+	// keeps an event from running.
+	Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
+}
+
+// Access reads who may start a run. After an error the caller waits: it assumes neither yes nor no.
+type Access interface {
+	// Actor returns the user who caused a pull request's event; told is the user in its delivery. A
+	// service that signs its deliveries returns told, without a call. Elsewhere it is the user whom
+	// the service itself names, "" for none. What the service may not show yet is Transient, with
+	// reason NotConfirmed, for a bounded time after the event's receipt. The event is as Complete
+	// returned it.
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
+	// CanWrite reports whether the user has write access or more to the repository. An unknown user
+	// has none. The user is named as Decode names the author of a pull request.
+	CanWrite(ctx context.Context, user string) (bool, error)
+	// Member reports whether the user belongs to the repository, with or without write access: a
+	// collaborator or a member of the organization at GitHub, a member of the project or of a group
+	// above it at GitLab.
+	Member(ctx context.Context, user string) (bool, error)
+	// InTeam reports whether the user is an active member of a team: of the organization's at
+	// GitHub, by its slug; of a group at GitLab, by its full path. A team that the service does not
+	// show is an Invalid fault with reason TeamNotFound, which says what to do.
+	InTeam(ctx context.Context, team, user string) (bool, error)
+	// RootFiles returns those of the named files that the root directory of the default branch has
+	// now, all at one commit. If the first is not there, nothing else is read: that costs one call
+	// (at GitLab one for each 100 entries of the directory). An unchanged file is read once only. A
+	// symbolic link in place of a file is an Invalid fault. An empty repository is Transient.
+	RootFiles(ctx context.Context, names ...string) (map[string][]byte, error)
 }
 
 // Source reads one repository at a fixed revision.
@@ -59,208 +153,102 @@ type Source interface {
 	// directory that does not exist in a readable repository is an empty result and no error; a
 	// repository that cannot be read is Operator.
 	Files(ctx context.Context, sha, dir string) ([]git.File, error)
-	// File returns one file; one that does not exist is an Invalid fault with reason
-	// "FileNotFound".
+	// File returns one file; one that does not exist is an Invalid fault with reason FileNotFound.
 	File(ctx context.Context, sha, path string) ([]byte, error)
-	// Changed lists all changed files, all pages.
+	// Changed lists all files that the event changes, all pages.
 	Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error)
 	// DefaultBranch returns the commit that the repository's default branch is at now. An empty
 	// repository is Transient.
 	DefaultBranch(ctx context.Context) (sha string, err error)
 }
 
-// Addresses reads what the service shows at a web address, with no more credentials than the
-// event's.
+// Addresses reads other repositories of the service, with the event's credentials only.
 type Addresses interface {
-	// FileAt returns the file that a web address of the service shows, whichever of its
-	// repositories it is in, if the event's credentials cover that one or everybody may read it. An
-	// address of another host or in a form the service does not have, and a file that cannot be
-	// found with these credentials, is an Ignored fault: the address can still be read as everybody
-	// reads it. A file that is there and too large is Invalid.
+	// FileAt returns the file that a web address of the service shows, in any repository that the
+	// event's credentials cover or that is public. These are an Ignored fault, because the address
+	// can still be fetched without credentials: another host, a form that the service does not
+	// have, and a file that these credentials cannot find. A file that is too large is Invalid.
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
-// History answers what a commit or a comment belongs to.
-type History interface {
-	// Pulls lists the repository's pull requests that hold the commit, all pages. A missing commit
-	// is Transient.
-	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
-	// Complete returns the event with what its delivery did not say: for a comment its pull
-	// request's head commit, refs, head repository and author as they are now. A comment on a
-	// commit is returned with the commit that its ref is at now, an annotated tag's being the one
-	// it points to; with the default branch's if it has no ref. A ref that there is not is an
-	// Ignored fault. The ids of project and owner in it are those of what has the project's name,
-	// and nobody but the service can have made them up: what a URL is bound to is compared with
-	// them. A pull request that is not open any more is an Ignored fault.
-	//
-	// A service whose deliveries are signed returns any other event as it is, without a call. One
-	// that signs nothing returns it with what the service itself says, and so for comments, which
-	// then have their Body: author, head repository, refs and labels of a pull request; and the
-	// head was the pull request's, or the pushed ref's. What contradicts the delivery is an Ignored
-	// fault; what is not there (yet) is Transient, with reason NotConfirmed, until the caller gives
-	// up.
-	Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
-	// Versions returns the heads that the event's pull request has had, newest first, where the
-	// service itself has to be asked for them because it signs no deliveries; the first is the
-	// event's commit. Elsewhere deliveries tell them: none, without a call. The event is as
-	// Complete returned it.
-	Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error)
-	// Differ returns those of the named entries of the root directory, files or directories with
-	// all they hold, that two commits do not have alike, by Git's own digests: nothing is cut,
-	// whatever lies between the commits. A later commit that is missing is Transient. That it
-	// cannot be told, because the earlier one is gone, one of them may not be read (403) or the
-	// directory is too large to be listed, is an Invalid fault with reason NotComparable.
-	Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error)
-	// Supersedes returns the commit that has taken the place of the event's, "" while none has, as
-	// Git has it now: a pull request's other head, or the tip of a branch that no longer holds what
-	// was pushed to it. Tags, what is deleted and what the service does not know are not
-	// superseded: only what is certain keeps an event from running.
-	Supersedes(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
-}
-
-// Tips answers what is newest.
+// Tips reads which commit is the newest.
 type Tips interface {
-	// Tip returns the commit that the event's pull request or branch is at now, "" if the service
-	// has none: for a tag, a branch that was deleted, a pull request that is gone. Its replicas may
-	// not have heard of a push yet.
+	// Tip returns the commit that the event's pull request or branch is at now. It returns "" if
+	// the service has none: for a tag, a deleted branch, a pull request that is gone. The service's
+	// replicas may not have seen a push yet.
 	Tip(ctx context.Context, event *v1alpha1.GitEventSpec) (sha string, err error)
-}
-
-// Access answers who may start a run. An error means that it is not known: wait, never assume.
-type Access interface {
-	// CanWrite reports whether the user has write access or more to the repository. An unknown user
-	// has none. The user is named as Decode names the author of a pull request.
-	CanWrite(ctx context.Context, user string) (bool, error)
-	// Member reports whether the user belongs to the repository without perhaps being able to
-	// write: a collaborator or member of the organization at GitHub, a member of the project or of
-	// a group above it at GitLab.
-	Member(ctx context.Context, user string) (bool, error)
-	// InTeam reports whether the user is an active member of a team: of the organization's at
-	// GitHub, by its slug; of a group at GitLab, by its full path. A team that the service does not
-	// show is an Invalid fault with reason TeamNotFound, which says what to do.
-	InTeam(ctx context.Context, team, user string) (bool, error)
-	// Actor returns who caused a pull request's event, told being who did by its delivery: told
-	// itself, without a call, where the service signs deliveries. Elsewhere it is whom the service
-	// itself names, "" if it names nobody. What it may only not show yet is Transient, with reason
-	// NotConfirmed, for a bounded time after the event's receipt. The event is as Complete returned
-	// it.
-	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
-	// RootFiles returns those of the named files that the root directory of the default branch has
-	// now, all at one commit. That the first of them is not there costs a single call (at GitLab
-	// one for each 100 entries of the directory), and nothing else is read then; a file that was
-	// read before costs none. A link in the place of a file is an Invalid fault. An empty
-	// repository is Transient.
-	RootFiles(ctx context.Context, names ...string) (map[string][]byte, error)
-}
-
-// Reporter writes verdicts. It is called by the report step only.
-type Reporter interface {
-	// Put makes the service show the check and returns its id. With an empty id it looks for a
-	// check of ours with the same name and external id on the commit first and creates one only if
-	// there is none. A check that is already completed is never reopened. With a conclusion the
-	// newest check of ours is the one that gets it, whatever the id, and open older ones are closed
-	// as superseded (I-8). An id that comes with an error is to be kept: only a duplicate could not
-	// be closed. No error is Invalid. A check that is OnlyOpen has a conclusion, which all open
-	// checks of ours of its external id get; without any the id stays as it is.
-	//
-	// With sole the id is all there is: no check of ours was ever posted but that one, and if the
-	// id is empty none. What was accepted of it has no conclusion unless the check has one, too.
-	// Then nothing need be looked up. A write that is sent without a look asks Fence before.
-	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
-}
-
-// Conversation is what people write on a pull request.
-type Conversation interface {
-	// PutReply makes the pull request's conversation show the text, Markdown that begins with the
-	// mark, in a comment of ours: the oldest that begins with it and that we have written, whatever
-	// else has the mark. It is edited if it says something else, and written if there is none. The
-	// text is cut to what the service takes. Whoever may not write there is an Operator fault.
-	//
-	// It never writes a second one unless two calls overlap, or one begins while what an earlier
-	// one has sent may still take effect.
-	PutReply(ctx context.Context, number int64, mark, text string) error
-}
-
-// Token is a credential for the pods of a run. It is never logged.
-type Token struct {
-	Value string
-	// User goes with it; empty where the service looks at the token alone.
-	User string
-	// ExpiresAt is when the service stops accepting it, by the service's clock; zero when the
-	// service does not say.
-	ExpiresAt time.Time
-	// Own is true when the token was minted for whoever asked and nobody else has it: it is to be
-	// revoked when it is not needed any more. False where the service has no such tokens, and it is
-	// the configured one.
-	Own bool
 }
 
 // Tokens mints credentials for the pods of runs.
 type Tokens interface {
-	// CloneToken returns a token for one run: it reaches this one repository, has these permissions
-	// there, by the service's names, and none besides. Each call mints another one where the
-	// service can. Permissions that the service does not grant are an Operator fault.
+	// CloneToken returns a token for one run: it reaches this one repository and has these
+	// permissions there, by the service's names, and no others. Each call mints a new token where
+	// the service can. Permissions that the service does not grant are an Operator fault.
 	CloneToken(ctx context.Context, permissions map[string]string) (Token, error)
-	// RevokeToken ends a token whose Own is true. One that works no more is no error.
+	// RevokeToken revokes a token whose Own is true. A token that no longer works is no error.
 	RevokeToken(ctx context.Context, token string) error
 }
 
-// Client is an authenticated view of ONE repository.
-type Client struct {
-	Source
-	History
-	Tips
-	Addresses
-	Access
-	Reporter
-	Conversation
-	Tokens
+// Reporter writes checks. Only the report step calls it.
+type Reporter interface {
+	// Put makes the service show the check and returns its id. With an empty id it first looks on
+	// the commit for a check of ours with the same name and external id, and creates one only if
+	// there is none. A completed check is never reopened. A conclusion goes to the newest check of
+	// ours, whatever the id, and pending older ones are closed as superseded (I-8). A check that is
+	// OnlyOpen has a conclusion, which every pending check of ours with its external id gets; if
+	// there is none, none is created.
+	//
+	// With sole the caller knows all checks of ours: the one with this id, or none if the id is
+	// empty. Its last accepted report has no conclusion, unless the check has one, too. Then Put
+	// need not look anything up. A write without a look-up asks Fence first.
+	//
+	// No error is Invalid. The caller stores an id even if an error comes with it: then only a
+	// duplicate could not be closed.
+	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
 }
 
-// Credentials are what Connect authenticates with. They are never logged.
-type Credentials struct {
-	// AppID and PrivateKey (PEM) authenticate a GitHub App, with InstallationID.
-	AppID          int64
-	PrivateKey     []byte
-	InstallationID int64
-	// User and Token authenticate everything else.
-	User  string
-	Token string
-	// Shared is true for those of the global Repository, which are other tenants' as well: with
-	// them nothing is read outside of the project.
-	Shared bool
-	// From says for people where they are kept: "secret plumbline/app".
-	From string
-	// Reach says which Git services may be called with them beside those on the public internet.
-	Reach egress.Policy
-	// Observe is told how each call went; nil tells nobody. It is called by many goroutines.
-	Observe func(Answered)
+// Conversation writes comments on a pull request.
+type Conversation interface {
+	// PutReply makes the pull request show the text, Markdown that begins with the mark, in one
+	// comment of ours: the oldest that begins with the mark and that our account wrote. It edits
+	// the comment if its text differs, and creates it if there is none. The text is cut to the
+	// service's limit. An account that may not comment is an Operator fault.
+	//
+	// It never creates a second comment unless two calls overlap, or one starts while what an
+	// earlier one sent may still take effect.
+	PutReply(ctx context.Context, number int64, mark, text string) error
 }
 
-// Provider is one Git service.
-type Provider struct {
-	// Name is GitEventSpec.provider.
-	Name    string
-	Webhook Webhook
-	// BaseURL returns the service's web URL from what the Repository configures that names the
-	// token: its git_provider.url and its own URL, each of which may be empty. It is nil for a
-	// service whose deliveries come from an App, which the installation configures.
-	BaseURL func(configured, repositoryURL string, project v1alpha1.Project) string
-	// Connect returns a client for the project. baseURL is the service's web URL from configuration
-	// ("https://github.com"); a project of another host is refused before a credential is used. It
-	// makes no call.
-	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)
-	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no
-	// call. It is nil for a service that has no Apps.
-	Deliveries func(baseURL string, credentials Credentials) (DeliveryLog, error)
-	// Hooks returns the webhooks of a project, of which URL, Owner and Name are needed; the rest is
-	// as for Connect. It is nil for a service that calls an App.
-	Hooks func(baseURL string, project v1alpha1.Project, credentials Credentials) (HookLog, error)
-	// Metadata returns what a PipelineRun carries of an id that Put returned, in maps that the
-	// caller may change. Values of labels are valid as such.
-	Metadata func(id string) (labels, annotations map[string]string)
-	// Reopens is true where a report that lands after a check's conclusion is shown in its place,
-	// whichever of the check's reports it is. Elsewhere only a check's first report can land late,
-	// as a second check.
-	Reopens bool
+// DeliveryLog is the service's log of its deliveries to the App's one webhook.
+type DeliveryLog interface {
+	// Page returns some attempts, newest first, and the cursor of the next, older page, "" for
+	// none. The first page has the cursor "". A service may forget a cursor: after an error the
+	// caller starts again at the first page.
+	Page(ctx context.Context, cursor string) (attempts []Attempt, next string, err error)
+	// Redeliver asks the service to make another attempt with the same content as the one with this
+	// id. The service makes it later; it shows in the log when it has ended. An attempt that the
+	// service no longer has is an Ignored fault.
+	Redeliver(ctx context.Context, id int64) error
+}
+
+// HookLog is the webhooks of one repository and the service's log of their deliveries. What the
+// credentials may not see is an Operator fault with reason PermissionMissing.
+type HookLog interface {
+	// Hooks returns all webhooks of the repository, without those of groups that it is in.
+	Hooks(ctx context.Context) ([]Hook, error)
+	// Attempts returns one page of attempts to call a webhook, newest first, and whether there may
+	// be older ones. The first page is 1. With failed it returns only attempts without an answer or
+	// with a 5xx answer. An attempt has no Repository, and no At if the service does not say. IDs
+	// grow with time, except among attempts made at the same time. A service without such a log is
+	// an Ignored fault.
+	Attempts(ctx context.Context, hook int64, failed bool, page int) (attempts []Attempt, more bool, err error)
+	// Resend makes another attempt with the same content and returns the HTTP status of its answer,
+	// 0 for no answer. An attempt that can no longer be sent again is an Ignored fault; too many in
+	// a minute are Throttled. ResendsAtOnce in ResendsEvery are allowed for one repository.
+	Resend(ctx context.Context, hook, attempt int64) (status int, err error)
+	// Heads returns where the default branch is, and the heads of the 20 newest open pull requests
+	// that have changed since. An empty repository has none.
+	Heads(ctx context.Context, since time.Time) ([]Head, error)
+	// Moved returns when a pull request's head last moved, zero if the service does not say.
+	Moved(ctx context.Context, pull int64) (time.Time, error)
 }

@@ -4,11 +4,11 @@ package provider
 
 import "github.com/plumbline-ci/plumbline/pkg/fault"
 
-// Entry is what a directory has under a name, as Git has it.
+// Entry is one entry of a directory, as Git has it.
 type Entry struct{ Name, Type, Mode, ID string }
 
-// RootFiles reads those of the named files that a listed directory has, nothing if the first is not
-// there.
+// RootFiles reads those of the named files that a listed directory has. If the first is missing, it
+// reads none.
 func RootFiles(entries []Entry, names []string, read func(Entry) ([]byte, error)) (map[string][]byte, error) {
 	byName, files := map[string]Entry{}, map[string][]byte{}
 	for _, e := range entries {

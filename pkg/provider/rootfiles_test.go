@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-func TestRootFilesAreFiles(t *testing.T) {
+func TestRootFilesRefuseLinks(t *testing.T) {
 	t.Parallel()
 	const file, aliases = "OWNERS", "OWNERS_ALIASES"
 	blob := func(name, mode string) Entry { return Entry{Name: name, Type: "blob", Mode: mode, ID: name} }

@@ -12,22 +12,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Rules are the limits that a service publishes. The zero value is a service that has none: what it
-// says in its answers counts all the same.
+// Rules are the limits that a service publishes. The zero value has none; limits in the service's
+// answers are followed anyway.
 type Rules struct {
-	// AtOnce bounds the calls in flight; 0 does not.
+	// AtOnce limits the calls in flight; 0 is unlimited.
 	AtOnce int
-	// OneWrite lets one write be made at a time.
+	// OneWrite allows only one write in flight.
 	OneWrite bool
 	Budgets  []Budget
 }
 
-// Budget is how much may be called within a time.
+// Budget is how much may be used within a time.
 type Budget struct {
-	// Most may be spent within any Within. A third of it may be spent at once.
+	// Most may be used within any period of Within. A third of it may be used at once.
 	Most   int
 	Within time.Duration
-	// Costs is what a call takes of it.
+	// Costs returns how much a call uses.
 	Costs func(Call) int
 }
 
@@ -37,25 +37,27 @@ type budget struct {
 }
 
 func newBudget(b Budget) budget {
-	burst := b.Most / 3 // and the rest evenly: together never more than Most within the time
+	burst := b.Most / 3 // the rest is refilled evenly, so that it never exceeds Most within the time
 	return budget{rate.NewLimiter(rate.Limit(float64(b.Most-burst)/b.Within.Seconds()), burst), b.Costs}
 }
 
-// Call is a call as limits count it.
+// Call describes a call for the limits.
 type Call struct {
 	Method string
-	// Notifies is true for a call that people are notified of: a new comment.
+	// Notifies is true for a call that notifies people: a new comment.
 	Notifies bool
 	// Repeats is true for a call that generates no content: a redelivery.
 	Repeats bool
-	// Alone is a name: no two calls of the same name are made at once. Empty is none.
+	// Alone is a name: two calls with the same name are never in flight at the same time. It is
+	// empty for most calls.
 	Alone string
 }
 
 // Writes reports whether the call changes something.
 func (c Call) Writes() bool { return c.Method != http.MethodGet && c.Method != http.MethodHead }
 
-// spend takes what the call costs of each budget, and waits until it is there if that is soon.
+// spend takes the cost of the call from each budget. If a budget is exhausted, it waits a short
+// time, or fails.
 func (p *Pace) spend(ctx context.Context, call Call) error {
 	now, wait := p.now(), time.Duration(0)
 	var spent []*rate.Reservation

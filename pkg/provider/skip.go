@@ -4,15 +4,15 @@ package provider
 
 import "regexp"
 
-// skipCommand is what authors write in a commit's message to have no CI.
+// skipCommand is what authors write in a commit's message to skip CI.
 var skipCommand = regexp.MustCompile(`\[(skip ci|ci skip|skip tkn|tkn skip)\]`)
 
-// SkipsCI reports whether a full commit message asks for no CI. Upper and lower case differ.
+// SkipsCI reports whether a full commit message requests no CI. It is case-sensitive.
 func SkipsCI(message string) bool { return skipCommand.MatchString(message) }
 
-// ownComment is the mark that each comment of ours has, unseen by people, with what it is about.
+// ownComment is the invisible mark at the start of each of our comments.
 var ownComment = regexp.MustCompile(`<!-- plumbline [a-z]+`)
 
-// IsOwnComment reports whether a comment has our mark. It is ignored whoever wrote it: a person's
-// token writes in that person's name.
+// IsOwnComment reports whether a comment has our mark. Such a comment is ignored whoever wrote it,
+// because a user's token writes in that user's name.
 func IsOwnComment(comment string) bool { return ownComment.MatchString(comment) }

@@ -18,51 +18,51 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The time limits of one call to a Git service (X1 of docs/errors.md), and the most of an answer
-// that is read. Whoever answers later or more is treated like one that does not answer.
+// The time limits of one call to a Git service (X1 of docs/errors.md), and the maximum size of an
+// answer. A service that exceeds one counts as not answering.
 const (
 	ConnectTimeout = 5 * time.Second
 	HeaderTimeout  = 15 * time.Second
 	CallTimeout    = 30 * time.Second
-	MaxAnswer      = 8 << 20 // GitHub cuts its largest list, a tree, at 7 MB
-	// A connection on which nothing has come for SilenceTimeout is asked for a sign of life, and
-	// given up PingTimeout later: all calls share one, and without that each would wait for its own
-	// time limit, for as long as the kernel sends again what nobody receives.
+	MaxAnswer      = 8 << 20 // GitHub truncates its largest list, a tree, at 7 MB
+	// A connection that has been silent for SilenceTimeout gets a ping, and is closed after
+	// PingTimeout. All calls share one connection. Without the ping each would wait for its own
+	// time limit, as long as the kernel retransmits.
 	SilenceTimeout = 10 * time.Second
 	PingTimeout    = 5 * time.Second
 )
 
-// ErrTooLarge is in the chain of the error of a call whose answer is not read to its end.
+// ErrTooLarge is wrapped by the error of a call whose answer is too large to be read.
 var ErrTooLarge = errors.New("the answer is larger")
 
-// Limits are the limits of one call; a zero field takes the constant of the same meaning.
+// Limits are the limits of one call; a zero field means the constant of the same name.
 type Limits struct {
 	Connect, Headers, Total, Silence, Ping time.Duration
 	// Answer is in bytes.
 	Answer int64
 }
 
-// Transport is the HTTP transport of every provider; Within gives a round tripper of it. It repeats
-// nothing, reads each answer whole, and turns whatever is not a 2xx or a redirect into an error
-// whose class is set: a *StatusError for an answer, a *fault.Error for none.
+// Transport is the HTTP transport of every provider; Within returns a round tripper. It never
+// repeats a call and reads each answer completely. Every status except 2xx and redirects becomes an
+// error with a class: a *StatusError for an answer, a *fault.Error without one.
 type Transport struct {
 	// Provider names the Git service in metrics.
 	Provider string
 
 	limits   Limits
 	metrics  callMetrics
-	resolver *net.Resolver // nil is the machine's
+	resolver *net.Resolver // nil means the machine's
 
 	proxied *http.Transport
-	// guarded are the connections by the key of the policy they were made under, guarded by mu.
+	// guarded has the connection pools by the key of their policy; mu guards it.
 	mu      sync.Mutex
 	guarded map[string]*http.Transport
 }
 
-// keepAlive is the time between two signs of life on an idle connection.
+// keepAlive is the interval of TCP keep-alives on an idle connection.
 const keepAlive = 30 * time.Second
 
-// NewTransport returns a Transport with its own connection pool. A proxy is taken from the
+// NewTransport returns a Transport with its own connection pool. It uses the proxy of the
 // environment.
 func NewTransport(limits Limits) *Transport {
 	limits = Limits{
@@ -80,7 +80,7 @@ func NewTransport(limits Limits) *Transport {
 	return t
 }
 
-// pool returns connections that are dialled without a guard and without a proxy.
+// pool returns a transport without a proxy whose dialer is not guarded yet.
 func (t *Transport) pool() *http.Transport {
 	return &http.Transport{
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: t.limits.Silence, PingTimeout: t.limits.Ping},
@@ -103,7 +103,7 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 	if err != nil {
 		return nil, unanswered(req, err)
 	}
-	// The whole answer is here, so that a caller can neither leak a connection nor meet the time
+	// The answer is complete here, so a caller can neither leak a connection nor reach the time
 	// limit later.
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
@@ -115,7 +115,7 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 		return resp, nil
 	case resp.StatusCode < http.StatusBadRequest:
 		return resp, nil
-	case resp.StatusCode == http.StatusNotFound: // a router that has just begun answers so whatever it is asked
+	case resp.StatusCode == http.StatusNotFound: // a router that has just started answers 404 to every request
 		if err := expected(req, resp, body); err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (t *Transport) call(base http.RoundTripper, req *http.Request) (*http.Respo
 }
 
 func (t *Transport) read(ctx context.Context, resp *http.Response) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }() // what closing says cannot change what was read
+	defer func() { _ = resp.Body.Close() }() // an error of Close cannot change what was read
 	body, err := io.ReadAll(io.LimitReader(io.TeeReader(resp.Body, answerOf(ctx)), t.limits.Answer+1))
 	if err != nil {
 		return nil, err
@@ -136,11 +136,11 @@ func (t *Transport) read(ctx context.Context, resp *http.Response) ([]byte, erro
 }
 
 // StatusError is an answer with a status of 400 or more. It unwraps to the *fault.Error that
-// classifies it; callers for whom a 404, 409 or 422 means something read Code first.
+// classifies it. A caller for which a 404, 409 or 422 has a meaning reads Code first.
 type StatusError struct {
 	Code   int
 	Header http.Header
-	// Message is the service's own, without its other fields; empty if it sent none.
+	// Message is the service's own message, empty if it sent none.
 	Message string
 	fault   *fault.Error
 }
@@ -151,7 +151,7 @@ func (e *StatusError) Error() string { return e.fault.Error() }
 // Unwrap returns the fault.
 func (e *StatusError) Unwrap() error { return e.fault }
 
-// StatusCode returns the status of the answer that err is about, 0 if it is about none.
+// StatusCode returns the status of the answer that err wraps, 0 if there is none.
 func StatusCode(err error) int {
 	var answer *StatusError
 	if !errors.As(err, &answer) {
@@ -168,7 +168,7 @@ func refused(req *http.Request, resp *http.Response, body []byte) error {
 	f.Unknown = f.Unknown || (writes(req) && resp.StatusCode >= http.StatusInternalServerError)
 	var said struct {
 		Message     string `json:"message"`
-		Description string `json:"error_description"` // OAuth's, as GitLab answers 401
+		Description string `json:"error_description"` // OAuth's field, in GitLab's 401
 	}
 	// An answer that is not JSON (a proxy's page) has no message.
 	_ = json.Unmarshal(body, &said)
@@ -180,7 +180,7 @@ func refused(req *http.Request, resp *http.Response, body []byte) error {
 	}
 }
 
-// unanswered classifies a call that got no answer. Its text names no ephemeral port, so that it is
+// unanswered classifies a call without an answer. The message has no ephemeral port, so that it is
 // the same each time.
 func unanswered(req *http.Request, err error) error {
 	if refused := addressRefused(req, err); refused != nil {

@@ -75,7 +75,7 @@ func TestTransportLimits(t *testing.T) {
 
 // B15, X1: a service that takes connections and says nothing holds a call for 30 s at most,
 // whatever it is that does not come.
-func TestTheLimitsOfACallAsShipped(t *testing.T) {
+func TestTransportDefaultLimits(t *testing.T) {
 	tr := NewTransport(Limits{})
 	want := Limits{Connect: 5 * time.Second, Headers: 15 * time.Second, Total: 30 * time.Second, Silence: 10 * time.Second, Ping: 5 * time.Second, Answer: 8 << 20}
 	if tr.limits != want {
@@ -86,7 +86,7 @@ func TestTheLimitsOfACallAsShipped(t *testing.T) {
 	}
 }
 
-func TestTransportReturnsTheWholeAnswer(t *testing.T) {
+func TestTransportReturnsWholeAnswer(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("0123456789")) })
 	resp, err := do(t, NewTransport(Limits{Answer: 10}), "GET", url)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestTransportClassifiesAnswers(t *testing.T) {
 	}
 }
 
-func TestTransportKnowsWhatWasNotSent(t *testing.T) {
+func TestTransportMarksUnsentWrites(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
 	_, err := do(t, NewTransport(Limits{}), "POST", srv.URL)

@@ -13,42 +13,42 @@ import (
 )
 
 const (
-	// maxTreeBytes is what is kept of definitions in memory, of all repositories: the files of some
-	// thousand small ones.
+	// maxTreeBytes is how many bytes of definitions are cached, of all repositories: the files of
+	// some thousand small ones.
 	maxTreeBytes = 16 << 20
-	// maxTreeObject is the bytes of an object that is kept: a larger one would cost many others
-	// their place.
+	// maxTreeObject is the maximum size of a cached object in bytes. A larger one would evict many
+	// others.
 	maxTreeObject = 256 << 10
-	// treeOverhead is about what an object takes besides its own bytes.
+	// treeOverhead is about how many bytes an object takes in addition to its content.
 	treeOverhead = 300
 )
 
 // Definition is a file of a directory of definitions.
 type Definition struct {
-	// Path is below the repository's root, ID what Git calls the file's content.
+	// Path is relative to the repository's root, ID is Git's id of the file's content.
 	Path, ID string
 }
 
-// TreeID names a directory as Git does: by the digest of all that is below it, so that it never
-// changes.
+// TreeID identifies a directory by Git's digest of everything below it, so the content of an id
+// never changes.
 type TreeID struct {
-	// Reader is who reads which repository, with which credentials: any comparable value. Nobody
-	// else is given what was read.
+	// Reader identifies who reads which repository with which credentials: any comparable value.
+	// Nobody else gets what was read.
 	Reader any
-	// ID is Git's, of the directory Dir.
+	// ID is Git's id of the directory Dir.
 	ID, Dir string
 }
 
-// Trees keeps the definitions that were read last, so that a directory that has not changed costs
-// no call, and one that has only its changed files. That the commit may be read, and which
-// directory it has, is asked each time. The zero value is ready.
+// Trees caches definitions. An unchanged directory costs no call, and a changed one only its
+// changed files. Whether the commit may be read, and which directory it has, is read from the
+// service each time. The zero value is ready.
 type Trees struct {
 	mu    sync.Mutex
 	kept  *lru.Cache
 	bytes int
 }
 
-// object is what is kept under a key: of a directory what it lists, of a file its content.
+// object is a cached value: the list of a directory, or the content of a file.
 type object struct {
 	files []Definition
 	data  []byte
@@ -62,7 +62,7 @@ func (o object) size() int {
 	return size
 }
 
-// Files returns the files of a directory. list and read are called for what is not kept.
+// Files returns the files of a directory. It calls list and read for what is not cached.
 func (t *Trees) Files(
 	ctx context.Context,
 	tree TreeID,
@@ -75,8 +75,8 @@ func (t *Trees) Files(
 		if err != nil {
 			return nil, err
 		}
-		if found = (object{files: listed}); len(listed) > 0 { // that there is none is asked again
-			t.keep(tree, found)
+		if found = (object{files: listed}); len(listed) > 0 { // an empty directory is not cached
+			t.put(tree, found)
 		}
 	}
 	ids, names := map[string]string{}, make([]string, 0, len(found.files))
@@ -92,8 +92,8 @@ func (t *Trees) Files(
 	})
 }
 
-// File returns a file by what Git calls its content. read is called for what is not kept. Whoever
-// asks has just been shown the id by the service.
+// File returns a file by Git's id of its content. It calls read if that is not cached. The service
+// has just shown the id to the caller.
 func (t *Trees) File(reader any, id string, read func() ([]byte, error)) ([]byte, error) {
 	key := TreeID{Reader: reader, ID: id} // a file has no directory
 	if blob, ok := t.get(key); ok {
@@ -101,7 +101,7 @@ func (t *Trees) File(reader any, id string, read func() ([]byte, error)) ([]byte
 	}
 	data, err := read()
 	if err == nil && IsBlob(id, data) {
-		t.keep(key, object{data: slices.Clip(data)}) // whoever appends to it gets a copy
+		t.put(key, object{data: slices.Clip(data)}) // a caller that appends to it gets a copy
 	}
 	return data, err
 }
@@ -116,17 +116,17 @@ func (t *Trees) get(key TreeID) (object, bool) {
 	if !ok {
 		return object{}, false
 	}
-	return found.(object), true //nolint:forcetypeassert // nothing else is kept
+	return found.(object), true //nolint:forcetypeassert // nothing else is stored
 }
 
-func (t *Trees) keep(key TreeID, o object) {
+func (t *Trees) put(key TreeID, o object) {
 	if o.size() > maxTreeObject {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kept == nil {
-		// Without a bound of its own: it is the bytes that are bounded.
+		// It has no limit of entries: the bytes are limited.
 		t.kept = lru.NewWithEvictionFunc(
 			0,
 			func(_ lru.Key, o any) { t.bytes -= o.(object).size() },

@@ -58,7 +58,7 @@ func (s *store) took(why string, want ...string) {
 	s.calls = nil
 }
 
-func TestAnUnchangedDirectoryIsReadOnce(t *testing.T) {
+func TestTreesReadUnchangedDirectoryOnce(t *testing.T) {
 	s := &store{t: t, trees: &Trees{}}
 	first := s.read("a", "t1", "a.yaml", "one")
 	s.took("at first", "list", "a.yaml")
@@ -83,7 +83,7 @@ func TestAnUnchangedDirectoryIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsBounded(t *testing.T) {
+func TestTreesLimitCachedBytes(t *testing.T) {
 	s := &store{t: t, trees: &Trees{}}
 	large := strings.Repeat("x", maxTreeObject)
 	s.read("a", "large", "a.yaml", large)
@@ -101,7 +101,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 }
 
 // What is not the file that Git names is not kept, and neither is what failed.
-func TestWhatIsNotTheFileIsNotKept(t *testing.T) {
+func TestTreesDoNotCacheWrongContent(t *testing.T) {
 	trees := &Trees{}
 	for i, text := range []string{"a page", "one"} {
 		got, err := trees.Files(t.Context(), TreeID{"a", "t", ".tekton"}, func() ([]Definition, error) {

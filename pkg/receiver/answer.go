@@ -21,7 +21,7 @@ const (
 	outcomeUnavailable = "unavailable"
 )
 
-// answer is what a delivery is answered with, and why.
+// answer is the answer to a delivery, and the reason for it.
 type answer struct {
 	status  int
 	message string
@@ -33,12 +33,12 @@ type answer struct {
 	// cause and detail are for the operator's log only.
 	cause  error
 	detail string
-	// late is set when the time must not tell what was looked up.
-	late bool
+	// delayed answers are sent late, so that their time does not show what was looked up.
+	delayed bool
 }
 
-func recorded(name string) answer {
-	return answer{
+func recorded(name string) *answer {
+	return &answer{
 		status:  http.StatusAccepted,
 		outcome: outcomeRecorded,
 		reason:  "Recorded",
@@ -46,8 +46,8 @@ func recorded(name string) answer {
 	}
 }
 
-func duplicate(name string) answer {
-	return answer{
+func duplicate(name string) *answer {
+	return &answer{
 		status:  http.StatusAccepted,
 		outcome: outcomeDuplicate,
 		reason:  "AlreadyRecorded",
@@ -56,31 +56,46 @@ func duplicate(name string) answer {
 }
 
 // ignored answers 200: the service must not see an error for what is never acted on (A12).
-func ignored(reason, message string) answer {
-	return answer{status: http.StatusOK, outcome: outcomeIgnored, reason: reason, message: cut(message)}
+func ignored(reason, message string) *answer {
+	return &answer{status: http.StatusOK, outcome: outcomeIgnored, reason: reason, message: cut(message)}
 }
 
-func rejected(status int, reason, message string) answer {
-	return answer{status: status, outcome: outcomeRejected, reason: reason, message: cut(message)}
+func rejected(status int, reason, message string) *answer {
+	return &answer{status: status, outcome: outcomeRejected, reason: reason, message: cut(message)}
 }
 
-// unbelieved answers everybody who proves nothing with the same bytes, whether there is a
+func appUnauthenticated() *answer {
+	return rejected(http.StatusUnauthorized, "Unauthenticated", "this delivery's signature is missing or wrong: "+
+		"check that the webhook secret of the App is the one in Plumbline's Secret")
+}
+
+// unauthenticated answers every sender that knows no secret with the same bytes, whether there is a
 // Repository or not (S34). The reason and the detail are for the operator.
-func unbelieved(reason, detail string) answer {
+func unauthenticated(reason, detail string) *answer {
 	a := rejected(
 		http.StatusUnauthorized,
 		reason,
-		"nobody vouches for this delivery: its secret token is not the one of a Repository with the project's URL, "+
-			"or there is no such Repository, or it names no webhook secret; the log of Plumbline's receiver tells which",
+		"this webhook's secret token was not accepted. Check that a Repository with this project's URL exists, "+
+			"that it has git_provider.webhook_secret, and that the token matches. The log of Plumbline's receiver says which",
 	)
-	a.detail, a.late = detail, true
+	a.detail, a.delayed = detail, true
 	return a
 }
 
-// unavailable answers 503: the delivery is not recorded and has to come again. What the cause says
-// is logged and not answered, because it names objects of the cluster.
-func unavailable(message string, cause error) answer {
-	a := answer{
+func tooManyUnverified() *answer {
+	a := rejected(
+		http.StatusServiceUnavailable,
+		"TooManyUnverified",
+		"too many deliveries whose secret token is not accepted: send this one again in a moment",
+	)
+	a.retryAfter, a.delayed = retryAfter, true
+	return a
+}
+
+// unavailable answers 503: the delivery is not recorded and must be sent again. The cause is logged
+// and not answered, because it names objects of the cluster.
+func unavailable(message string, cause error) *answer {
+	a := &answer{
 		status:     http.StatusServiceUnavailable,
 		outcome:    outcomeUnavailable,
 		reason:     "Overloaded",
@@ -96,13 +111,29 @@ func unavailable(message string, cause error) answer {
 	return a
 }
 
-// undecoded answers what Peek and Decode refuse.
-func undecoded(err error) answer {
+func secretUnavailable(err error) *answer {
+	return unavailable("the webhook secret cannot be read at the moment: send the delivery again later; "+
+		"the log of Plumbline's receiver names the Secret", err)
+}
+
+// undecoded answers a delivery that cannot be decoded, or is never acted on.
+func undecoded(err error) *answer {
 	f := fault.Of(err)
 	if f.Class == fault.Ignored {
 		return ignored(f.Reason, f.Message)
 	}
 	return rejected(http.StatusBadRequest, f.Reason, f.Message)
+}
+
+// notFound answers a delivery for which Lookup.Find returned an error.
+func notFound(err error) *answer {
+	switch f := fault.Of(err); {
+	case f.Class == fault.Ignored:
+		return undecoded(err)
+	case f.Reason == fault.ReasonNotClaimedYet:
+		return unavailable("the Repository of this URL is not served yet: send the delivery again in a moment", err)
+	}
+	return unavailable("the Repository cannot be looked up at the moment: send the delivery again later", err)
 }
 
 func (a answer) write(w http.ResponseWriter) {
@@ -123,7 +154,7 @@ func (a answer) write(w http.ResponseWriter) {
 		h.Set("Allow", http.MethodPost)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone has nothing to be told
+	_, _ = w.Write(append(body, '\n')) // an error means that the client is gone
 }
 
 // cut bounds text that may come from the sender.

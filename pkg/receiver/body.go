@@ -9,19 +9,20 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 )
 
-// slots is a semaphore that is waited for until a context ends.
-type slots chan struct{}
+// semaphore limits how many bodies are in memory.
+type semaphore chan struct{}
 
-// take waits for at most fairness.PlaceWait. Until it is done it calls waiting every
+// acquire waits for a slot, at most fairness.InFlightWait. While it waits, it calls waiting every
 // contendedEvery.
-func (s slots) take(ctx context.Context, waiting func()) bool {
-	ctx, cancel := context.WithTimeout(ctx, fairness.PlaceWait)
+func (s semaphore) acquire(ctx context.Context, waiting func()) bool {
+	ctx, cancel := context.WithTimeout(ctx, fairness.InFlightWait)
 	defer cancel()
 	tick := time.NewTicker(contendedEvery)
 	defer tick.Stop()
@@ -37,17 +38,17 @@ func (s slots) take(ctx context.Context, waiting func()) bool {
 	}
 }
 
-func (s slots) free() { <-s }
+func (s semaphore) release() { <-s }
 
 var (
 	errTooLarge = errors.New("the body is larger than 25 MiB")
 	errTooSlow  = errors.New("the body arrives too slowly")
-	errNoSlot   = errors.New("too many deliveries at once")
+	errNoSlot   = errors.New("too many deliveries at once: send this one again in a moment")
 )
 
-// read returns the whole body, with a slot that is held until release is called. Who sends a body
-// has no slot before it is there, but for one over smallBodyBytes: it takes a slot for large ones
-// when it has sent that much.
+// read returns the whole body. The body has a slot until release is called; only the first call
+// releases it. While a body arrives it has no slot, unless it is over smallBodyBytes: after so many
+// bytes it waits for one of the slots for large bodies.
 func (h *Handler) read(
 	ctx context.Context,
 	w http.ResponseWriter,
@@ -62,41 +63,39 @@ func (h *Handler) read(
 	if err != nil {
 		return nil, none, err
 	}
-	release = h.inFlight.free
+	releaseLarge := none
 	if !whole {
-		if !h.large.take(ctx, in.connection.Displace) {
+		if !h.largeBodies.acquire(ctx, in.connection.EvictSlowest) {
 			return nil, none, errNoSlot
 		}
+		releaseLarge = h.largeBodies.release
 		if err := in.rest(); err != nil {
-			h.large.free()
+			releaseLarge()
 			return nil, none, err
 		}
-		release = func() { h.large.free(); h.inFlight.free() }
 	}
-	if !in.connection.Handled() {
-		err = connlimit.ErrDisplaced
-	} else if !h.inFlight.take(ctx, none) {
+	if !in.connection.BodyComplete() {
+		err = connlimit.ErrEvicted
+	} else if !h.bodies.acquire(ctx, none) {
 		err = errNoSlot
 	}
 	if err != nil {
-		if !whole {
-			h.large.free()
-		}
+		releaseLarge()
 		return nil, none, err
 	}
-	in.connection.Slotted()
-	return in.body, release, nil
+	in.connection.SlotTaken()
+	return in.body, sync.OnceFunc(func() { releaseLarge(); h.bodies.release() }), nil
 }
 
-// incoming is a body that arrives.
+// incoming is a body while it arrives.
 type incoming struct {
 	from       io.Reader
-	length     int // as declared; -1 when it is not
+	length     int // as declared, or -1
 	body       []byte
 	connection *connlimit.Connection
 	deadline   func(time.Time) error
-	// began is when the headers were waited for, piece when the current piece of the body was, and
-	// has what came of it.
+	// began is when the wait for the headers started, piece when the wait for the current piece of
+	// the body did, and has how many bytes of that piece are here.
 	began, piece time.Time
 	has          int
 	// slotted reports whether the body has a slot for large ones.
@@ -105,16 +104,16 @@ type incoming struct {
 
 func newIncoming(w http.ResponseWriter, r *http.Request) *incoming {
 	connection := connlimit.Of(r.Context())
-	began := connection.Begin()
+	began := connection.RequestStarted()
 	return &incoming{
 		from: http.MaxBytesReader(w, r.Body, MaxBodyBytes), length: int(r.ContentLength), connection: connection,
 		deadline: http.NewResponseController(w).SetReadDeadline, began: began, piece: began,
 	}
 }
 
-// rest reads what is over smallBodyBytes. The time that a slot was waited for is not the sender's.
+// rest reads what is over smallBodyBytes. The wait for a slot does not count as the sender's time.
 func (in *incoming) rest() error {
-	in.connection.Enlarged()
+	in.connection.LargeSlotTaken()
 	in.slotted, in.piece, in.has = true, time.Now(), 0
 	if in.length > 0 {
 		in.body = slices.Grow(in.body, in.length+1-len(in.body)) // one more, to see the end
@@ -123,18 +122,17 @@ func (in *incoming) rest() error {
 	return err
 }
 
-// upTo reads until there are n bytes; whole tells that the body ended before.
+// upTo reads until there are n bytes. Whole reports that the body ended before.
 func (in *incoming) upTo(n int) (whole bool, err error) {
 	for len(in.body) < n {
 		if err := in.grow(n); err != nil {
 			return false, err
 		}
 		in.pace()
-		room := in.body[len(in.body):min(cap(in.body), n)]
-		got, err := in.from.Read(room)
+		got, err := in.from.Read(in.body[len(in.body):min(cap(in.body), n)])
 		in.count(got)
 		if errors.Is(err, io.EOF) {
-			_ = in.deadline(time.Time{}) // what is handled has no hurry to send; without a connection there is no deadline
+			_ = in.deadline(time.Time{}) // a request that came through no connection has no deadline
 			return true, nil
 		}
 		if err != nil {
@@ -144,30 +142,31 @@ func (in *incoming) upTo(n int) (whole bool, err error) {
 	return false, nil
 }
 
-// firstRoom is for most bodies that are no push of many commits.
-const firstRoom = 16 << 10
+// firstSize fits most bodies but pushes of many commits.
+const firstSize = 16 << 10
 
-// grow makes room for more, but not for what is only announced: that would cost a sender nothing.
+// grow allocates memory for more bytes, but not for a length that is only declared: declaring it
+// costs a sender nothing.
 func (in *incoming) grow(n int) error {
 	if len(in.body) < cap(in.body) {
 		return nil
 	}
-	room := min(max(firstRoom, 2*cap(in.body)), n)
+	size := min(max(firstSize, 2*cap(in.body)), n)
 	if in.length >= 0 {
-		room = min(room, in.length+1) // one more, to see the end
+		size = min(size, in.length+1) // one more, to see the end
 	}
 	if !in.slotted {
-		if err := in.connection.Reserve(room); err != nil {
+		if err := in.connection.Reserve(size); err != nil {
 			return err
 		}
 	}
-	grown := make([]byte, len(in.body), max(room, len(in.body)+1))
+	grown := make([]byte, len(in.body), max(size, len(in.body)+1))
 	copy(grown, in.body)
 	in.body = grown
 	return nil
 }
 
-// pace sets until when the current piece, and the whole body, may take.
+// pace sets the deadline of the current piece, and of the whole body.
 func (in *incoming) pace() {
 	until, last := in.piece.Add(pieceTime), in.began.Add(bodyTimeout)
 	if last.Before(until) {
@@ -179,7 +178,7 @@ func (in *incoming) pace() {
 func (in *incoming) count(got int) {
 	in.body = in.body[:len(in.body)+got]
 	if in.slotted {
-		in.connection.Arrived(got)
+		in.connection.Received(got)
 	}
 	if in.has += got; in.has >= pieceBytes {
 		in.piece, in.has = time.Now(), 0
@@ -191,21 +190,22 @@ func (in *incoming) failed(err error) error {
 	switch {
 	case errors.As(err, &tooLarge):
 		return errTooLarge
-	case in.connection.Displaced():
-		return connlimit.ErrDisplaced
+	case in.connection.Evicted():
+		return connlimit.ErrEvicted
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errTooSlow
 	}
 	return err
 }
 
-func unread(err error) answer {
+// unread answers a request whose body could not be read.
+func unread(err error) *answer {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return rejected(http.StatusRequestEntityTooLarge, "TooLarge", err.Error())
 	case errors.Is(err, errTooSlow):
 		return rejected(http.StatusRequestTimeout, "TooSlow", err.Error())
-	case errors.Is(err, errNoSlot), errors.Is(err, connlimit.ErrDisplaced):
+	case errors.Is(err, errNoSlot), errors.Is(err, connlimit.ErrEvicted):
 		return unavailable(err.Error(), nil)
 	}
 	return rejected(http.StatusBadRequest, "BodyIncomplete", "the body could not be read to its end")

@@ -8,16 +8,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
-// Hasten makes a handler answer strangers after a time that a test can wait for often.
-func (h *Handler) Hasten(late time.Duration) *Handler {
-	h.late = late
+// AnswerUnverifiedAfter sets the time after which unverified senders are answered.
+func (h *Handler) AnswerUnverifiedAfter(delay time.Duration) *Handler {
+	h.unverifiedDelay = delay
 	return h
 }
 
-// Bound makes the bounds of a server that does not serve yet so small that a test can meet them.
+// Bound sets the limits of a server that does not serve yet.
 func (s *Server) Bound(limits connlimit.Limits, metrics *Metrics) {
 	s.connections = connlimit.New(limits, metrics)
 }
 
-// Open is what the server's connections say.
+// Open returns what connlimit.Set.Open does.
 func (s *Server) Open() (connections, large, bytes int) { return s.connections.Open() }

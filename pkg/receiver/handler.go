@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receiver is the HTTP edge: it verifies a delivery of a Git service, makes it a GitEvent
-// and answers when that is durable. It holds nothing in memory that correctness needs, so any
-// number of replicas may run.
+// Package receiver is the HTTP edge: it verifies a delivery of a Git service, records it as a
+// GitEvent and answers when that is durable. Nothing in its memory is needed for correctness, so
+// any number of replicas may run.
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
-	"k8s.io/client-go/util/flowcontrol"
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
 
@@ -30,269 +33,216 @@ type secretReader interface {
 }
 
 type serviceFinder interface {
-	// GlobalRepository returns the one whose settings complete all others, nil when there is none.
+	// GlobalRepository returns the Repository whose settings complete those of all others, nil if
+	// there is none.
 	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
 	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
 	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secrets.Secret, error)
-	// Copy is as Secret, and neither waits nor asks for a copy.
+	// Copy is Secret without waiting or requesting a copy.
 	Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error)
 }
 
-type recorder interface {
-	// Affords returns a Throttled fault if a push's body of that size would not be recorded for a
-	// namespace now, or another event's.
-	Affords(namespace string, push bool, size int) error
+type eventRecorder interface {
+	CheckRate(namespace string, push bool, size int) error
 	Record(ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte) (name string, created bool, err error)
 }
 
 // Options are what a Handler needs; all are required.
 type Options struct {
-	// Providers are asked in order which one a delivery is for.
+	// Providers may claim a delivery in this order.
 	Providers []provider.Provider
 	// BaseURL returns the configured web URL of a provider's service, empty while it is not known.
 	BaseURL func(provider string) string
 	// Secret is the App's webhook secret.
 	Secret secretReader
-	// Services are those of Repositories that no App serves.
+	// Services are the Git services of Repositories that no App serves.
 	Services serviceFinder
 	Lookup   Lookup
-	Recorder recorder
+	Recorder eventRecorder
 	Metrics  *Metrics
-	// Missed is called when a delivery was not recorded that has to come again. It does not block.
-	Missed func()
-	Logger *zap.SugaredLogger
-	Clock  clock.PassiveClock
-	// Wait is how long each call to the API server may take.
-	Wait APIWait
+	// Undelivered is called when a delivery was answered 503, so it must be sent again. It does not
+	// block.
+	Undelivered func()
+	Logger      *zap.SugaredLogger
+	Clock       clock.PassiveClock
+	// Timeout bounds each call to the API server.
+	Timeout recorder.CallTimeout
 }
 
 // Handler answers deliveries.
 type Handler struct {
 	Options
 
-	inFlight, large slots
-	places          fairness.Places
-	lanes           fairness.Lanes
-	groups          groups
-	// strangers are the deliveries that nobody vouches for.
-	strangers flowcontrol.PassiveRateLimiter
-	// late is unverifiedAnswer.
-	late time.Duration
+	bodies, largeBodies semaphore
+	inFlight            fairness.InFlight
+	recording           fairness.Slots
+	groups              recent.Map[string, groupKeys]
+	// unverified limits the deliveries that no webhook secret verifies.
+	unverified *rate.Limiter
+	// unverifiedDelay is the constant of that name, except in tests.
+	unverifiedDelay time.Duration
 }
 
-// NewHandler returns a handler with its own limits of concurrency.
+// NewHandler returns a handler with its own limits.
 func NewHandler(o Options) *Handler {
 	for _, p := range o.Providers {
-		o.Metrics.begin(p.Name)
+		o.Metrics.initialise(p.Name)
 	}
 	return &Handler{
-		Options: o, inFlight: make(slots, fairness.MaxInFlight), large: make(slots, maxLargeBodies),
-		strangers: flowcontrol.NewTokenBucketPassiveRateLimiter(UnverifiedQPS, UnverifiedBurst), late: unverifiedAnswer,
+		Options:         o,
+		groups:          recent.Map[string, groupKeys]{Max: maxGroups},
+		bodies:          make(semaphore, fairness.MaxInFlight),
+		largeBodies:     make(semaphore, maxLargeBodies),
+		unverified:      rate.NewLimiter(UnverifiedQPS, UnverifiedBurst),
+		unverifiedDelay: unverifiedDelay,
 	}
 }
 
-// delivery is what is known of a request so far.
-type delivery struct {
-	header http.Header
-	// arrived is when the whole body was there: what comes before that is up to the sender.
-	arrived  time.Time
-	body     []byte
-	provider *provider.Provider
+// result is the answer to a request and what is known of the request, for the log, the metrics and
+// the trace.
+type result struct {
+	answer
+	provider string
 	origin   provider.Origin
-	// previousKey is where the previous webhook secret is, if the delivery was verified with that
-	// one.
-	previousKey string
-	// admitted reports whether it was taken off the budget of strangers.
-	admitted bool
-	// verified reports whether the sender knows a webhook secret.
-	verified bool
-	// release gives back the place that the body has; only the first call does.
-	release func()
+	// arrived is when the whole body was there: the time before that depends on the sender.
+	arrived time.Time
+	// verified is nil if the sender has not proved that it knows a webhook secret.
+	verified *verified
 }
 
-func (d *delivery) providerName() string {
-	if d.provider == nil {
-		return "none"
+func (r result) providerName() string { return cmp.Or(r.provider, "none") }
+
+func (r result) previousKey() string {
+	if r.verified == nil {
+		return ""
 	}
-	return d.provider.Name
+	return r.verified.PreviousKey()
 }
 
-// ServeHTTP answers one delivery and logs and counts it once.
+func (r result) with(a *answer) result {
+	r.answer = *a
+	return r
+}
+
+// ServeHTTP answers one delivery, and logs and counts it once.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := h.Clock.Now()
-	d := &delivery{header: r.Header, arrived: start}
-	// Neither a sender that hangs up nor a shutdown stops a record half way.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.Wait.budget(workBudget))
+	// Neither a sender that hangs up nor a shutdown interrupts a record.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.Timeout.Scale(workBudget))
 	defer cancel()
 	ctx, end := traced(ctx)
-	a := h.guarded(ctx, d, w, r)
-	if a.late {
-		d.body = nil // not while nothing but time passes
-		h.wait(r, d.arrived)
+	done := h.receive(ctx, w, r)
+	if done.delayed {
+		h.delay(r, done.arrived)
 	}
-	if !d.verified { // only who knows a secret keeps a connection
+	if done.verified == nil { // only a verified sender keeps its connection
 		w.Header().Set("Connection", "close")
 	}
-	a.write(w)
-	if a.outcome == outcomeUnavailable {
-		h.Missed()
+	done.write(w)
+	if done.outcome == outcomeUnavailable {
+		h.Undelivered()
 	}
-	end(d, a)
+	end(done)
 	took := h.Clock.Since(start)
-	h.Metrics.observe(ctx, d, a, took)
-	h.log(d, a, took)
+	h.Metrics.observe(ctx, done, took)
+	h.log(done, took)
 }
 
-// guarded turns a panic into 503: one poisonous delivery is no reason to drop a connection without
-// an answer.
-func (h *Handler) guarded(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) (a answer) {
+// receive takes a request through its steps: claimed, verified, decoded, recorded. Each step takes
+// the value of the one before it, and returns the next value or an answer. A panic is answered 503:
+// one delivery that the code cannot handle is no reason to drop the connection without an answer.
+func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (done result) {
+	done.arrived = h.Clock.Now()
 	defer func() {
-		if recover() == nil { // the value may quote the payload, so only the place is logged
-			return
+		if recover() != nil { // its value may quote the payload, so only the place is logged
+			h.Logger.Errorw("handling a delivery panicked", "provider", done.providerName(), "stack", string(debug.Stack()))
+			done.answer = *unavailable("the delivery could not be handled: "+
+				"please report this with the log of Plumbline's receiver", fault.Transientf("Panic", "panic"))
 		}
-		h.Logger.Errorw("handling a delivery panicked", "provider", d.providerName(), "stack", string(debug.Stack()))
-		a = unavailable("the delivery could not be handled", fault.Transientf("Panic", "panic"))
 	}()
-	return h.receive(ctx, d, w, r)
-}
-
-// wait ends so long after the body has arrived that nothing can be told by it, or when there is
-// nobody to be answered. The body and its slot are given back by now.
-func (h *Handler) wait(r *http.Request, arrived time.Time) {
-	timer := time.NewTimer(h.late - h.Clock.Since(arrived))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-connlimit.Of(r.Context()).Distrusted():
-	case <-r.Context().Done():
+	claimant, refused := h.claimant(r)
+	if refused != nil {
+		return done.with(refused)
 	}
+	done.provider = claimant.Name
+	body, release, err := h.read(ctx, w, r)
+	defer release()
+	if err != nil {
+		return done.with(unread(err))
+	}
+	done.arrived = h.Clock.Now()
+	claimed, err := delivery.Claim(claimant, r.Header, body)
+	done.origin = claimed.Origin()
+	if err != nil {
+		return done.with(undecoded(err))
+	}
+	done.verified, refused = h.verify(ctx, claimed)
+	if refused != nil {
+		return done.with(refused)
+	}
+	owned, refused := h.decode(ctx, done.verified)
+	if refused != nil {
+		return done.with(refused)
+	}
+	return done.with(h.record(ctx, owned, release))
 }
 
-// receive claims, reads and answers a request.
-func (h *Handler) receive(ctx context.Context, d *delivery, w http.ResponseWriter, r *http.Request) answer {
+func (h *Handler) claimant(r *http.Request) (*provider.Provider, *answer) {
 	if r.Method != http.MethodPost {
-		return rejected(http.StatusMethodNotAllowed, "MethodNotAllowed", "deliveries are sent by POST")
+		return nil, rejected(http.StatusMethodNotAllowed, "MethodNotAllowed", "send deliveries with POST")
 	}
-	if d.provider = h.claimant(r.Header); d.provider == nil {
-		return rejected(
+	claimant := delivery.Claimant(h.Providers, r.Header)
+	if claimant == nil {
+		return nil, rejected(
 			http.StatusBadRequest,
 			"UnknownService",
 			"no Git service recognises this request: its headers are not those of a webhook delivery",
 		)
 	}
-	body, release, err := h.read(ctx, w, r)
-	d.release = sync.OnceFunc(release)
-	defer d.release()
-	if err != nil {
-		return unread(err)
-	}
-	d.body, d.arrived = body, h.Clock.Now()
-	if fairness.Worked(d.body, func() { d.origin, err = d.provider.Webhook.Peek(d.header, d.body) }); err != nil {
-		return undecoded(err)
-	}
-	switch {
-	case !d.origin.App && d.provider.BaseURL != nil:
-		return h.acceptOwn(ctx, d)
-	case !d.origin.App:
-		return ignored(
-			"NotTheApp",
-			"only deliveries of the GitHub App are served: install the App on the repository and remove this webhook",
-		)
-	}
-	return h.accept(ctx, d)
+	return claimant, nil
 }
 
-func (h *Handler) claimant(header http.Header) *provider.Provider {
-	for i := range h.Providers {
-		if h.Providers[i].Webhook.Claims(header) {
-			return &h.Providers[i]
-		}
+// delay waits until so long after the body arrived that the time of the answer shows nothing, or
+// until there is no sender to answer. The body and its slot are released by now.
+func (h *Handler) delay(r *http.Request, arrived time.Time) {
+	timer := time.NewTimer(h.unverifiedDelay - h.Clock.Since(arrived))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-connlimit.Of(r.Context()).MarkUnverified():
+	case <-r.Context().Done():
 	}
-	return nil
-}
-
-// accept verifies a delivery of the App, finds whose it is and records it. It decodes before the
-// lookup: most deliveries of an App are events that are never acted on, and those must not cost a
-// read of the API server each.
-func (h *Handler) accept(ctx context.Context, d *delivery) answer {
-	secret, err := h.Secret.Read(ctx)
-	if err != nil {
-		return unavailable("the webhook secret cannot be read at the moment", err)
-	}
-	if err := d.verify(secret, true); err != nil {
-		return unverified(err, func() answer {
-			return rejected(http.StatusUnauthorized, "Unauthenticated", "the signature is missing or wrong")
-		})
-	}
-	d.verified = true
-	canonical, bad := v1alpha1.CanonicalURL(d.origin.URL)
-	if refusal := h.beyondRate(ctx, d, canonical); refusal != nil {
-		return *refusal
-	}
-	spec, err := d.decode()
-	if err != nil {
-		return undecoded(err)
-	}
-	if bad != nil {
-		return rejected(http.StatusBadRequest, "BadRepositoryURL", "the repository's URL: "+bad.Error())
-	}
-	if refusal := otherHost(d, h.BaseURL(d.provider.Name), canonical, spec); refusal != nil {
-		return *refusal
-	}
-	repository, err := h.Lookup.Find(ctx, canonical)
-	if err != nil {
-		return notFound(err)
-	}
-	return h.record(ctx, d, repository, spec)
-}
-
-func (h *Handler) record(
-	ctx context.Context,
-	d *delivery,
-	repository *pacv1alpha1.Repository,
-	spec *v1alpha1.GitEventSpec,
-) answer {
-	spec.Repository = v1alpha1.RepositoryReference{
-		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
-	}
-	small, waited := len(d.body) <= smallBodyBytes, false
-	if small { // a larger one has a slot that others wait for; its namespace's rate lets few of them go on
-		defer h.lanes.Enter(ctx, fairness.LaneOf(spec, d.body), len(d.body), func() { waited = true; d.release() })()
-	}
-	leave, err := h.places.Enter(repository.Namespace)
-	if err != nil && small {
-		d.release()
-		leave, err = h.places.Await(ctx, repository.Namespace, waited)
-	}
-	if err != nil {
-		return unavailable("too many deliveries of the Repository's namespace at once", err)
-	}
-	defer leave()
-	name, created, err := h.Recorder.Record(ctx, spec, d.body)
-	if err != nil {
-		return unrecorded(err)
-	}
-	if !created {
-		return duplicate(name)
-	}
-	return recorded(name)
 }
 
 // log writes the one line of a delivery: nothing of its body but its repository's URL, and no
 // secret.
-func (h *Handler) log(d *delivery, a answer, took time.Duration) {
+func (h *Handler) log(done result, took time.Duration) {
 	fields := []any{
-		"provider", d.providerName(), "event", cut(d.origin.Event), "delivery", cut(d.origin.DeliveryKey),
-		"status", a.status, "outcome", a.outcome, "reason", a.reason, "answer", a.message, "duration", took.String(),
+		"provider",
+		done.providerName(),
+		"event",
+		cut(done.origin.Event),
+		"delivery",
+		cut(done.origin.DeliveryKey),
+		"status",
+		done.status,
+		"outcome",
+		done.outcome,
+		"reason",
+		done.reason,
+		"answer",
+		done.message,
+		"duration",
+		took.String(),
 	}
-	if d.previousKey != "" { // whoever rotates it wants to know whether it is still used
-		fields = append(fields, "previousWebhookSecret", d.previousKey)
+	if key := done.previousKey(); key != "" { // who rotates a secret must know whether the old one is in use
+		fields = append(fields, "previousWebhookSecret", key)
 	}
-	if a.detail != "" {
-		fields = append(fields, "detail", cut(a.detail))
+	if done.detail != "" {
+		fields = append(fields, "detail", cut(done.detail))
 	}
-	if a.cause != nil {
-		h.Logger.Errorw("delivery not recorded", append(fields, "error", cut(a.cause.Error()))...)
+	if done.cause != nil {
+		h.Logger.Errorw("delivery not recorded", append(fields, "error", cut(done.cause.Error()))...)
 		return
 	}
 	h.Logger.Infow("delivery", fields...)

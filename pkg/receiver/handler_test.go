@@ -22,10 +22,10 @@ import (
 )
 
 func TestAcceptedDeliveryIsDurable(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	d := push("k1")
-	w.expect(http.StatusAccepted, d)
-	event := w.wantEvents(1)[0]
+	e.expect(http.StatusAccepted, d)
+	event := e.wantEvents(1)[0]
 	body, err := blob.Unpack(event.Payload, event.Spec.Payload)
 	if err != nil || !bytes.Contains(body, []byte(bodyMarker)) {
 		t.Errorf("payload %q, %v; want the body", body, err)
@@ -37,31 +37,31 @@ func TestAcceptedDeliveryIsDurable(t *testing.T) {
 	if diff := cmp.Diff(wantRepository, event.Spec.Repository); diff != "" {
 		t.Errorf("repository: %s", diff)
 	}
-	if want := w.clock.Now().Truncate(time.Second); !event.Spec.ReceivedAt.Time.Equal(want) {
+	if want := e.clock.Now().Truncate(time.Second); !event.Spec.ReceivedAt.Time.Equal(want) {
 		t.Errorf("receivedAt %v, want %v", event.Spec.ReceivedAt, want)
 	}
-	if event.Spec.Payload.Chunks != 0 || w.payloads() != 0 || event.Spec.Headers["X-Test-Event"] != "push" {
+	if event.Spec.Payload.Chunks != 0 || e.payloads() != 0 || event.Spec.Headers["X-Test-Event"] != "push" {
 		t.Errorf("payload %+v, headers %v", event.Spec.Payload, event.Spec.Headers)
 	}
-	if w.counted("recorded", "Recorded") != 1 || strings.Count(w.log(), `"delivery":"k1"`) != 1 {
-		t.Errorf("want one log line and one count:\n%s", w.log())
+	if e.counted("recorded", "Recorded") != 1 || strings.Count(e.log(), `"delivery":"k1"`) != 1 {
+		t.Errorf("want one log line and one count:\n%s", e.log())
 	}
 }
 
 func TestBadSignature(t *testing.T) { // A9
 	for name, signature := range map[string]string{"wrong": "0000", "of another secret": "x" + sign([]byte("x"), []byte("y"))} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			e := newEnv(t)
 			d := push("k1")
 			d.signature = signature
-			answer := w.expect(http.StatusUnauthorized, d)
-			if actions := w.client.Actions(); len(actions) != 0 {
+			answer := e.expect(http.StatusUnauthorized, d)
+			if actions := e.client.Actions(); len(actions) != 0 {
 				t.Errorf("an unverified delivery caused %v", actions)
 			}
 			if strings.Contains(answer.Body.String(), sign(mustBody(d), []byte(webhookSecret))) {
-				t.Error("the answer holds the right signature")
+				t.Error("the answer contains the right signature")
 			}
-			if w.counted("rejected", "Unauthenticated") != 1 {
+			if e.counted("rejected", "Unauthenticated") != 1 {
 				t.Error("not counted")
 			}
 		})
@@ -80,64 +80,64 @@ func TestUnreadableSecretIs503(t *testing.T) { // A9: 503, not 401
 		"SecretMissing": {systemNamespace + "/plumbline-github-app": {"other": "x", "webhook.secret": " \n"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			w := newWorld(t)
-			w.copied = copied
+			e := newEnv(t)
+			e.copied = copied
 			d := push("k1")
-			d.signature = sign(mustBody(d), nil) // what verifies when an empty secret is used
-			w.expect(http.StatusServiceUnavailable, d)
-			w.wantEvents(0)
-			if w.counted("unavailable", reason) != 1 {
-				t.Errorf("not counted as %s:\n%s", reason, w.log())
+			d.signature = sign(mustBody(d), nil) // matches an empty secret
+			e.expect(http.StatusServiceUnavailable, d)
+			e.wantEvents(0)
+			if e.counted("unavailable", reason) != 1 {
+				t.Errorf("not counted as %s:\n%s", reason, e.log())
 			}
-			if reason == "SecretMissing" && !strings.Contains(w.log(), "webhook.secret of Secret plumbline/plumbline-github-app: create it") {
-				t.Errorf("no error names the Secret for the operator:\n%s", w.log())
+			if reason == "SecretMissing" && !strings.Contains(e.log(), "webhook.secret of Secret plumbline/plumbline-github-app: create it") {
+				t.Errorf("no error names the Secret for the operator:\n%s", e.log())
 			}
 		})
 	}
 }
 
 func TestNeverActedOn(t *testing.T) { // A12
-	for reason, change := range map[string]func(w *world, d *delivery){
-		"EventIgnored": func(_ *world, d *delivery) { d.event, d.message.URL = "ping", "" },
-		"NoRepository": func(_ *world, d *delivery) { d.message.URL = "https://git.example/acme/unknown" },
-		"OtherHost":    func(w *world, _ *delivery) { w.baseURL = "https://other.example" },
-		"NotTheApp":    func(_ *world, d *delivery) { d.message.App = false },
+	for reason, change := range map[string]func(e *env, d *delivery){
+		"EventIgnored": func(_ *env, d *delivery) { d.event, d.message.URL = "ping", "" },
+		"NoRepository": func(_ *env, d *delivery) { d.message.URL = "https://git.example/acme/unknown" },
+		"OtherHost":    func(e *env, _ *delivery) { e.baseURL = "https://other.example" },
+		"NotTheApp":    func(_ *env, d *delivery) { d.message.App = false },
 	} {
 		t.Run(reason, func(t *testing.T) {
-			w := newWorld(t)
+			e := newEnv(t)
 			d := push("k1")
-			change(w, &d)
-			w.expect(http.StatusOK, d)
-			w.wantEvents(0)
-			if w.counted("ignored", reason) != 1 {
-				t.Errorf("not counted as ignored for %s:\n%s", reason, w.log())
+			change(e, &d)
+			e.expect(http.StatusOK, d)
+			e.wantEvents(0)
+			if e.counted("ignored", reason) != 1 {
+				t.Errorf("not counted as ignored for %s:\n%s", reason, e.log())
 			}
-			if reads := len(w.client.Actions()) - 1; reason != "NoRepository" && reads != 0 { // 1: wantEvents
-				t.Errorf("%d calls of the API server for what is never acted on", reads)
+			if reads := len(e.client.Actions()) - 1; reason != "NoRepository" && reads != 0 { // 1: wantEvents
+				t.Errorf("%d calls of the API server for a delivery that is never acted on", reads)
 			}
 		})
 	}
 }
 
-func TestHostOfTheEventMustBeTheConfiguredOne(t *testing.T) {
-	w := newWorld(t)
+func TestDeliveryOfAnotherHostIsIgnored(t *testing.T) {
+	e := newEnv(t)
 	d := push("k1")
 	d.message.Host = "evil.example" // the URL is right, the rest of the payload is not
-	w.expect(http.StatusOK, d)
+	e.expect(http.StatusOK, d)
 	d = push("k1")
 	d.message.URL = "https://evil.example/acme/app" // and the other way round
-	w.expect(http.StatusOK, d)
-	w.wantEvents(0)
-	if w.counted("ignored", "OtherHost") != 2 {
-		t.Errorf("not counted:\n%s", w.log())
+	e.expect(http.StatusOK, d)
+	e.wantEvents(0)
+	if e.counted("ignored", "OtherHost") != 2 {
+		t.Errorf("not counted:\n%s", e.log())
 	}
 
-	w.baseURL = "" // the configuration has not been read yet
-	w.expect(http.StatusServiceUnavailable, push("k2"))
+	e.baseURL = "" // the configuration has not been read yet
+	e.expect(http.StatusServiceUnavailable, push("k2"))
 }
 
 func TestRefusedRequests(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	noHeaders := push("k").request()
 	noHeaders.Header = http.Header{}
 	missing := push("k")
@@ -162,34 +162,34 @@ func TestRefusedRequests(t *testing.T) {
 		"a panic":                       {delivery{event: "panic", key: "k", message: push("k").message}.request(), http.StatusServiceUnavailable, "could not be handled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := w.send(w.replica(), c.request)
-			w.check(c.status, answer)
+			answer := e.send(e.replica(), c.request)
+			e.check(c.status, answer)
 			if !strings.Contains(answer.Body.String(), c.says) {
 				t.Errorf("answer %s does not say %q", answer.Body, c.says)
 			}
 		})
 	}
-	w.wantEvents(0)
+	e.wantEvents(0)
 }
 
-// live records nothing and reports whether its context still was.
+// live records nothing, and stores the error of its context.
 type live struct{ err error }
 
-func (l *live) Affords(string, bool, int) error { return nil }
+func (l *live) CheckRate(string, bool, int) error { return nil }
 
 func (l *live) Record(ctx context.Context, _ *v1alpha1.GitEventSpec, _ []byte) (string, bool, error) {
 	l.err = ctx.Err()
 	return "name", true, nil
 }
 
-func TestSenderThatHangsUpIsRecorded(t *testing.T) {
-	w := newWorld(t)
+func TestDeliveryIsRecordedWhenTheSenderHangsUp(t *testing.T) {
+	e := newEnv(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	recorder := &live{err: errors.New("not called")}
-	h := w.replica()
+	h := e.replica()
 	h.Recorder = recorder
-	w.check(http.StatusAccepted, w.send(h, push("k1").request().WithContext(ctx)))
+	e.check(http.StatusAccepted, e.send(h, push("k1").request().WithContext(ctx)))
 	if recorder.err != nil {
 		t.Errorf("recording with a context that is %v", recorder.err)
 	}
@@ -201,43 +201,43 @@ func TestLookup(t *testing.T) {
 	unserved := &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{}}}
 	for name, c := range map[string]struct {
-		arrange func(w *world)
+		arrange func(e *env)
 		status  int
 	}{
-		"the claim cannot be read":              {func(w *world) { w.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable},
-		"the claim's read times out":            {func(w *world) { w.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable},
-		"claims are not served (CRD missing)":   {func(w *world) { w.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable},
-		"Repositories are not served":           {func(w *world) { w.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable},
-		"the Repository cannot be read":         {func(w *world) { w.fail("get", "repositories", boom) }, http.StatusServiceUnavailable},
-		"the claim's Repository is gone":        {func(w *world) { w.remove("app") }, http.StatusOK},
-		"the claim's Repository has a new URL":  {func(w *world) { w.remove("app"); w.add("https://git.example/x/y") }, http.StatusOK},
-		"the Repository's URL is spelt anyhow":  {func(w *world) { w.remove("app"); w.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted},
-		"the cache knows, the API server fails": {func(w *world) { w.fillCache(); w.fail("get", "repositoryclaims", boom) }, http.StatusAccepted},
+		"the claim cannot be read":                  {func(e *env) { e.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable},
+		"the claim's read times out":                {func(e *env) { e.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable},
+		"claims are not served (CRD missing)":       {func(e *env) { e.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable},
+		"Repositories are not served":               {func(e *env) { e.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable},
+		"the Repository cannot be read":             {func(e *env) { e.fail("get", "repositories", boom) }, http.StatusServiceUnavailable},
+		"the claim's Repository is deleted":         {func(e *env) { e.remove("app") }, http.StatusOK},
+		"the claim's Repository has a new URL":      {func(e *env) { e.remove("app"); e.add("https://git.example/x/y") }, http.StatusOK},
+		"the Repository's URL is spelt differently": {func(e *env) { e.remove("app"); e.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted},
+		"the cache knows, the API server fails":     {func(e *env) { e.fillCache(); e.fail("get", "repositoryclaims", boom) }, http.StatusAccepted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			c.arrange(w)
-			w.expect(c.status, push("k1"))
+			e := newEnv(t)
+			c.arrange(e)
+			e.expect(c.status, push("k1"))
 		})
 	}
 }
 
-// fillCache makes the cache know what the API server has.
-func (w *world) fillCache() {
-	w.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(
+// fillCache copies the state of the API server to the cache.
+func (e *env) fillCache() {
+	e.cached = receiver.LiveView(plumblinefake.NewSimpleClientset(
 		claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)), systemNamespace, 0)
 }
 
-func (w *world) remove(name string) {
-	w.t.Helper()
-	if err := w.client.PipelinesascodeV1alpha1().Repositories("ci").Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
+func (e *env) remove(name string) {
+	e.t.Helper()
+	if err := e.client.PipelinesascodeV1alpha1().Repositories("ci").Delete(e.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		e.t.Fatal(err)
 	}
 }
 
-func (w *world) add(url string) {
-	w.t.Helper()
-	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("ci").Create(w.t.Context(), repository("ci", "app", url), metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
+func (e *env) add(url string) {
+	e.t.Helper()
+	if _, err := e.client.PipelinesascodeV1alpha1().Repositories("ci").Create(e.t.Context(), repository("ci", "app", url), metav1.CreateOptions{}); err != nil {
+		e.t.Fatal(err)
 	}
 }

@@ -7,33 +7,32 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/delivery"
 )
 
-// otherHost refuses what is not about the configured service, before anything of the cluster but
-// the webhook secret is read: a payload must not choose which service Plumbline talks to.
-func otherHost(d *delivery, baseURL, canonical string, spec *v1alpha1.GitEventSpec) *answer {
+// otherHost refuses a delivery that is not about the configured service, before anything else of
+// the cluster is read: a payload must not choose which service Plumbline talks to.
+func otherHost(d delivery.Decoded, baseURL, canonical string) *answer {
 	configured := hostOf(baseURL)
 	if configured == "" {
-		a := unavailable(
-			"the configuration cannot be read at the moment",
-			fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.provider.Name),
+		return unavailable(
+			"the configuration cannot be read at the moment: send the delivery again later",
+			fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.Provider().Name),
 		)
-		return &a
 	}
-	if hostOf(canonical) == configured && hostOf("https://"+spec.Host+"/x") == configured {
+	if hostOf(canonical) == configured && hostOf("https://"+d.Spec().Host+"/x") == configured {
 		return nil
 	}
-	a := ignored("OtherHost", "the delivery is about a repository on another host than "+configured)
-	return &a
+	return ignored("OtherHost", "the delivery is about a repository on another host than "+configured)
 }
 
-// hostOf returns host and port of a URL as CanonicalURL spells them, empty when there is none.
+// hostOf returns the host and port of a URL as CanonicalURL spells them, empty if there is none.
 func hostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
 		return ""
 	}
-	u.Path = "/x" // CanonicalURL wants a repository
+	u.Path = "/x" // CanonicalURL needs a path
 	canonical, err := v1alpha1.CanonicalURL(u.String())
 	if err != nil {
 		return ""

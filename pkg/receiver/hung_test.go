@@ -16,6 +16,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 )
 
 // hung answers nothing until the caller gives up.
@@ -35,25 +36,25 @@ func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, 
 	return nil, h.wait(ctx)
 }
 
-// A delivery that an API server lets hang is answered 503 within the 8 s of A1, or the time that
-// -api-wait makes of them: where its own create hangs, and where the look-ups before have taken
-// nearly as long as they may.
-func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
+// When the API server hangs, a delivery is answered 503 within the 8 s of A1, or the time that
+// -api-wait makes of them. The create alone may hang, or the look-ups before it take nearly as long
+// as they may.
+func TestHungAPIServerIs503InTime(t *testing.T) {
 	for _, tc := range []struct {
-		wait         receiver.APIWait
+		timeout      recorder.CallTimeout
 		lookup, took time.Duration
 	}{
 		{0, 0, 3 * time.Second},
 		{0, 2900 * time.Millisecond, 7 * time.Second},
-		{receiver.APIWait(30 * time.Second), 0, 30 * time.Second},
-		{receiver.APIWait(30 * time.Second), 29 * time.Second, 70 * time.Second},
+		{recorder.CallTimeout(30 * time.Second), 0, 30 * time.Second},
+		{recorder.CallTimeout(30 * time.Second), 29 * time.Second, 70 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			h, r := w.replica(), w.recorder()
-			r.Events, r.Wait = hung{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, tc.wait
-			h.Recorder, h.Wait = r, tc.wait
-			live := receiver.LiveView(w.client, systemNamespace, tc.wait)
+			e := newEnv(t)
+			h, r := e.replica(), e.recorder()
+			r.Events, r.Timeout = hung{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, tc.timeout
+			h.Recorder, h.Timeout = r, tc.timeout
+			live := receiver.LiveView(e.client, systemNamespace, tc.timeout)
 			h.Lookup.Live.Claim = func(ctx context.Context, name string) (*v1alpha1.RepositoryClaim, error) {
 				<-time.After(tc.lookup)
 				return live.Claim(ctx, name)
@@ -63,7 +64,7 @@ func TestHungAPIServerIsGivenUpInTime(t *testing.T) {
 				return live.Repository(ctx, namespace, name)
 			}
 			start := time.Now()
-			answer := w.send(h, push("k").request())
+			answer := e.send(h, push("k").request())
 			if took := time.Since(start); answer.Code != http.StatusServiceUnavailable || took != tc.took {
 				t.Errorf("%+v: answered %d after %v, want 503", tc, answer.Code, took)
 			}

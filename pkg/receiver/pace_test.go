@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// until is until when the next byte may take, counted from now.
+// until returns how long the next byte may take.
 func (in *incoming) until() (left time.Duration) {
 	in.deadline = func(at time.Time) error {
 		left = time.Until(at).Round(100 * time.Millisecond)
@@ -18,8 +18,8 @@ func (in *incoming) until() (left time.Duration) {
 	return left
 }
 
-// Each piece of a body has its own time, and all of them together have theirs.
-func TestPace(t *testing.T) {
+// Each piece of a body has its own deadline, and the whole body has one.
+func TestEachPieceOfABodyHasADeadline(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	begun := func(began, piece time.Duration) *incoming {
 		return &incoming{began: ago(began), piece: ago(piece), length: -1}
@@ -30,17 +30,17 @@ func TestPace(t *testing.T) {
 		then func(*incoming)
 		want time.Duration
 	}{
-		{"headers and the first piece share a time", begun(1500*time.Millisecond, 1500*time.Millisecond), nil, 500 * time.Millisecond},
-		{"less than a piece gives no time", begun(time.Second, time.Second), func(in *incoming) { in.count(0) }, time.Second},
-		{"a piece gives time for the next", begun(time.Second, time.Second), func(in *incoming) {
+		{"headers and the first piece share a deadline", begun(1500*time.Millisecond, 1500*time.Millisecond), nil, 500 * time.Millisecond},
+		{"less than a piece does not extend it", begun(time.Second, time.Second), func(in *incoming) { in.count(0) }, time.Second},
+		{"a complete piece extends it", begun(time.Second, time.Second), func(in *incoming) {
 			in.body = make([]byte, 0, pieceBytes)
 			in.count(pieceBytes - 1)
 			in.count(1)
 		}, pieceTime},
-		{"the whole body has its time", begun(bodyTimeout-time.Second, 0), nil, time.Second},
-		{"the wait for a slot is not the sender's", begun(3*time.Second, 3*time.Second), func(in *incoming) {
+		{"the whole body has a deadline", begun(bodyTimeout-time.Second, 0), nil, time.Second},
+		{"the wait for a slot does not count", begun(3*time.Second, 3*time.Second), func(in *incoming) {
 			in.from, in.deadline = new(bytes.Buffer), func(time.Time) error { return nil }
-			_ = in.rest() // it is over at once
+			_ = in.rest() // returns at once
 		}, pieceTime},
 	} {
 		if c.then != nil {
@@ -52,8 +52,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What is handled has no hurry: the deadline of the body is taken away with its end.
-func TestTheEndOfABodyEndsItsHurry(t *testing.T) {
+// The deadline of the body is removed when it is complete.
+func TestCompleteBodyHasNoDeadline(t *testing.T) {
 	last := time.Now()
 	in := &incoming{from: bytes.NewBufferString("{}"), began: time.Now(), piece: time.Now(), length: 2}
 	in.deadline = func(at time.Time) error { last = at; return nil }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// probe makes round trips through our own listener. The answer has to carry the text that this
-// process made up, so another process on the same port does not pass for us.
+// probe makes round trips through the receiver's own listener. The answer must carry the random
+// text of this process, so that another process on the same port does not pass.
 type probe struct {
 	identity string
 	good     atomic.Bool
@@ -24,16 +24,16 @@ type probe struct {
 func newProbe() *probe {
 	return &probe{
 		identity: rand.Text(),
-		// A connection each time: that the listener accepts is what is to be seen. No proxy stands
-		// in between.
+		// A new connection each time, without a proxy: the probe tests that the listener accepts.
 		client: &http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
 func (p *probe) passed() bool { return p.good.Load() }
 
-// answer is GET /live: 503 when the process makes no progress. Its own round trips do not mind: a
-// process that is stuck with one delivery serves the others until it is restarted.
+// answer answers GET /live: with 503 when the process makes no progress. The probe's own round
+// trips ignore the status: a process that is stuck with one delivery serves the others until it is
+// restarted.
 func (p *probe) answer(w http.ResponseWriter, progress bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !progress {
@@ -42,9 +42,8 @@ func (p *probe) answer(w http.ResponseWriter, progress bool) {
 	_, _ = io.WriteString(w, p.identity)
 }
 
-// run probes until ctx ends, at once and then every probeEvery. One success is enough to pass; it
-// takes probeFailures in a row to fail, so that a busy moment does not take every replica out of
-// service.
+// run probes at once and then every probeEvery, until ctx ends. One success is enough to pass. Only
+// probeFailures in a row fail, so that a busy moment does not take every replica out of service.
 func (p *probe) run(ctx context.Context, addr net.Addr) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -79,7 +78,7 @@ func (p *probe) roundTrip(ctx context.Context, url string) bool {
 	return err == nil && string(body) == p.identity
 }
 
-// dialable is where a listener can be reached from this machine.
+// dialable returns the address at which this machine reaches a listener.
 func dialable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// progress knows since when deliveries are being handled. The zero value is ready.
+// progress knows when each delivery in flight was started. The zero value is ready.
 type progress struct {
-	mu    sync.Mutex
-	since map[*time.Time]struct{}
+	mu      sync.Mutex
+	started map[*time.Time]struct{}
 }
 
-// begin counts a delivery until end is called.
-func (p *progress) begin() (end func()) {
+// start adds a delivery until end is called.
+func (p *progress) start() (end func()) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.since == nil {
-		p.since = map[*time.Time]struct{}{}
+	if p.started == nil {
+		p.started = map[*time.Time]struct{}{}
 	}
-	p.since[&now] = struct{}{}
+	p.started[&now] = struct{}{}
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.since, &now)
+		delete(p.started, &now)
 	}
 }
 
-// longest is how long the oldest delivery has been handled, zero when there is none.
+// longest returns how long the oldest delivery has been in flight, zero if there is none.
 func (p *progress) longest() (took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for start := range p.since {
+	for start := range p.started {
 		took = max(took, time.Since(*start))
 	}
 	return took

@@ -22,8 +22,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// service is a Git service whose deliveries are easy to make: the body is a message. Its headers
-// begin with X-Test, or X-<name>.
+// service is a Git service for tests: the body is a message in JSON. Its headers start with X-Test,
+// or X-<name>.
 type service struct{ name string }
 
 func (s service) header(of string) string { return "X-" + cmp.Or(s.name, "Test") + "-" + of }
@@ -31,10 +31,9 @@ func (s service) header(of string) string { return "X-" + cmp.Or(s.name, "Test")
 type message struct {
 	URL, SHA, Host, Padding string
 	App                     bool
-	// At is when the event happened, in Unix seconds: with it the body alone tells the event from
-	// others.
+	// At is when the event happened, in Unix seconds. With it, the body identifies the event.
 	At int64 `json:",omitempty"`
-	// Pull is the number of the pull request that the event is of, 0 for a push.
+	// Pull is the number of the event's pull request, 0 for a push.
 	Pull int64 `json:",omitempty"`
 }
 
@@ -88,7 +87,7 @@ func sign(body, secret []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// delivery is a POST to be made.
+// delivery is a request to send.
 type delivery struct {
 	service               service
 	event, key, signature string
@@ -132,7 +131,7 @@ func (d delivery) request() *http.Request {
 // endless is a body that never ends.
 type endless struct{ read int64 }
 
-func (e *endless) Read(p []byte) (int, error) {
-	e.read += int64(len(p))
+func (b *endless) Read(p []byte) (int, error) {
+	b.read += int64(len(p))
 	return len(p), nil
 }

@@ -21,41 +21,41 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 )
 
-// patient is far longer than anything here takes, and nothing is told by it but that it never came.
+// patient is far longer than anything here takes: past it, something never happens.
 const patient = 15 * time.Second
 
-// front is a world behind a real listener.
+// front is an env behind a real listener.
 type front struct {
-	*world
+	*env
 	*served
 	server *receiver.Server
 }
 
 func newFront(t *testing.T, limits *connlimit.Limits) *front {
-	w := newWorld(t)
-	server := receiver.NewServer(w.replica(), w.metrics)
+	e := newEnv(t)
+	server := receiver.NewServer(e.replica(), e.metrics)
 	server.Synced, server.DrainWait = func() bool { return true }, 0
 	if limits != nil {
-		server.Bound(*limits, w.metrics)
+		server.Bound(*limits, e.metrics)
 	}
-	return &front{w, serve(t, server), server}
+	return &front{e, serve(t, server), server}
 }
 
 // dial connects and sends a text.
 func (f *front) dial(text string) net.Conn {
-	f.world.t.Helper()
+	f.env.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
-		f.world.t.Fatal(err)
+		f.env.t.Fatal(err)
 	}
-	f.world.t.Cleanup(func() { _ = conn.Close() })
+	f.env.t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, text); err != nil {
-		f.world.t.Fatal(err)
+		f.env.t.Fatal(err)
 	}
 	return conn
 }
 
-// headers are those of a delivery, up to their end.
+// headers returns the headers of a delivery as text.
 func headers(d delivery, more ...string) string {
 	r := d.request()
 	lines := []string{"POST / HTTP/1.1", "Host: receiver"}
@@ -67,13 +67,13 @@ func headers(d delivery, more ...string) string {
 
 func length(n int) string { return fmt.Sprintf("Content-Length: %d", n) }
 
-// whole is a delivery as it goes over the wire.
+// whole returns a delivery as text.
 func whole(d delivery) string {
 	body := mustBody(d)
 	return headers(d, length(len(body))) + string(body)
 }
 
-// answered reads one answer; 0 when the connection was closed without one.
+// answered reads one answer. Status is 0 if the connection was closed without one.
 func answered(t *testing.T, conn net.Conn) (status int, text string) {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(patient)); err != nil {
@@ -91,7 +91,7 @@ func answered(t *testing.T, conn net.Conn) (status int, text string) {
 	return response.StatusCode, string(body)
 }
 
-// trickle sends one byte a second until ctx ends or nobody takes it.
+// trickle sends one byte a second until ctx ends or the connection is closed.
 func trickle(ctx context.Context, conn net.Conn) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -107,7 +107,7 @@ func trickle(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// slowly are the ways to send nothing for long.
+// slowly returns the starts of requests that never end.
 func slowly() map[string]string {
 	some := strings.Repeat("x", 1<<20)
 	return map[string]string{
@@ -121,8 +121,8 @@ func slowly() map[string]string {
 	}
 }
 
-// S3: who sends slowly is ended in its time, with an answer if there was a request.
-func TestS3SlowSendersAreEnded(t *testing.T) {
+// S3: a slow sender times out, with an answer if there was a request.
+func TestS3SlowSendersTimeOut(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, nil)
 	for name, text := range slowly() {
@@ -145,7 +145,7 @@ func TestS3SlowSendersAreEnded(t *testing.T) {
 			if status != want {
 				t.Errorf("answered %d, want %d", status, want)
 			}
-			// What a sender goes on sending may reset the connection after the answer.
+			// Bytes that arrive after the answer may reset the connection.
 			if rest, err := io.ReadAll(conn); name == "a second request" && !bytes.Contains(rest, []byte("408")) {
 				t.Errorf("then answered %q (%v), want 408", rest, err)
 			}
@@ -161,7 +161,7 @@ func TestS3SlowSendersAreEnded(t *testing.T) {
 	})
 }
 
-// pipes listens in this process, so that synctest's time counts on its connections.
+// pipes is a listener in memory, so that its connections use synctest's time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -182,16 +182,15 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// S3: connections that send one byte a second keep no signed delivery waiting, however many there
-// are, even from the address that the delivery comes from, e.g. a proxy's. A delivery is answered
-// at once, long before the time of any of them is over.
-func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
+// S3: connections that send one byte a second do not delay deliveries, however many there are, even
+// if they have the same address, for example a proxy's.
+func TestS3SlowConnectionsDoNotDelayDeliveries(t *testing.T) {
 	for _, attackers := range []int{128, 2000} {
 		t.Run(fmt.Sprint(attackers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, listener := newWorld(t), make(pipes)
-				server := receiver.NewServer(w.replica(), w.metrics)
-				server.Synced, server.DrainWait, server.Logger = func() bool { return true }, 0, w.logger()
+				e, listener := newEnv(t), make(pipes)
+				server := receiver.NewServer(e.replica(), e.metrics)
+				server.Synced, server.DrainWait, server.Logger = func() bool { return true }, 0, e.logger()
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error)
 				defer func() { stop(); <-done }()
@@ -207,7 +206,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 					}()
 				}
 				synctest.Wait()
-				f := &front{world: w, served: &served{url: "http://receiver"}}
+				f := &front{env: e, served: &served{url: "http://receiver"}}
 				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: listener.dial}}
 				began := time.Now()
 				for i := range 20 {
@@ -223,7 +222,7 @@ func TestS3SlowConnectionsKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// post sends a delivery, which has to be recorded.
+// post sends a delivery, which must be recorded.
 func (f *front) post(client *http.Client, d delivery) error {
 	request := d.request()
 	to, err := http.NewRequest(http.MethodPost, f.url, request.Body)
@@ -243,9 +242,8 @@ func (f *front) post(client *http.Client, d delivery) error {
 	return nil
 }
 
-// A body that takes its time and keeps the rate is no slow one, however long the first bytes are
-// past.
-func TestABodyThatKeepsTheRate(t *testing.T) {
+// A body that arrives at the minimum rate is accepted, however long it takes.
+func TestBodyAtTheMinimumRateIsAccepted(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, nil)
 	d := push("k1")
@@ -267,7 +265,7 @@ func TestABodyThatKeepsTheRate(t *testing.T) {
 	}
 }
 
-func TestTheLargestBodyPassesTheListener(t *testing.T) {
+func TestLargestBodyIsAccepted(t *testing.T) {
 	f := newFront(t, nil)
 	for _, size := range []int{receiver.MaxBodyBytes, 1 << 20, 1<<20 + 1} {
 		d := push(fmt.Sprint("k", size))
@@ -284,6 +282,6 @@ func TestTheLargestBodyPassesTheListener(t *testing.T) {
 		}
 	}
 	if _, _, bytes := f.server.Open(); bytes != 0 {
-		t.Errorf("%d bytes are held after all was answered", bytes)
+		t.Errorf("%d bytes are reserved after all was answered", bytes)
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced begins the trace of a delivery: a new one, because who sends a delivery must not choose
-// whose trace it is in or that it is kept. The function it returns ends the span.
-func traced(ctx context.Context) (context.Context, func(*delivery, answer)) {
+// traced starts the trace of a delivery. It is always a new one: a sender must not choose which
+// trace its delivery is in, or that it is sampled. The function it returns ends the span.
+func traced(ctx context.Context) (context.Context, func(result)) {
 	ctx, span := otel.Tracer(meterName).Start(ctx, "accept", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, func(d *delivery, a answer) {
+	return ctx, func(done result) {
 		span.SetAttributes(
-			attribute.String("plumbline.provider", d.providerName()),
-			attribute.String("plumbline.trigger", eventLabel(d.origin.Event)),
-			attribute.String("plumbline.outcome", a.outcome),
-			attribute.String("plumbline.reason", a.reason),
+			attribute.String("plumbline.provider", done.providerName()),
+			attribute.String("plumbline.trigger", eventLabel(done.origin.Event)),
+			attribute.String("plumbline.outcome", done.outcome),
+			attribute.String("plumbline.reason", done.reason),
 		)
-		if a.outcome == outcomeUnavailable {
-			span.SetStatus(codes.Error, a.reason)
+		if done.outcome == outcomeUnavailable {
+			span.SetStatus(codes.Error, done.reason)
 		}
 		span.End()
 	}

@@ -2,32 +2,31 @@
 
 package status
 
-import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+import (
+	"fmt"
 
-// cancelling says of a run that somebody wants to end that it has not ended yet, and reports
-// whether it is one. It is never called cancelled before it is over: it may still succeed.
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// cancelling sets the check of a run that is to be cancelled and has not finished. It reports
+// whether the run is one. The check does not say "cancelled" before the run has finished: it may
+// still succeed.
 func (in Input) cancelling(c *Check, run RunState) bool {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil {
 		return false
 	}
 	c.State, c.Title = InProgress, titleEnding
-	c.Summary = in.summary(run.Run.Pipeline, "is being cancelled.")
-	c.Text = "This run is being cancelled: " + plain(why.Why) + "."
-	if run.Refused != nil {
-		c.Text += " It goes on, because that has been refused" + since(
-			run.Refused,
-		) + " (" + plain(
-			run.Refused.Reason,
-		) + "), and is tried again: " + code(
-			run.Refused.Message,
-		)
+	c.Summary = in.summary(run.Run.Pipeline, saysCancelling)
+	c.Text = fmt.Sprintf(textCancelling, plain(why.Why))
+	if refused := run.Refused; refused != nil {
+		c.Text += " " + fmt.Sprintf(textCancelRefused, since(refused), plain(refused.Reason), code(refused.Message))
 	}
 	return true
 }
 
-// cancelled says of a run that was cancelled, and that exists, who wanted that. What was never
-// created says so in its result.
+// cancelled adds who cancelled a run that existed. The result of a run that was never created says
+// so itself.
 func (in Input) cancelled(c *Check, run RunState) {
 	why := in.Event.Cancelled(run.Run.Pipeline)
 	if why == nil || run.Run.UID == "" || run.Run.Result.Outcome != v1alpha1.OutcomeCancelled {
@@ -38,5 +37,5 @@ func (in Input) cancelled(c *Check, run RunState) {
 	if rest == "" {
 		rest = code(run.Run.Result.Message)
 	}
-	c.Text = "This run was cancelled: " + plain(why.Why) + ".\n\n" + rest
+	c.Text = fmt.Sprintf(textCancelled, plain(why.Why)) + "\n\n" + rest
 }

@@ -27,21 +27,21 @@ type Links struct {
 // RunState is one planned PipelineRun and what is known of it now.
 type RunState struct {
 	Run v1alpha1.Run
-	// PipelineRun is nil when it is not known or not there. Its terminal state is not read: that is
-	// Run.Result, which is stored before it is sent.
+	// PipelineRun is nil when it is unknown or does not exist. Its terminal state is not read:
+	// Run.Result has it, and is stored before it is reported.
 	PipelineRun *pipelinev1.PipelineRun
 	Links       Links
 	// Wait is why the PipelineRun is not created yet, if that is known.
 	Wait *v1alpha1.Wait
-	// Refused is why the PipelineRun could not be told to end, if it is to end and that was tried.
+	// Refused is why the last request to cancel the PipelineRun failed, if there was one.
 	Refused *v1alpha1.Wait
 }
 
-// Input is everything a verdict may depend on. It has no room for an error that arose after a
-// PipelineRun was created.
+// Input has everything that a conclusion may depend on. It has no field for an error that arose
+// after a PipelineRun was created.
 type Input struct {
-	// Application is the name that checks begin with. One that was begun under another name keeps
-	// that.
+	// Application is the name that checks begin with. A check that exists under another name keeps
+	// it.
 	Application string
 	Event       *v1alpha1.GitEvent
 	// Runs are the event's runs, in the order of its status.
@@ -57,8 +57,8 @@ type Input struct {
 //   - else, if the author's text was refused before or at creation: failure, with the words of what refused it;
 //   - else: queued, with a text that says what it waits for.
 //
-// A PipelineRun that exists outweighs a refusal: a create that was applied although its answer was
-// lost is judged again when it is repeated, and that judgement is about nothing.
+// A PipelineRun that exists outweighs a refusal. A create may have succeeded although its answer
+// was lost; when it is repeated, admission checks it again, and that refusal means nothing.
 func Desired(in Input) []Check {
 	switch in.Event.Status.Disposition {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionSuperseded, v1alpha1.DispositionCancels:
@@ -77,9 +77,9 @@ func Desired(in Input) []Check {
 	return checks
 }
 
-// Conclude returns the conclusion of a terminal state. An outcome it does not know, which only
-// another version of Plumbline can have written, has none: the check stays open rather than wrong.
-func Conclude(r *v1alpha1.Result) Conclusion {
+// conclusionOf returns the conclusion of a terminal state. An outcome that it does not know was
+// written by another version of Plumbline and has no conclusion: the check stays pending.
+func conclusionOf(r *v1alpha1.Result) Conclusion {
 	if r == nil {
 		return ""
 	}
@@ -96,10 +96,10 @@ func Conclude(r *v1alpha1.Result) Conclusion {
 	return ""
 }
 
-// waited are the checks that have shown what an event waited for.
+// waited returns the checks that showed what the event waited for, concluded.
 func waited(in Input) (checks []Check) {
 	for _, run := range in.Runs {
-		if Conclude(run.Run.Result) == Skipped {
+		if conclusionOf(run.Run.Result) == Skipped {
 			checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
 		}
 	}
@@ -117,7 +117,7 @@ func (in Input) run(run RunState) Check {
 		c.Name = in.Application
 	}
 	switch {
-	case Conclude(run.Run.Result) != "":
+	case conclusionOf(run.Run.Result) != "":
 		in.ended(&c, run)
 	case run.Run.UID != "":
 		in.started(&c, run)
@@ -132,8 +132,9 @@ func (in Input) run(run RunState) Check {
 	return c
 }
 
-// begun is the input with the application that the check was begun under: a Git service that knows
-// a check by its name would show another one, and the first would stay open.
+// begun returns the input with the application name under which the check was created. Under a new
+// name, a Git service that identifies checks by name would show a second check, and the first would
+// stay pending.
 func (in Input) begun(key, pipeline string) Input {
 	for _, c := range in.Event.Status.Checks {
 		if c.Key != key || c.Name == "" {
@@ -148,8 +149,9 @@ func (in Input) begun(key, pipeline string) Input {
 	return in
 }
 
-// closing concludes, for an event that cannot be served any more, the checks that people already
-// see, and tells how its runs ended. It makes none for what will never be.
+// closing returns the checks of an event that can no longer be processed: those that exist, each
+// with a conclusion, and the results of finished runs. It makes no check for a run that will never
+// exist.
 func closing(in Input) []Check {
 	checks := ending(in)
 	for _, run := range in.Runs {
@@ -176,9 +178,9 @@ func closing(in Input) []Check {
 
 func why(event *v1alpha1.GitEvent) string {
 	if event.Status.Plan == nil {
-		return "The event cannot be served any more."
+		return textUnserved + "."
 	}
-	return "The event cannot be served any more: " + code(cmp.Or(event.Status.Plan.Message, event.Status.Plan.Reason))
+	return textUnserved + ": " + code(cmp.Or(event.Status.Plan.Message, event.Status.Plan.Reason))
 }
 
 // seen reports whether the check exists at the Git service, or may exist there.

@@ -199,7 +199,7 @@ func TestDesiredPending(t *testing.T) {
 	waits.Status.Plan = &v1alpha1.Plan{HeadSHA: "0123456789012345678901234567890123456789", Message: "The author has no write access."}
 	got := Desired(Input{Application: "Plumbline CI", Event: waits})[0]
 	golden(t, "check-pending", got.Summary+"\n\n"+got.Text)
-	want := Check{Key: EventKey, Name: "Plumbline CI", ExternalID: ApprovalID(waits), Former: formerID(waits), Shared: true, State: Queued, Title: "Pending approval, waiting for an /ok-to-test"}
+	want := Check{Key: EventKey, Name: "Plumbline CI", ExternalID: ApprovalID(waits), FormerExternalID: formerID(waits), Shared: true, State: Queued, Title: "Pending approval, waiting for an /ok-to-test"}
 	got.Summary, got.Text = "", ""
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Desired (-want +got):\n%s", diff)
@@ -226,11 +226,11 @@ func TestConclude(t *testing.T) {
 		v1alpha1.OutcomeSucceeded: Success, v1alpha1.OutcomeFailed: Failure, v1alpha1.OutcomeCancelled: Cancelled,
 		v1alpha1.OutcomeDeleted: Cancelled, "SomethingNew": "",
 	} {
-		if got := Conclude(&v1alpha1.Result{Outcome: outcome}); got != want {
+		if got := conclusionOf(&v1alpha1.Result{Outcome: outcome}); got != want {
 			t.Errorf("Conclude(%s) = %q, want %q", outcome, got, want)
 		}
 	}
-	if got := Conclude(nil); got != "" {
+	if got := conclusionOf(nil); got != "" {
 		t.Errorf("Conclude(nil) = %q", got)
 	}
 }

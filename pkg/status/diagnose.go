@@ -9,13 +9,13 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// Diagnose says in plain text what a terminal condition of Tekton means when Tekton's own words
-// mislead, and "" when it has nothing to add. It words a text and never changes a verdict.
+// diagnose returns in plain text what a terminal condition of Tekton means when Tekton's own words
+// mislead, and "" when it has nothing to add. It never changes a conclusion.
 //
 // Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X"
 // whenever a pod cannot be created for a reason it does not know, such as an admission webhook that
 // refuses connections. The guess is repeated only if facts say that X does not exist.
-func Diagnose(reason, message string, facts Facts) string {
+func diagnose(reason, message string, facts Facts) string {
 	if !fromControlPlane(reason) {
 		return ""
 	}
@@ -37,8 +37,8 @@ func Diagnose(reason, message string, facts Facts) string {
 	return strings.Join(said, " ")
 }
 
-// fromControlPlane: the condition's message was written by Tekton's controller or the API server,
-// not by a step.
+// fromControlPlane reports whether Tekton's controller or the API server wrote the condition's
+// message, and not a step.
 func fromControlPlane(reason string) bool {
 	return slices.Contains([]string{
 		pipelinev1.TaskRunReasonPodCreationFailed.String(),
@@ -79,16 +79,16 @@ func denied(what, name, why string) string {
 	text := `The admission webhook "` + name + `" refused ` + what + ": " + sentence(why)
 	switch {
 	case echoesOutage(why):
-		return text + " It seems to have been in trouble itself; run it again once the cluster is well."
+		return text + " The webhook itself seems to have failed; run it again when the cluster is healthy."
 	case isTekton(name):
 		return text
 	}
-	return text + " That is a rule of the cluster: those who run it know what it asks for."
+	return text + " This is a rule of the cluster; ask the cluster's administrators what it requires."
 }
 
 func sentence(words string) string { return strings.TrimRight(words, ". ") + "." }
 
-// exists looks a Task up by "namespace/name" and by its name.
+// exists looks up a Task by "namespace/name" and by its name.
 func (f Facts) exists(task string) (exists, known bool) {
 	if task == "" {
 		return false, false
@@ -101,7 +101,7 @@ func (f Facts) exists(task string) (exists, known bool) {
 	return exists, known
 }
 
-// withoutHint is Tekton's message without its guess, unless the guess is right.
+// withoutHint returns Tekton's message without its guess, unless the guess is right.
 func withoutHint(message string, facts Facts) string {
 	words, _, task := splitHint(message)
 	if exists, known := facts.exists(task); known && !exists {

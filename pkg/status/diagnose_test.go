@@ -29,13 +29,13 @@ func TestDiagnose(t *testing.T) {
 		{"a conversion webhook is named by what it converts", create, `conversion webhook for tekton.dev/v1beta1, Kind=CustomRun failed: Post "https://w.svc:443/resource-conversion?timeout=30s": EOF`, Facts{},
 			`The cluster could not create the task's TaskRun: its conversion webhook for tekton.dev/v1beta1, Kind=CustomRun at https://w.svc:443/resource-conversion?timeout=30s failed with: EOF. The cluster failed, not the change; run it again once the webhook answers.`},
 		{"a webhook that said no is a rule of the cluster", create, `admission webhook "policy.example.com" denied the request: no root`, Facts{},
-			`The admission webhook "policy.example.com" refused the task's TaskRun: no root. That is a rule of the cluster: those who run it know what it asks for.`},
+			`The admission webhook "policy.example.com" refused the task's TaskRun: no root. This is a rule of the cluster; ask the cluster's administrators what it requires.`},
 		{"Tekton's own webhook speaks of the text", create, `admission webhook "validation.webhook.pipeline.tekton.dev" denied the request: validation failed: missing field(s): spec.taskRef`, Facts{},
 			`The admission webhook "validation.webhook.pipeline.tekton.dev" refused the task's TaskRun: validation failed: missing field(s): spec.taskRef.`},
 		{"a webhook that says no in the words of an outage is not a rule", pod, `failed to create task run pod "x": admission webhook "w" denied the request: dial tcp 10.0.0.1:443: i/o timeout. Maybe invalid TaskSpec`, Facts{},
-			`The admission webhook "w" refused the task's pod: dial tcp 10.0.0.1:443: i/o timeout. It seems to have been in trouble itself; run it again once the cluster is well.`},
+			`The admission webhook "w" refused the task's pod: dial tcp 10.0.0.1:443: i/o timeout. The webhook itself seems to have failed; run it again when the cluster is healthy.`},
 		{"it may give no reason", pod, `failed to create task run pod "x": admission webhook "w" denied the request without explanation. Maybe invalid TaskSpec`, Facts{},
-			`The admission webhook "w" refused the task's pod: it gave no reason. That is a rule of the cluster: those who run it know what it asks for.`},
+			`The admission webhook "w" refused the task's pod: it gave no reason. This is a rule of the cluster; ask the cluster's administrators what it requires.`},
 		{"an API server in trouble is named", pod, `failed to create task run pod "x": etcdserver: request timed out. Maybe missing or invalid Task ci/build`, Facts{},
 			"The cluster could not create the task's pod: etcdserver: request timed out. The cluster failed, not the change; run it again."},
 		{"a namespace that goes away takes its runs with it", pod, `failed to create task run pod "x": pods "x-pod" is forbidden: unable to create new content in namespace ci because it is being terminated`, Facts{},
@@ -51,7 +51,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Diagnose(c.reason, c.message, c.facts); got != c.want {
+			if got := diagnose(c.reason, c.message, c.facts); got != c.want {
 				t.Errorf("Diagnose =\n%s\nwant\n%s", got, c.want)
 			}
 		})

@@ -9,12 +9,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Outcome says in a few words what became of an event, for people who list events: "Succeeded",
+// Outcome returns the result of an event in a few words, for people who list events: "Succeeded",
 // "Failed: 1 of 3", "Running", "Waiting: QuotaExceeded", "Ignored: NoMatch". It repeats the rest of
 // the status and decides nothing.
 //
-// Of several runs one that failed counts first, then what waits, then what runs. What is known but
-// not on the commit yet says so: "Succeeded, not reported: GitServiceUnavailable".
+// Of several runs, a failed one counts first, then a waiting one, then a running one. A result that
+// the commit does not show yet says so: "Succeeded, not reported: GitServiceUnavailable".
 func Outcome(s *v1alpha1.GitEventStatus) string {
 	runs, held := count(s.Runs), heldBy(s.Waits)
 	var outcome string
@@ -44,7 +44,7 @@ func Outcome(s *v1alpha1.GitEventStatus) string {
 	return outcome
 }
 
-// share is ": 1 of 3", nothing for an only run.
+// share returns ": 1 of 3", and "" for a single run.
 func share(n, of int) string {
 	if of == 1 {
 		return ""
@@ -52,8 +52,8 @@ func share(n, of int) string {
 	return fmt.Sprintf(": %d of %d", n, of)
 }
 
-// disposed names the end of an event that has no run to speak for it. The other dispositions are
-// their own reason.
+// disposed returns the outcome of an event without runs. Some dispositions need a reason to be
+// understood.
 func disposed(s *v1alpha1.GitEventStatus) string {
 	switch s.Disposition {
 	case v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionCancels:
@@ -62,14 +62,14 @@ func disposed(s *v1alpha1.GitEventStatus) string {
 	return string(s.Disposition)
 }
 
-// tally is how many runs of an event are in which state; the rest succeeded.
+// tally counts the runs of an event by state; the rest succeeded.
 type tally struct{ failed, cancelled, running, uncreated int }
 
-// count looks at runs in the order in which Desired does, so that both say the same.
+// count judges runs by the same rules as Desired.
 func count(runs []v1alpha1.Run) tally {
 	var t tally
 	for i := range runs {
-		conclusion := Conclude(runs[i].Result)
+		conclusion := conclusionOf(runs[i].Result)
 		switch {
 		case conclusion == Success, conclusion == Skipped:
 		case conclusion == Cancelled:
@@ -85,9 +85,9 @@ func count(runs []v1alpha1.Run) tally {
 	return t
 }
 
-// heldBy returns the reason of the wait that keeps the event from going on: for a controller that
-// does not panic, then for the plan, then for the first run that cannot be created. What only a
-// report or metadata waits for holds up nothing.
+// heldBy returns the reason of the wait that blocks the event: a panic of the controller first,
+// then planning, then the first run that cannot be created. Waits of reports and metadata block
+// nothing.
 func heldBy(waits []v1alpha1.Wait) string {
 	for _, holds := range []func(step string) bool{
 		func(step string) bool { return step == v1alpha1.StepReconcile },

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The texts that are matched to word a report. None of them decides anything.
+// These patterns choose the words of a report. They never change a conclusion.
 var (
 	// Tekton v1.15.0 pkg/reconciler/taskrun/taskrun.go, handlePodCreationError.
 	podCreation = regexp.MustCompile(`(?s)^failed to create task run pod "[^"]*": (.*)$`)
@@ -29,7 +29,7 @@ var (
 	quota = regexp.MustCompile(`(?:exceeded quota|status unknown for quota): ([^\s,]+)`)
 )
 
-// outageWords are signs of a part of the cluster in trouble.
+// outageWords are signs that a part of the cluster is unavailable.
 func outageWords() []string {
 	return []string{
 		"connection refused", "connection reset by peer", "i/o timeout", "context deadline exceeded",
@@ -76,7 +76,7 @@ func apiTrouble(words string) (string, bool) {
 	return "", false
 }
 
-// echoesOutage reports whether words speak of a part of the cluster that could not be reached.
+// echoesOutage reports whether a message says that a part of the cluster could not be reached.
 func echoesOutage(words string) bool {
 	return slices.ContainsFunc(outageWords(), func(sign string) bool { return strings.Contains(words, sign) })
 }
@@ -84,7 +84,7 @@ func echoesOutage(words string) bool {
 // isTekton reports whether a webhook is Tekton's own, whose refusals are about the text.
 func isTekton(webhook string) bool { return strings.HasSuffix(webhook, ".pipeline.tekton.dev") }
 
-// splitHint separates Tekton's guess from its message, and names the Task the guess is about.
+// splitHint separates Tekton's guess from its message, and returns the Task that the guess names.
 func splitHint(message string) (words, hint, task string) {
 	at := taskHint.FindStringSubmatchIndex(message)
 	if at == nil {
@@ -97,7 +97,7 @@ func splitHint(message string) (words, hint, task string) {
 	return words, hint, task
 }
 
-// quotaName is the ResourceQuota an API server's message is about, or "".
+// quotaName returns the ResourceQuota that a message of the API server names, or "".
 func quotaName(message string) string {
 	if match := quota.FindStringSubmatch(message); match != nil {
 		return match[1]

@@ -36,12 +36,6 @@ var (
 // forbidden is how k8s.io/apiserver pkg/authz, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
-// What the author can do about a refusal.
-const (
-	fixIt  = "Fix the definition and push again."
-	meetIt = "This is a rule of the cluster. Change the definition so that it meets the rule, or ask the cluster's administrators."
-)
-
 // refuser returns the component that refused a PipelineRun, as the start of a sentence in Markdown,
 // and what to do. It reads the API server's words to name the component and for nothing else.
 func refuser(reason, words string) (who, advice string) {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,12 +18,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ReplyMark begins the comment that answers the commands of a pull request. It tells us and nobody
-// else whose the comment is.
+// ReplyMark begins the comment that answers the commands of a pull request. By it Plumbline
+// recognises the comment; a page does not show it.
 const ReplyMark = "<!-- plumbline reply -->"
 
-// What a comment tells at most: it is for reading, and the status of the event has the rest. All of
-// it is less than half of what a comment may have at GitHub, 65,536 characters.
+// The limits keep a reply readable; the status of the event has the rest. Together they stay below
+// half of what GitHub allows in a comment, 65,536 characters.
 const (
 	maxBefore  = 4    // commands before the newest
 	maxBecause = 20   // pipelines that are not started
@@ -31,16 +32,16 @@ const (
 	maxReason  = 200  // of a pipeline, and of a command before it
 )
 
-// answered is what a comment says of one command. All of it is Markdown.
+// answered is the part of a reply about one command. All of it is Markdown.
 type answered struct {
 	By, Command, Commit, Says string
 	Because                   []string
 }
 
-// Replies is the comment that answers the commands of one pull request: the newest of them in full,
-// and some that were given before it in one line each. What has no Reply is left out.
+// Replies returns the comment that answers the commands of one pull request: the newest in full,
+// and some earlier ones in one line each. Events without a Reply are left out.
 func Replies(events []*v1alpha1.GitEvent) string {
-	events = Newest(events)
+	events = NewestCommands(events)
 	var page struct {
 		Mark   string
 		Newest *answered
@@ -57,28 +58,28 @@ func Replies(events []*v1alpha1.GitEvent) string {
 	return render("reply.md", page)
 }
 
-// Newest returns the commands that the comment is about, the newest first.
-func Newest(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
+// NewestCommands returns the commands that the comment answers, the newest first.
+func NewestCommands(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	events = slices.DeleteFunc(
 		slices.Clone(events),
 		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil },
 	)
-	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return After(b, a) })
+	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return CompareCommands(b, a) })
 	return events[:min(len(events), 1+maxBefore)]
 }
 
-// Tells reports whether the comment that answers commands is about one of them: of many only the
-// newest are in it.
-func Tells(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
-	return slices.ContainsFunc(Newest(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
+// InReply reports whether the comment answers the command of an event. It answers only the newest
+// ones.
+func InReply(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
+	return slices.ContainsFunc(NewestCommands(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
 }
 
-// After compares two commands by when they were given, and then by the names of their events.
-func After(a, b *v1alpha1.GitEvent) int {
+// CompareCommands orders two commands by when they were given, then by the names of their events.
+func CompareCommands(a, b *v1alpha1.GitEvent) int {
 	return cmp.Or(a.Happened().Compare(b.Happened()), cmp.Compare(a.Name, b.Name))
 }
 
-// ReplyDigest identifies what is said of one command. It is the same in every process.
+// ReplyDigest identifies the answer to one command. It is the same in every process.
 func ReplyDigest(event *v1alpha1.GitEvent) string {
 	sum := sha256.Sum256([]byte(Replies([]*v1alpha1.GitEvent{event})))
 	return hex.EncodeToString(sum[:])
@@ -105,7 +106,7 @@ func inBrief(event *v1alpha1.GitEvent) answered {
 	}
 }
 
-// says is what became of a command, in one line: which pipelines it starts, or why none.
+// says returns the result of a command in one line: which pipelines it starts, or why none.
 func says(event *v1alpha1.GitEvent, limit, names int) string {
 	if started := starts(event, names); started != "" {
 		return started
@@ -114,26 +115,25 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 	message := shorten(cmp.Or(strings.TrimSpace(plan.Message), plan.Reason), "…", limit)
 	switch {
 	case event.Status.Disposition == v1alpha1.DispositionCancels:
-		none := ""
 		if plan.Reason == v1alpha1.NothingToCancel {
-			none = ": there were none"
+			return fmt.Sprintf(replyNothingToCancel, of(plan.Cancels))
 		}
-		return "the runs" + of(plan.Cancels) + " that were there when this was written are ended" + none + "."
+		return fmt.Sprintf(replyCancels, of(plan.Cancels))
 	case slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.Unresolved && standsForPlan(&run) }):
 		return quoted(message)
 	case event.Status.Disposition == v1alpha1.DispositionRuns:
-		return "nothing was started."
+		return replyNothing + "."
 	case !strings.Contains(message, "nothing was "):
 		separator := ": "
 		if message != "" && unicode.IsUpper([]rune(message)[0]) {
 			separator = ". "
 		}
-		message = "nothing was started" + separator + message
+		message = replyNothing + separator + message
 	}
 	return quoted(message)
 }
 
-// starts says which pipelines an event has started, "" if none.
+// starts returns the sentence about the pipelines that an event has started, or "".
 func starts(event *v1alpha1.GitEvent, names int) string {
 	var started []string
 	for i := range event.Status.Runs {
@@ -152,19 +152,19 @@ func starts(event *v1alpha1.GitEvent, names int) string {
 	return "starts " + strings.Join(started, ", ") + more + "."
 }
 
-// of names the pipelines that a cancellation is of.
+// of returns what a cancellation is about: pipelines, or the pull request.
 func of(c *v1alpha1.Cancellation) string {
 	if c == nil || len(c.Names) == 0 {
-		return " of this pull request"
+		return "this pull request"
 	}
 	var names []string
 	for _, name := range c.Names {
 		names = append(names, span(shorten(name, "…", maxReason)))
 	}
-	return " of " + strings.Join(names, ", ")
+	return strings.Join(names, ", ")
 }
 
-// declined is why a planned run is not started, "" if it is or will be.
+// declined returns why a planned run is not started, or "".
 func declined(run *v1alpha1.Run) string {
 	switch {
 	case run.UID != "":
@@ -177,14 +177,14 @@ func declined(run *v1alpha1.Run) string {
 	return ""
 }
 
-// standsForPlan reports whether a run is none of a pipeline: its check shows, or has shown, what
-// the plan waits for.
+// standsForPlan reports whether a run is a placeholder: no pipeline's, but its check shows, or has
+// shown, what planning waits for.
 func standsForPlan(run *v1alpha1.Run) bool {
 	over := run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped
 	return run.Pipeline == pipelinesascode.Definitions && (run.Unresolved || over)
 }
 
-// because are the pipelines that a command does not start, each with the reason.
+// because lists the pipelines that a command does not start, each with the reason.
 func because(event *v1alpha1.GitEvent) (lines []string) {
 	planned := map[string]bool{}
 	add := func(pipeline, why string) {
@@ -212,30 +212,29 @@ func because(event *v1alpha1.GitEvent) (lines []string) {
 	return lines
 }
 
-// tells reports whether the reason of a decision says something that the reply does not say yet.
+// tells reports whether the reason of a decision adds to what the reply says.
 func tells(plan *v1alpha1.Plan, d *v1alpha1.Decision) bool {
 	return d.Reason != v1alpha1.NotNamed && !strings.HasPrefix(d.Reason, "selected") &&
-		!strings.HasPrefix(plan.Message, "nothing was started")
+		!strings.HasPrefix(plan.Message, replyNothing)
 }
 
-// reference finds what GitHub and GitLab take for the number of an issue, a merge request or the
-// like, or for the address of one, which they make a link of. Whoever is named there would hear of
-// it.
+// reference finds what GitHub and GitLab turn into a link: the number of an issue or merge request,
+// or a URL. A link would notify the people who are involved there.
 var reference = regexp.MustCompile(`(?i)((?:#|!|\$|%|&amp;|g[hl]-)[0-9]|://|www\.)`)
 
-// quoted is plain for the words of people whom nobody knows, on a page where others are notified of
-// what is mentioned.
+// quoted is plain for the words of untrusted users: in a comment, they can mention and notify no
+// one.
 func quoted(words string) string {
 	return reference.ReplaceAllStringFunc(plain(visible(words)), func(found string) string {
 		return found[:len(found)-1] + "\u200b" + found[len(found)-1:]
 	})
 }
 
-// span is code for such words.
+// span is code for the words of untrusted users.
 func span(words string) string { return code(visible(words)) }
 
-// visible is what is left of words without what nobody sees and what changes the order of other
-// words.
+// visible replaces characters that a page does not show, and those that change the order of other
+// characters.
 func visible(words string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -245,7 +244,7 @@ func visible(words string) string {
 	}, words)
 }
 
-// capital begins words with a capital letter.
+// capital returns words with a capital first letter.
 func capital(words string) string {
 	first, size := utf8.DecodeRuneInString(words)
 	return string(unicode.ToUpper(first)) + words[size:]

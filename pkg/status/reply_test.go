@@ -57,7 +57,7 @@ func TestReplies(t *testing.T) {
 		})},
 		"reply-unknown": {commanded(1, "/test biuld", func(s *v1alpha1.GitEventStatus) {
 			ended("UnknownName", "nothing was started: .tekton has no pipeline called biuld. There are: build, push")(s)
-			s.Plan.Decisions = []v1alpha1.Decision{{Pipeline: "build", Reason: "the command names a pipeline that there is not, so it starts nothing"}}
+			s.Plan.Decisions = []v1alpha1.Decision{{Pipeline: "build", Reason: "the command names a pipeline that does not exist, so it starts nothing"}}
 		})},
 		"reply-moved": {commanded(1, "/ok-to-test", ended("NotApproved", "The head of the pull request was not "+commit+" when the comment was written."))},
 		"reply-two":   {commanded(1, "/test", ended("ContradictoryCommands", "the comment has two different commands, test and cancel: nothing was done. Write a comment for each"))},

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// files are GitHub-flavoured Markdown with HTML; their values are escaped by the caller.
+// files are GitHub-flavoured Markdown with HTML. The caller escapes their values.
 //
 //go:embed templates/*.md
 var files embed.FS
@@ -33,8 +33,8 @@ func placeOf(run RunState) place {
 	}
 }
 
-// render fills a template. Its data cannot make it fail; a template that asks for what is not there
-// shows in its test.
+// render fills a template. No data makes it fail; a template with an unknown field fails in its
+// test.
 func render(name string, data any) string {
 	var b strings.Builder
 	parsed, err := template.ParseFS(files, "templates/"+name)
@@ -73,7 +73,7 @@ func target(url string) string {
 	return strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "\n", "", "\r", "").Replace(url)
 }
 
-// isWeb keeps everything a browser would do something else with out of links.
+// isWeb reports whether a URL opens a web page. No other URL becomes a link.
 func isWeb(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
@@ -90,7 +90,7 @@ func anchor(url, words string) string {
 func code(words string) string {
 	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
 	if words == "" {
-		return "no reason was given"
+		return wordsNoReason
 	}
 	mark := fence(words, "`")
 	if strings.HasPrefix(words, "`") || strings.HasSuffix(words, "`") {

@@ -15,21 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
-// The titles and summaries are those people and tools know from Pipelines-as-Code.
-const (
-	titleStarted   = "CI has Started"
-	titleSuccess   = "Success"
-	titleFailed    = "Failed"
-	titleCanceled  = "Cancelled"
-	titleRefused   = "pipelinerun start failure"
-	titleEnding    = "Cancelling"
-	titlePending   = "Pending approval, waiting for an /ok-to-test"
-	titleUncreated = "Waiting to be created"
-	titleSkipped   = "CI Skipped"
-	titleApproved  = "Approved"
-	titleDecided   = "Decided"
-)
-
 // summary prefixes words with the application and, if there is one, the pipeline.
 func (in Input) summary(pipeline, words string) string {
 	if pipeline == "" {
@@ -43,19 +28,19 @@ func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
 	c.State, c.Conclusion = Completed, conclusion
 	switch conclusion {
 	case Success:
-		c.Title, c.Summary = titleSuccess, in.summary(pipeline, "has <b>successfully</b> validated your commit.")
+		c.Title, c.Summary = titleSuccess, in.summary(pipeline, saysSucceeded)
 	case Failure:
-		c.Title, c.Summary = titleFailed, in.summary(pipeline, "has <b>failed</b>.")
+		c.Title, c.Summary = titleFailed, in.summary(pipeline, saysFailed)
 	case Skipped:
-		c.Title, c.Summary = titleDecided, in.summary(pipeline, "does not wait any more.")
+		c.Title, c.Summary = titleDecided, in.summary(pipeline, saysDecided)
 	default:
-		c.Title, c.Summary = titleCanceled, in.summary(pipeline, "has been <b>cancelled</b>.")
+		c.Title, c.Summary = titleCanceled, in.summary(pipeline, saysCancelled)
 	}
 }
 
 func (in Input) ended(c *Check, run RunState) {
 	result := run.Run.Result
-	in.conclude(c, run.Run.Pipeline, Conclude(result))
+	in.conclude(c, run.Run.Pipeline, conclusionOf(result))
 	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
 	c.Text = result.Text
 	if c.Conclusion == Failure {
@@ -65,29 +50,30 @@ func (in Input) ended(c *Check, run RunState) {
 	switch {
 	case c.Text != "":
 	case result.Outcome == v1alpha1.OutcomeDeleted:
-		c.Text, c.Words = "PipelineRun "+plain(run.Run.Name)+" was deleted", "the PipelineRun was deleted"
+		c.Text, c.Words = fmt.Sprintf(textDeleted, plain(run.Run.Name)), wordsDeleted
 	case run.Run.UID == "":
 		c.Words = cmp.Or(result.Message, result.Reason)
-		c.Text = "PipelineRun " + plain(run.Run.Name) + " was not created: " + code(c.Words)
+		c.Text = fmt.Sprintf(textNotCreated, plain(run.Run.Name), code(c.Words))
 	default:
 		c.Text = code(cmp.Or(result.Message, result.Reason))
 	}
 }
 
-// started carries no start time: it would come and go with what is known of the PipelineRun, and
-// each change of a check is a request. The concluded check carries both times.
+// started sets the check of a run that exists. It sets no start time: that depends on whether the
+// PipelineRun is in the cache, and each change of a check is a request to the Git service. The
+// concluded check has both times.
 func (in Input) started(c *Check, run RunState) {
 	if in.cancelling(c, run) {
 		return
 	}
 	if pr := run.PipelineRun; pr != nil && pr.Spec.Status == pipelinev1.PipelineRunSpecStatusPending {
-		c.State, c.Title = Queued, "Queued"
-		c.Summary = in.summary(run.Run.Pipeline, "is queued.")
+		c.State, c.Title = Queued, titleQueued
+		c.Summary = in.summary(run.Run.Pipeline, saysQueued)
 		c.Text = render("queuing.md", placeOf(run))
 		return
 	}
 	c.State, c.Title = InProgress, titleStarted
-	c.Summary = in.summary(run.Run.Pipeline, "is running.")
+	c.Summary = in.summary(run.Run.Pipeline, saysRunning)
 	c.Text = render("starting.md", placeOf(run))
 }
 
@@ -108,10 +94,10 @@ func (in Input) refused(c *Check, run RunState) {
 	c.Text = render(template, data)
 }
 
-// waiting says in one sentence what the run waits for.
+// waiting sets the check of a run that is not created yet: one sentence says what it waits for.
 func (in Input) waiting(c *Check, run RunState) {
 	c.State, c.Title = Queued, titleUncreated
-	c.Summary = in.summary(run.Run.Pipeline, "is queued.")
+	c.Summary = in.summary(run.Run.Pipeline, saysQueued)
 	c.Text = titleUncreated + "."
 	c.DetailsURL = "" // there is nothing to look at yet
 	if run.Wait == nil {
@@ -126,17 +112,17 @@ func (in Input) waiting(c *Check, run RunState) {
 	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
 	c.Text = c.Title + ": " + code(run.Wait.Message)
 	if ofPlan(run) {
-		c.Text = "Which pipelines start is not decided yet. " + c.Text
+		c.Text = textUndecided + " " + c.Text
 	}
 }
 
-// ofPlan reports whether a run stands for the plan: its check shows what the plan waits for.
+// ofPlan reports whether a run is a placeholder whose check shows what planning waits for.
 func ofPlan(run RunState) bool {
 	return run.Run.Unresolved && run.Run.Pipeline == pipelinesascode.Definitions
 }
 
-// since says when a wait began. It has no words of how long that is: a check whose words change
-// would be sent at each retry.
+// since returns when a wait began. It does not say how long ago that was: a check with changing
+// words would be sent at each retry.
 func since(wait *v1alpha1.Wait) string {
 	if wait.Since.IsZero() {
 		return ""
@@ -144,7 +130,7 @@ func since(wait *v1alpha1.Wait) string {
 	return wait.Since.UTC().Format(" since 15:04 UTC on 2 January")
 }
 
-// slots says where a run stands in the line, with links to the runs that have the slots.
+// slotsText returns the run's position in the queue, with links to the runs that have the slots.
 func slotsText(run RunState) string {
 	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
 	if !found || run.Links.Other == nil {
@@ -158,7 +144,7 @@ func slotsText(run RunState) string {
 	return plain(place+slots.Have) + " " + strings.Join(all, ", ")
 }
 
-// subject says who or what must change before the run can be created.
+// subject returns who or what must change before the run can be created.
 func subject(run RunState) string {
 	wait := run.Wait
 	if ofPlan(run) {
@@ -185,11 +171,11 @@ func subject(run RunState) string {
 	return "the cluster"
 }
 
-// skipped is what a commit shows whose author asked for no CI.
+// skipped returns the check of a commit whose author asked for no CI.
 func skipped(in Input) Check {
 	return Check{
 		Key: EventKey, Name: in.Application, ExternalID: in.Event.Name,
-		State: Completed, Conclusion: Skipped, Title: titleSkipped, Summary: plain(in.Application) + " - CI has been skipped",
-		Text: "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed.",
+		State: Completed, Conclusion: Skipped, Title: titleSkipped, Summary: plain(in.Application) + " " + saysSkipped,
+		Text: textSkipped,
 	}
 }

@@ -45,11 +45,11 @@ func TestApprovalIsRememberedUntilDefinitionsChange(t *testing.T) {
 
 		env.requireRemembered(number, first, "2")
 		_, pushed := env.pushText("stranger", number, "eve", "3")
-		env.requirePendingReason(pushed, "eve has pushed")
+		env.requirePendingReason(pushed, "eve pushed")
 		env.requireRemembered(number, first, "4")
 
 		fifth, pushed := env.pushChange("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
-		env.requirePendingReason(pushed, "another .tekton")
+		env.requirePendingReason(pushed, "a different .tekton")
 		_, pushed = env.pushChange("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 		env.requirePendingReason(pushed, "since commit "+fifth)
 		if reason := planOf(env.recordOf(pushed)).Reason; reason != approval.ReasonForgotten || len(env.runs()) != 3 {

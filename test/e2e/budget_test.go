@@ -30,7 +30,7 @@ func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 			recorded = append(recorded, d)
 		case http.StatusServiceUnavailable:
 			refused = append(refused, d)
-			if !strings.Contains(answer, "the open events of this Repository have used up their budget") {
+			if !strings.Contains(answer, "the unsettled events of this Repository have exhausted their budget") {
 				t.Errorf("answered %s", answer)
 			}
 		default:

@@ -33,7 +33,7 @@ func TestCommentCancelsRuns(t *testing.T) {
 		if said := env.runCommand(number, "dev", "/cancel label unknown"); said.Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("the command is %s: %+v", said.Status.Disposition, said.Status.Plan)
 		}
-		if check := env.awaitCheck(sha, checkName("label"), "cancelled", soon); !check.Tells("dev asked for it") {
+		if check := env.awaitCheck(sha, checkName("label"), "cancelled", soon); !check.Tells("dev requested it") {
 			t.Errorf("the check does not say who asked: %s", check.Text)
 		}
 		for _, running := range [][2]string{{sha, "pr"}, {its, "pr"}} {

@@ -71,11 +71,11 @@ func commandRows() []commandRow {
 	return []commandRow{
 		{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
 		{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
-		{"/test biuld", "", "UnknownName", "There are: build, deploy, manual, push"},
+		{"/test biuld", "", "UnknownName", "All: build, deploy, manual, push"},
 		{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
 		// S19
 		{"/test build other=1", "", "BadArgument", "Those that can be set: version"},
-		{"/test build key=mine", "", "BadArgument", "key has its value from a secret"},
+		{"/test build key=mine", "", "BadArgument", "key gets its value from a secret"},
 		{"/test build revision=main", "", "BadArgument", "revision is a variable of Plumbline's own"},
 		{"/test build git_auth_secret=mine", "", "BadArgument", "git_auth_secret is a variable of Plumbline's own"},
 		{"/test build version=\"2\t3\"", "", "MalformedCommand", "the value of version has control characters"},

@@ -47,7 +47,7 @@ func TestCommandsOnCommit(t *testing.T) {
 			{"member", "/retest branch:release", "build retest-all-comment ", "Selected", "", "release"},
 			{"member", "/retest build branch:main", "build retest-comment ", "Selected", "", "main"},
 			{"member", "/test manual tag:v1", "manual test-comment ", "Selected", "", "tags/v1"},
-			{"member", "/test biuld", "", "UnknownName", "There are: build, long, manual", "main"},
+			{"member", "/test biuld", "", "UnknownName", "All: build, long, manual", "main"},
 			{"member", "/test branch:gone", "", "RefNotFound", "has no refs/heads/gone", ""},
 			{"member", "/ok-to-test", "", "NoCommand", "only if it has a command", ""},
 			{"eve", "/test", "", "NotApproved", "no write access", ""},
@@ -94,7 +94,7 @@ func (env *environment) requireCancelOnOneBranch(sha string) {
 		}
 	}
 	env.runCommitCommand(sha, "member", "/cancel long")
-	if check := env.awaitCheck(sha, checkName("long"), "cancelled", soon); !check.Tells("member asked for it") {
+	if check := env.awaitCheck(sha, checkName("long"), "cancelled", soon); !check.Tells("member requested it") {
 		env.t.Errorf("the check does not say who asked: %s", check.Text)
 	}
 	env.awaitAllSettled(soon)

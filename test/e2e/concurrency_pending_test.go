@@ -57,7 +57,7 @@ func TestPendingRunKeepsSlot(t *testing.T) {
 		t.Errorf("%s has spec.status %q", held.Name, held.Spec.Status)
 	}
 	env.deliver(env.comment(number, "dev", "/cancel"), http.StatusAccepted)
-	if check := env.awaitCheck(second, checkName("second"), "cancelled", soon); !check.Tells("dev asked for it") {
+	if check := env.awaitCheck(second, checkName("second"), "cancelled", soon); !check.Tells("dev requested it") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
 	env.awaitAllSettled(afterFault)

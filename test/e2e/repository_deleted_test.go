@@ -21,7 +21,7 @@ import (
 // the deletion. The run that was not created is cancelled, and the other ends by itself. With a
 // GitHub App the result is reported at once. On GitLab the credentials were deleted with the
 // Repository: nothing is reported until it exists again. Reports that come too late are dropped:
-// see TestReportsOfARepositoryThatIsGoneAreDropped of package gitevent.
+// see TestReportsOfADeletedRepositoryAreGivenUp of package gitevent.
 func TestRunsOutliveDeletedRepository(t *testing.T) {
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, runOutlivesRepository)
 }

@@ -66,7 +66,7 @@ func table() []shownBy {
 		by("E10", both, "TestForkIsReportedInOneComment"),
 		by("E11", both, "TestBusyServiceIsRetried"),
 		by("E12", "GitHub has no transitions that it refuses", "TestStatusTransitionRefusals"),
-		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestNothingIsCalledWhileLimited has", "TestUntrustedUserNeverRunsWhileRateLimited"),
+		by("E17", "each service limits in its own words, which go test ./pkg/provider/github ./pkg/provider/gitlab -run TestRateLimitStopsCalls has", "TestUntrustedUserNeverRunsWhileRateLimited"),
 		by("F1", both, "TestRunsWaitForSlot"), // the limits of test/campaign do this at every kind of call
 		by("F2", both, "TestRunsWaitForSlot"),
 		by("F3", both, "TestQuotaRefusalKeepsSlot"),

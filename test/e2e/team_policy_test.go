@@ -143,7 +143,7 @@ func TestTeamPolicyDecidesAccess(t *testing.T) {
 		env.deliver(env.opened(number), http.StatusAccepted)
 		env.awaitCheck(first, checkName("pr"), "success", soon)
 		theirs, pushed := env.pushText("lena", number, "writer", "theirs")
-		env.requirePendingReason(pushed, "but not who changed it")
+		env.requirePendingReason(pushed, "but the user who changed it may not")
 
 		env.changeSettings(teamsPolicy("", " "))
 		env.git.join("releasers", "lara")

@@ -54,7 +54,7 @@ func (c *Checker) listed(ctx context.Context) []string {
 // (config/optional/namespaces.yaml). A watch is needed in all namespaces.
 func (c *Checker) lacking(
 	ctx context.Context,
-	of asked,
+	of granted,
 	right authorizationv1.ResourceAttributes,
 ) (lacking []string, err error) {
 	allowed, err := c.allowed(ctx, right)

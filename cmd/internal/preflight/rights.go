@@ -30,7 +30,7 @@ func (c *Checker) rights(ctx context.Context) []Finding {
 		for _, rule := range role.rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
-					all = append(all, c.right(ctx, asked{role, rule, listed}, group, resource)...)
+					all = append(all, c.right(ctx, granted{role, rule, listed}, group, resource)...)
 				}
 			}
 		}
@@ -38,15 +38,15 @@ func (c *Checker) rights(ctx context.Context) []Finding {
 	return all
 }
 
-// asked is a rule of a role, and the namespaces in which a ClusterRole has to be bound at least.
-type asked struct {
+// granted is a rule of a role, and the namespaces in which a ClusterRole has to be bound at least.
+type granted struct {
 	role   role
 	rule   rbacv1.PolicyRule
 	listed []string
 }
 
 // right checks the verbs of one resource.
-func (c *Checker) right(ctx context.Context, of asked, group, resource string) []Finding {
+func (c *Checker) right(ctx context.Context, of granted, group, resource string) []Finding {
 	role, rule := of.role, of.rule
 	object, namespace := role.kind+" "+role.name, ""
 	remedy := "kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"

@@ -63,7 +63,7 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 			Object:  object,
 			Problem: fmt.Sprintf("selects no pod of Deployment %s by %s", meant, selector),
 			Remedy: fmt.Sprintf(
-				"look at the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
+				"check the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
 				c.Namespace,
 				meant,
 				remedy,

@@ -30,7 +30,7 @@ func (c *Checker) kubernetesVersion(ctx context.Context) (f Finding, answered bo
 	}
 	var info struct{ GitVersion string }
 	if err := json.Unmarshal(data, &info); err != nil {
-		return unknown(object, err, "look at kubectl version"), true
+		return unknown(object, err, "check kubectl version"), true
 	}
 	return older(object, info.GitVersion, oldestKubernetes, "upgrade the cluster"), true
 }

@@ -2,7 +2,7 @@
 
 package pipelinesascode
 
-// Definitions is the directory that authors keep their pipelines in.
+// Definitions is the directory in which authors keep their pipelines.
 const Definitions = ".tekton"
 
 // Labels and annotations on PipelineRuns that PaC's users and tools read, and the
@@ -48,7 +48,7 @@ const (
 	StateCompleted   = "completed"
 )
 
-// Annotations that say when a pipeline starts, beside OnEvent and OnTargetBranch.
+// Annotations that say when a pipeline starts, in addition to OnEvent and OnTargetBranch.
 const (
 	OnPathChange       = prefix + "on-path-change"
 	OnPathChangeIgnore = prefix + "on-path-change-ignore"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package approval decides whether a comment lets one commit of somebody else's pull request run.
-// Whoever writes the comment has read a commit; the author of the pull request may push another one
-// at any moment, and deliveries come in any order. A commit runs only if it is certain that it was
-// the head when the comment was written, and still is (S21).
+// Package approval decides whether a comment approves one commit of another user's pull request.
+// The author of the comment has read a commit. But the author of the pull request may push another
+// one at any time, and deliveries arrive in any order. So a commit runs only if it is certain that
+// it was the head when the comment was written, and that it still is (S21).
 package approval
 
 import (
@@ -12,44 +12,45 @@ import (
 	"time"
 )
 
-// MinDigits is how many digits of a commit's id an approval has to name at least (S21).
+// MinDigits is how many digits of a commit's id an approval must have at least (S21).
 const MinDigits = 10
 
-// Head says that a commit was the head of a pull request at a moment.
+// Head records that a commit was the head of a pull request at a time.
 type Head struct {
 	SHA string
-	// Before is the commit that SHA has replaced at that moment; "" if nothing was pushed then, or
-	// if it is not known.
+	// Before is the commit that SHA replaced at that time; "" if nothing was pushed then, or if it
+	// is not known.
 	Before string
-	// At is the moment by the Git service's clock, to the second.
+	// At is the time by the Git service's clock, in whole seconds.
 	At time.Time
-	// Received is when the delivery that says so came, by our clock; zero if the Git service's own
-	// list of heads says so.
+	// Received is when the delivery that says so was received, by our clock; zero if it is from the
+	// Git service's own list of heads.
 	Received time.Time
 }
 
-// Comment is a comment that asks for runs.
+// Comment is a comment that requests runs.
 type Comment struct {
-	// At is when it was written, by the Git service's clock, to the second; zero if that is not
+	// At is when it was written, by the Git service's clock, in whole seconds; zero if that is not
 	// known.
 	At time.Time
-	// Received is when its delivery came, by our clock.
+	// Received is when its delivery was received, by our clock.
 	Received time.Time
-	// SHA is the commit that it names: hexadecimal digits in any case, "" if it names none.
+	// SHA is the commit that it names: hexadecimal digits, upper or lower case; "" if it names
+	// none.
 	SHA string
 }
 
-// Decide reports whether a comment approves the head that the pull request has now, given the
-// moments that are known, in any order. The sentence says why not, for people; it names the head.
+// Decide reports whether a comment approves the pull request's current head. known has the known
+// heads, in any order. If it does not, why is a sentence for people, which names the head.
 //
-// What is certain: a commit that this approves was the head before the comment was written, and of
-// all heads that are known from before the comment it was the last.
+// It approves only a commit that was the head before the comment was written, and that is the last
+// of all heads known from before the comment.
 func Decide(c Comment, head string, known []Head) (approved bool, why string) {
 	if c.SHA != "" {
-		if why := Misnamed(c.SHA, head); why != "" {
+		if why := WrongCommit(c.SHA, head); why != "" {
 			return false, why
 		}
-		if len(known) == 0 && len(c.SHA) == len(head) { // nobody can be mistaken about a whole id
+		if len(known) == 0 && len(c.SHA) == len(head) { // a full id names the commit for certain
 			return true, ""
 		}
 	}
@@ -59,11 +60,11 @@ func Decide(c Comment, head string, known []Head) (approved bool, why string) {
 			head,
 		)
 	}
-	return proven(c, head, known)
+	return wasHead(c, head, known)
 }
 
-// Misnamed says why the commit that a comment names is not the head, "" if it is.
-func Misnamed(sha, head string) (why string) {
+// WrongCommit returns why the commit that a comment names is not the head, "" if it is.
+func WrongCommit(sha, head string) (why string) {
 	switch {
 	case len(sha) < MinDigits:
 		return fmt.Sprintf(
@@ -79,9 +80,9 @@ func Misnamed(sha, head string) (why string) {
 	return ""
 }
 
-// proven reports whether the head was so when the comment was written, and since. Two commits that
-// were heads in the same second cannot be put into an order: then none of them is approved.
-func proven(c Comment, head string, known []Head) (approved bool, why string) {
+// wasHead reports whether the commit was the head when the comment was written, and has been since.
+// Two heads in the same second have no order: then neither is approved.
+func wasHead(c Comment, head string, known []Head) (approved bool, why string) {
 	unknown := fmt.Sprintf(
 		"Nothing that was received before the comment says that %s, the head of the pull request now, was its head by then. "+
 			"Read the change and write the command again",
@@ -117,8 +118,8 @@ func proven(c Comment, head string, known []Head) (approved bool, why string) {
 	return true, ""
 }
 
-// newest returns those of the chosen moments that are the last, by the Git service's clock. Several
-// have the same second.
+// newest returns the last of the chosen heads by the Git service's clock. Several may have the same
+// second.
 func newest(known []Head, chosen func(Head) bool) (last []Head) {
 	for _, h := range known {
 		switch {
@@ -132,7 +133,7 @@ func newest(known []Head, chosen func(Head) bool) (last []Head) {
 	return last
 }
 
-// all reports whether the moments are all of one commit.
+// all reports whether all heads are the same commit.
 func all(heads []Head, sha string) bool {
 	for _, h := range heads {
 		if h.SHA != sha {

@@ -13,15 +13,15 @@ var (
 	second = strings.Repeat("b", 40)
 )
 
-// at is a second of the Git service's clock and of ours.
+// at is the same second of the Git service's clock and ours.
 func at(second int) time.Time { return time.Unix(int64(1_800_000_000+second), 0) }
 
-// seen is a head whose delivery came at once.
+// seen is a head whose delivery arrived at once.
 func seen(sha string, happened int) Head {
 	return Head{SHA: sha, At: at(happened), Received: at(happened)}
 }
 
-// pushed is the head of a push, whose delivery came later.
+// pushed is the head of a push whose delivery arrived later.
 func pushed(sha, before string, happened, received int) Head {
 	return Head{SHA: sha, Before: before, At: at(happened), Received: at(received)}
 }

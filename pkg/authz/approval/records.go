@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Heads are the moments that the deliveries of a pull request tell. One that does not say when it
-// happened proves nothing.
+// Heads returns the heads that the recorded deliveries of a pull request contain. A delivery
+// without a time proves nothing.
 func Heads(recorded []history.Record) (heads []Head) {
 	for _, r := range recorded {
 		spec := &r.Event.Spec
@@ -26,9 +26,9 @@ func Heads(recorded []history.Record) (heads []Head) {
 	return heads
 }
 
-// Standing returns the last approval that is on record for the commit of an event, nil if there is
-// none. One that was given for another target branch, or for the branch of another repository, does
-// not stand; and one of another commit, which was remembered, is judged anew for each event.
+// Standing returns the last approval on record for the event's commit, nil if there is none. An
+// approval for another target branch or source repository does not count. An approval of another
+// commit, which was remembered, is decided again for each event.
 func Standing(recorded []history.Record, event *v1alpha1.GitEventSpec) *v1alpha1.Approval {
 	for _, r := range slices.Backward(recorded) {
 		plan := r.Event.Status.Plan
@@ -40,8 +40,8 @@ func Standing(recorded []history.Record, event *v1alpha1.GitEventSpec) *v1alpha1
 	return nil
 }
 
-// Changed says what is not as it was when an approval was given, "" if the pull request goes from
-// the same repository to the same branch.
+// Changed returns what has changed since an approval was given, "" if the pull request still goes
+// from the same repository to the same branch.
 func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what string) {
 	switch pr := event.PullRequest; {
 	case pr == nil || pr.HeadProjectID == 0 || given.HeadProjectID != pr.HeadProjectID:
@@ -52,8 +52,8 @@ func Changed(given *v1alpha1.Approval, event *v1alpha1.GitEventSpec) (what strin
 	return ""
 }
 
-// Waits reports whether an event of the commit waits for approval, or did, or may when it is
-// planned: somebody else than the author of the pull request has caused it.
+// Waits reports whether an event of the commit waits or waited for approval, or may wait once it is
+// planned because its actor is not the author of the pull request.
 func Waits(recorded []history.Record, sha string) bool {
 	for _, r := range recorded {
 		if r.SHA() == sha && (r.Event.Status.Disposition == v1alpha1.DispositionPending || mayWait(r.Event)) {
@@ -69,10 +69,10 @@ func mayWait(event *v1alpha1.GitEvent) bool {
 		!strings.EqualFold(spec.Actor, spec.PullRequest.Author)
 }
 
-// Unread reports whether the commit was pushed by somebody else than the author of the pull
-// request, and that waits for approval or may when it is planned; and nobody who may has run the
+// PushedUnapproved reports whether another user than the pull request's author has pushed the
+// commit, its event waits for approval or may once it is planned, and no user who may has run the
 // commit since.
-func Unread(recorded []history.Record, sha string) (unread bool) {
+func PushedUnapproved(recorded []history.Record, sha string) (unread bool) {
 	for _, r := range recorded {
 		spec, st := &r.Event.Spec, &r.Event.Status
 		switch {
@@ -86,7 +86,7 @@ func Unread(recorded []history.Record, sha string) (unread bool) {
 	return unread
 }
 
-// Started reports whether an event has started a commit.
+// Started reports whether an event has started runs of a commit.
 func Started(event *v1alpha1.GitEvent, sha string) bool {
 	plan := event.Status.Plan
 	if plan == nil || plan.HeadSHA != sha {

@@ -12,9 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// A head was known when the API server stored its delivery, whatever the clock of the receiver
-// says.
-func TestHeadsAreKnownSinceTheyWereStored(t *testing.T) {
+// A head was known when the API server stored its delivery, whatever the receiver's clock says.
+func TestHeadsUseTimeOfStorage(t *testing.T) {
 	t.Parallel()
 	stored, happened := metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(90, 0))
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stored}}

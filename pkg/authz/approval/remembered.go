@@ -7,15 +7,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// ReasonForgotten is that of an event that waits because the approval that would have let it run,
-// if nothing had changed, is forgotten. None of the pull request's later commits runs by that
-// approval (S22).
+// ReasonForgotten is the reason of an event that waits because an earlier approval no longer counts
+// after a change. No later commit of the pull request runs by that approval (S22).
 const ReasonForgotten = "ApprovalForgotten"
 
-// Given returns the approval of a pull request that was given last, with the commit that it is of,
-// whatever that is; nil if none is on record. Of a comment that is not on record any more what it
-// gave may be, in the records of commits that ran by it. forgotten is the commit for which it was
-// forgotten, "" as long as it is remembered.
+// Given returns the last approval of a pull request, with the commit that was approved; nil if none
+// is on record. If the comment is no longer on record, the approval is read from the commits that
+// ran because of it. forgotten is the commit at which the approval stopped counting, "" while it
+// counts.
 func Given(recorded []history.Record) (given *v1alpha1.Approval, forgotten string) {
 	at := -1
 	for i, r := range recorded {
@@ -43,7 +42,7 @@ func Given(recorded []history.Record) (given *v1alpha1.Approval, forgotten strin
 	return given, ""
 }
 
-// Remembered reports whether a commit has run by an approval of another one.
+// Remembered reports whether a commit has run because of an approval of another one.
 func Remembered(recorded []history.Record, sha string) bool {
 	for _, r := range recorded {
 		if plan := r.Event.Status.Plan; plan != nil && plan.HeadSHA == sha && plan.Approval != nil &&

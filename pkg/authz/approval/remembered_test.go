@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// planned is an event of a commit, with the reason of its plan.
+// planned is an event of a commit with the reason of its plan.
 func planned(name, sha, reason string, given *v1alpha1.Approval) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: reason, Approval: given}
@@ -22,8 +22,7 @@ func by(who, event, sha string) *v1alpha1.Approval {
 	return &v1alpha1.Approval{By: who, Event: event, SHA: sha, BaseRef: "main", HeadProjectID: 99}
 }
 
-// Of several approvals the last one counts, with the commit that it was given for; and what was
-// forgotten after it.
+// The last of several approvals counts, with its commit, and whether it was forgotten later.
 func TestGiven(t *testing.T) {
 	t.Parallel()
 	unplanned := history.Record{Event: &v1alpha1.GitEvent{}}
@@ -65,8 +64,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// An approval of one commit does not stand for another that has run by it, and of two people who
-// have approved it the last one is named.
+// An approval does not stand for another commit that ran because of it. If two users have approved
+// the same commit, the last one is named.
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	event := &v1alpha1.GitEventSpec{SHA: first, BaseRef: "main", PullRequest: &v1alpha1.PullRequest{HeadProjectID: 99}}

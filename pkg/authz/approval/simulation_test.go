@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// simulation is a pull request of which somebody pushes, comments and delays what they can. Moments
-// have parts of a second, which deliveries do not tell.
+// simulation is a pull request with random pushes, comments and delays. Times have fractions of a
+// second, which deliveries do not contain.
 type simulation struct {
 	*rand.Rand
 	seed   uint64
@@ -25,16 +25,16 @@ type push struct {
 	at          time.Duration
 }
 
-// delivery is what a Git service sends of an event, and when it comes, which may be more than once.
+// delivery is an event and when it is received, possibly more than once.
 type delivery struct {
 	Head
 	received []time.Duration
 }
 
-// told is a moment as deliveries tell it.
+// told is a time as deliveries contain it.
 func told(moment time.Duration) time.Time { return at(int(moment / time.Second)) }
 
-// headAt is the head at a moment.
+// headAt is the head at a time.
 func (s *simulation) headAt(moment time.Duration) (head string) {
 	for _, p := range s.pushes {
 		if p.at <= moment {
@@ -44,12 +44,12 @@ func (s *simulation) headAt(moment time.Duration) (head string) {
 	return head
 }
 
-// waits lets up to two seconds pass, or hardly any time.
+// waits advances the time by up to two seconds, or hardly at all.
 func (s *simulation) waits() {
 	s.now += time.Duration(1 + s.Int64N(int64([]time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}[s.IntN(3)])))
 }
 
-// pushed pushes a new commit or one that was the head before.
+// pushed pushes a new commit or an earlier head.
 func (s *simulation) pushed() delivery {
 	fresh := fmt.Sprintf("%010x%030d", len(s.pushes)+1, 0)
 	sha, before := fresh, s.headAt(s.now)
@@ -63,7 +63,7 @@ func (s *simulation) pushed() delivery {
 	return s.delivered(Head{SHA: sha, Before: before, At: told(s.now)})
 }
 
-// delivered is when a delivery comes: at once, late, never, or twice.
+// delivered is when a delivery is received: at once, late, never, or twice.
 func (s *simulation) delivered(h Head) delivery {
 	d := delivery{Head: h}
 	switch s.IntN(8) {
@@ -78,8 +78,7 @@ func (s *simulation) delivered(h Head) delivery {
 	return d
 }
 
-// known is what has been received at a moment. A delivery that comes again is recorded once more at
-// times.
+// known is what was received by a time. A redelivery is sometimes recorded again.
 func (s *simulation) known(deliveries []delivery, moment time.Duration) (heads []Head) {
 	for _, d := range deliveries {
 		for i, received := range d.received {
@@ -94,10 +93,10 @@ func (s *simulation) known(deliveries []delivery, moment time.Duration) (heads [
 	return heads
 }
 
-// No commit runs that became the head only after the comment was written, whatever is pushed,
-// delivered and planned when. And if all pushes are known, none runs that was not the head at that
-// moment and ever since.
-func TestNoCommitRunsThatNobodyApproved(t *testing.T) {
+// A commit that became the head only after the comment never runs, in any order of pushes,
+// deliveries and plans. If all pushes are known, a commit runs only if it was the head at that time
+// and ever since.
+func TestDecideNeverApprovesUnreadCommits(t *testing.T) {
 	t.Parallel()
 	approvals, moves := 0, 0
 	for seed := range uint64(1000) {

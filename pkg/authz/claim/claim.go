@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim decides whether what a Git service has at a URL may be served in a Repository's
-// namespace.
+// Package claim decides whether a namespace may serve the repository that a Git service has at a
+// URL.
 //
-// Names at a Git service change hands: an organization is renamed, and somebody registers the old
-// name. So a URL is bound to the service's numbers of repository and account at the first event
-// that is planned; the RepositoryClaim keeps them. Events of another repository at the same URL are
-// ignored until somebody who may edit the Repository object confirms it.
+// Names at a Git service are reused: an organization is renamed, and another user registers the old
+// name. So the first planned event binds a URL to the service's numeric ids of repository and
+// account, which the RepositoryClaim stores. Events of another repository at the same URL are
+// ignored until a user who may edit the Repository object confirms it.
 //
-// Where the administrator asks for it (url-owners), a namespace must also prove that it may have a
-// URL at all. See docs/adr/0022.
+// If the administrator requires it (url-owners), a namespace must also prove that it may use a URL.
+// See docs/adr/0022.
 package claim
 
 import (
@@ -28,22 +28,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Keeper compares events with the claims of their URLs. Safe for concurrent use; it remembers
+// Checker compares events with the claims of their URLs. It is safe for concurrent use and caches
 // nothing itself.
-type Keeper struct {
-	// Cached may lag: what it says serves an event that agrees with it, and nothing is denied on
-	// its word.
+type Checker struct {
+	// Cached may be stale: an event that matches it is served, but nothing is denied because of it.
 	Cached       listers.RepositoryClaimNamespaceLister
 	Claims       plumblineclient.RepositoryClaimInterface
 	Repositories pacclient.RepositoriesGetter
 }
 
-// Serves returns nil if an event may start something in its Repository's namespace: its repository
-// at the Git service, whose numbers the service has vouched for, is the one that the URL is bound
-// to or is bound now; and the namespace has the proof that the configuration in ctx asks for. An
-// Ignored fault says why not, in a sentence for whoever may edit the Repository. Any other error
-// says that it is not known yet. An event that agrees with the cache costs no call.
-func (k *Keeper) Serves(
+// Serves returns nil if an event may start runs in its Repository's namespace. The repository's
+// ids, which the Git service has confirmed, must be those that the URL is bound to, or become those
+// now. The namespace must have the proof that the configuration in ctx requires. An Ignored fault
+// says why not, for users who may edit the Repository; any other error means that it is not known
+// yet. An event that matches the cache costs no call.
+func (k *Checker) Serves(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,
 	event *v1alpha1.GitEventSpec,
@@ -54,7 +53,7 @@ func (k *Keeper) Serves(
 		return fault.Operatorf("InvalidURL", "spec.url of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
 	}
 	seen := event.Project.Identity()
-	claim := k.agreeing(v1alpha1.ClaimName(url), repository, seen)
+	claim := k.cachedMatch(v1alpha1.ClaimName(url), repository, seen)
 	if claim == nil {
 		namespace := repository.Namespace
 		if claim, repository, err = k.live(ctx, v1alpha1.ClaimName(url), repository); err != nil {
@@ -81,12 +80,12 @@ func (k *Keeper) Serves(
 	return denied
 }
 
-// reasonNotServed is of an event whose namespace was served when it was recorded.
+// reasonNotServed is the reason of an event whose namespace was served only when it was recorded.
 const reasonNotServed = "NamespaceNotServed"
 
-// neverClaimed turns the wait for a claim into its end if the namespace will never have it: the
-// administrator has listed the URL for others, and it was taken away, or is not claimed again after
-// its Repository was gone for a day; or this installation does not serve the namespace.
+// neverClaimed turns the wait for a claim into an Ignored fault if the namespace will never get it.
+// Either the administrator has listed the URL for other namespaces, or this installation no longer
+// serves the namespace.
 func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 	settings := config.FromContext(ctx)
 	if fault.Of(err).Reason != fault.ReasonNotClaimedYet {
@@ -106,8 +105,9 @@ func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 	return err
 }
 
-// agreeing is the cached claim if the event is of what that is bound to, else nil.
-func (k *Keeper) agreeing(
+// cachedMatch returns the cached claim if the event's repository is the one that it is bound to,
+// else nil.
+func (k *Checker) cachedMatch(
 	name string,
 	repository *pacv1alpha1.Repository,
 	seen v1alpha1.ProjectIdentity,
@@ -127,9 +127,9 @@ func (k *Keeper) agreeing(
 	return claim
 }
 
-// live reads the claim and the Repository as they are now. Both are there and belong together, or
-// it is an error.
-func (k *Keeper) live(
+// live reads the claim and the Repository from the API server. It is an error if one is missing or
+// they do not belong together.
+func (k *Checker) live(
 	ctx context.Context,
 	name string,
 	cached *pacv1alpha1.Repository,
@@ -171,9 +171,9 @@ func owns(claim *v1alpha1.RepositoryClaim, repository *pacv1alpha1.Repository) b
 	return owner.Namespace == repository.Namespace && owner.Name == repository.Name
 }
 
-// write records what was learnt. Of several writers who have read the same claim one wins: the
+// write stores the new status. If several writers have read the same claim, one succeeds and the
 // others read it again.
-func (k *Keeper) write(
+func (k *Checker) write(
 	ctx context.Context,
 	claim *v1alpha1.RepositoryClaim,
 	next v1alpha1.RepositoryClaimStatus,

@@ -25,13 +25,13 @@ import (
 
 const system = "plumbline"
 
-// world is an API server with the claim of the Repository team/app, and a cache of claims.
-type world struct {
+// env is an API server with the claim of the Repository team/app, and a cache of claims.
+type env struct {
 	*testing.T
 	client *fake.Clientset
 	cache  cache.Indexer
 	files  *files
-	keeper *Keeper
+	keeper *Checker
 }
 
 // files are what the default branch has.
@@ -60,21 +60,21 @@ func claim(status v1alpha1.RepositoryClaimStatus) *v1alpha1.RepositoryClaim {
 	}
 }
 
-// newWorld has the claim and the Repository in the API server, and another claim in the cache.
-func newWorld(t *testing.T, cached *v1alpha1.RepositoryClaim, live ...runtime.Object) *world {
-	w := &world{T: t, client: fake.NewSimpleClientset(live...), files: &files{},
+// newEnv has the claim and the Repository in the API server, and another claim in the cache.
+func newEnv(t *testing.T, cached *v1alpha1.RepositoryClaim, live ...runtime.Object) *env {
+	w := &env{T: t, client: fake.NewSimpleClientset(live...), files: &files{},
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	if cached != nil {
 		if err := w.cache.Add(cached); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.keeper = &Keeper{Cached: listers.NewRepositoryClaimLister(w.cache).RepositoryClaims(system),
+	w.keeper = &Checker{Cached: listers.NewRepositoryClaimLister(w.cache).RepositoryClaims(system),
 		Claims: w.client.PlumblineV1alpha1().RepositoryClaims(system), Repositories: w.client.PipelinesascodeV1alpha1()}
 	return w
 }
 
-func (w *world) serves(seen v1alpha1.ProjectIdentity, uid types.UID, owners string) error {
+func (w *env) serves(seen v1alpha1.ProjectIdentity, uid types.UID, owners string) error {
 	c, _ := config.New(map[string]string{"url-owners": owners})
 	return w.keeper.Serves(config.ToContext(w.Context(), c), repository(uid, ""), &v1alpha1.GitEventSpec{
 		Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", URL: appURL + ".git"},
@@ -82,7 +82,7 @@ func (w *world) serves(seen v1alpha1.ProjectIdentity, uid types.UID, owners stri
 	}, w.files)
 }
 
-func (w *world) status() v1alpha1.RepositoryClaimStatus {
+func (w *env) status() v1alpha1.RepositoryClaimStatus {
 	w.Helper()
 	got, err := w.client.PlumblineV1alpha1().RepositoryClaims(system).Get(w.Context(), v1alpha1.ClaimName(appURL), metav1.GetOptions{})
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *world) status() v1alpha1.RepositoryClaimStatus {
 	return got.Status
 }
 
-func (w *world) calls() []string {
+func (w *env) calls() []string {
 	var all []string
 	for _, action := range w.client.Actions() {
 		all = append(all, action.GetVerb()+" "+action.GetResource().Resource)
@@ -100,16 +100,16 @@ func (w *world) calls() []string {
 	return all
 }
 
-func TestAnEventThatAgreesWithTheCacheCostsNoCall(t *testing.T) {
+func TestServesMatchingEventFromCache(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1")}
-	w := newWorld(t, claim(status), claim(status), repository("1", ""))
+	w := newEnv(t, claim(status), claim(status), repository("1", ""))
 	if err := w.serves(ours, "1", ""); err != nil || len(w.calls()) != 0 || w.files.branches != 0 {
 		t.Errorf("%v; it read the default branch %d times", err, w.files.branches)
 	}
 }
 
-func TestTheFirstEventBindsAndTheNextOneOfAnotherRepositoryIsRefused(t *testing.T) {
-	w := newWorld(t, claim(v1alpha1.RepositoryClaimStatus{}), claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
+func TestServesBindsURLToFirstRepository(t *testing.T) {
+	w := newEnv(t, claim(v1alpha1.RepositoryClaimStatus{}), claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
 	if err := w.serves(ours, "1", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +130,9 @@ func TestTheFirstEventBindsAndTheNextOneOfAnotherRepositoryIsRefused(t *testing.
 	}
 }
 
-// Of two first events with different ids one wins: the API server refuses the second write.
-func TestALostRaceIsTriedAgain(t *testing.T) {
-	w := newWorld(t, nil, claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
+// If two first events have different ids, the API server refuses the second write.
+func TestServesReturnsConflictForRetry(t *testing.T) {
+	w := newEnv(t, nil, claim(v1alpha1.RepositoryClaimStatus{}), repository("1", ""))
 	w.client.PrependReactor("update", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("modified"))
 	})
@@ -141,10 +141,10 @@ func TestALostRaceIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Nothing is denied and nothing is bound anew on the cache's word.
-func TestTheCacheIsConfirmedLive(t *testing.T) {
+// The cache alone never denies or binds anything.
+func TestServesConfirmsDenialsLive(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "2")}
-	w := newWorld(t, claim(v1alpha1.RepositoryClaimStatus{Bound: bound(theirs, "1")}), claim(status), repository("2", ""))
+	w := newEnv(t, claim(v1alpha1.RepositoryClaimStatus{Bound: bound(theirs, "1")}), claim(status), repository("2", ""))
 	if err := w.serves(ours, "1", ""); err != nil {
 		t.Errorf("the Repository was made anew and is bound: %v", err)
 	}
@@ -153,8 +153,8 @@ func TestTheCacheIsConfirmedLive(t *testing.T) {
 	}
 }
 
-// An error of a look-up is a wait: nobody is served and nothing is written (S12).
-func TestAnErrorIsNoAnswer(t *testing.T) {
+// A failed look-up is retried: nothing is served and nothing is written (S12).
+func TestServesReturnsErrors(t *testing.T) {
 	other := claim(v1alpha1.RepositoryClaimStatus{})
 	other.Spec.Repository.Namespace = "other"
 	for name, c := range map[string]struct {
@@ -168,7 +168,7 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 		"the claim cannot be read": {[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{}), repository("1", "")}, "repositoryclaims", fault.Transient},
 		"the Repository cannot be": {[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{}), repository("1", "")}, "repositories", fault.Transient},
 	} {
-		w := newWorld(t, nil, c.live...)
+		w := newEnv(t, nil, c.live...)
 		w.client.PrependReactor("get", c.failing, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewInternalError(errors.New("etcd"))
 		})
@@ -178,16 +178,16 @@ func TestAnErrorIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A claim that was taken away, because the administrator has listed the URL for others, never comes
-// again: its events end.
-func TestAnEventWhoseClaimWasTakenAwayEnds(t *testing.T) {
+// A claim that was removed because the administrator has listed the URL for others never returns:
+// its events end.
+func TestServesIgnoresEventAfterLostClaim(t *testing.T) {
 	for listed, want := range map[string]fault.Class{
 		`{"other": ["` + appURL + `"]}`:             fault.Ignored,
 		`{"team": ["` + appURL + `"]}`:              fault.Transient,
 		`{"other": ["https://git.example/x/y"]}`:    fault.Transient,
 		`{"other": ["` + appURL + `"], "team": []}`: fault.Ignored,
 	} {
-		w := newWorld(t, nil, repository("1", ""))
+		w := newEnv(t, nil, repository("1", ""))
 		err := w.serves(ours, "1", listed)
 		if reason := map[fault.Class]string{fault.Ignored: v1alpha1.ReasonNotProven, fault.Transient: fault.ReasonNotClaimedYet}[want]; !fault.Is(err, want) || fault.Of(err).Reason != reason {
 			t.Errorf("%s: %v, want %v %s", listed, err, want, reason)

@@ -12,12 +12,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// identify compares what an event is of with what the URL of its Repository stands for. It returns
-// the status that the claim is to have, and an Ignored fault if the event is of something else.
+// identify compares the repository of an event with the one that its URL stands for. It returns the
+// new status of the claim, and an Ignored fault if they differ.
 //
-// The URL stands for what the Repository's annotation says; without one for what it is bound to;
-// and the first event binds it. A Repository that was made anew is not bound by what was there
-// before: whoever makes one decides what it serves.
+// The Repository's annotation says which repository the URL stands for; without it, the claim does;
+// without a claim, the first event binds it. A Repository that was created again is not bound by
+// the old claim: its creator decides what it serves.
 func identify(
 	repository *pacv1alpha1.Repository,
 	status v1alpha1.RepositoryClaimStatus,
@@ -37,8 +37,8 @@ func identify(
 	return status, nil
 }
 
-// Expected is what the URL of a Repository stands for, nil while the next event decides that. The
-// error is why the Repository's annotation cannot be read.
+// Expected returns the repository that the URL of a Repository stands for, nil while the next event
+// decides that. The error says why the Repository's annotation cannot be read.
 func Expected(
 	repository *pacv1alpha1.Repository,
 	status v1alpha1.RepositoryClaimStatus,
@@ -50,7 +50,7 @@ func Expected(
 	return boundBy(repository, status.Bound), nil
 }
 
-// boundBy is what binds a Repository, nil when nothing does.
+// boundBy returns the ids that a Repository is bound to, nil if it is not bound.
 func boundBy(repository *pacv1alpha1.Repository, entry *v1alpha1.BoundProject) *v1alpha1.ProjectIdentity {
 	if entry == nil || entry.RepositoryUID != repository.UID {
 		return nil
@@ -58,7 +58,7 @@ func boundBy(repository *pacv1alpha1.Repository, entry *v1alpha1.BoundProject) *
 	return &entry.ProjectIdentity
 }
 
-// confirmedBy is what the annotation of a Repository says, nil when it has none.
+// confirmedBy returns the ids in the annotation of a Repository, nil if it has none.
 func confirmedBy(repository *pacv1alpha1.Repository) (*v1alpha1.ProjectIdentity, error) {
 	text, found := repository.Annotations[plumbline.RepositoryIDAnnotation]
 	if !found {
@@ -71,8 +71,8 @@ func confirmedBy(repository *pacv1alpha1.Repository) (*v1alpha1.ProjectIdentity,
 	return &confirmed, nil
 }
 
-// Refusal says why the newest event of a Repository was not served, "" if it was or what was
-// refused is confirmed by now.
+// Refusal returns why the newest event of a Repository was not served, "" if it was served or has
+// been confirmed since.
 func Refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) string {
 	refused := boundBy(repository, status.Refused)
 	if refused == nil {
@@ -84,7 +84,8 @@ func Refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaim
 	return refusal(repository, status)
 }
 
-// refusal names both repositories, and how to confirm the one that was refused.
+// refusal returns a message that names both repositories, and how to confirm the one that was
+// refused.
 func refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus) string {
 	was := "nothing that can be read"
 	if confirmed, invalid := confirmedBy(repository); invalid != nil {
@@ -95,8 +96,8 @@ func refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaim
 		was = bound.String()
 	}
 	return fmt.Sprintf(
-		"%s is the repository %s of the Git service now (account/repository), and Repository %s/%s stands for %s: it was deleted and made anew, "+
-			"or somebody else has taken its name. Its events start nothing. If it is the right one, confirm it and deliver the events again: "+
+		"%s is the repository %s of the Git service now (account/repository), and Repository %s/%s stands for %s: it was deleted and created again, "+
+			"or another user has taken its name. Its events start nothing. If it is the right one, confirm it and deliver the events again: "+
 			"kubectl annotate --overwrite -n %s repositories.pipelinesascode.tekton.dev %s %s=%s",
 		repository.Spec.URL,
 		status.Refused,

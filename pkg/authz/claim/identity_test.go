@@ -24,7 +24,7 @@ var (
 	ownerly = v1alpha1.ProjectIdentity{ID: 41, OwnerID: 9} // ours under another account
 )
 
-// repository has the annotation unless it is "".
+// repository returns a Repository with the annotation, unless it is "".
 func repository(uid types.UID, annotation string) *pacv1alpha1.Repository {
 	r := &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: uid}, Spec: pacv1alpha1.RepositorySpec{URL: appURL},
@@ -83,9 +83,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// Who confirms sees at once that it was understood, and who makes the Repository anew has nothing
-// to confirm.
-func TestARefusalEndsWhenItIsConfirmed(t *testing.T) {
+// A confirmation is visible at once, and a Repository that is created again needs none.
+func TestRefusalEndsAfterConfirmation(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}
 	for annotation, want := range map[string]bool{"": true, "7/41": true, "9/43": false} {
 		if got := Refusal(repository("1", annotation), status); (got != "") != want {

@@ -13,18 +13,18 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
-// Claims is one informer of RepositoryClaims for all controllers of a process. It watches
-// Plumbline's own namespace only: rights to do more are not needed.
+// Claims is the one informer of RepositoryClaims that all controllers of a process share. It
+// watches only Plumbline's own namespace, so that no further permissions are needed.
 type Claims struct {
 	namespace string
 	once      sync.Once
 	factory   externalversions.SharedInformerFactory
 }
 
-// NewClaims returns the informer of a namespace; nothing is listed before Start.
+// NewClaims returns the informer for a namespace. It lists nothing before Start.
 func NewClaims(namespace string) *Claims { return &Claims{namespace: namespace} }
 
-// Informer returns the informer, made on the first call with the client in ctx.
+// Informer returns the informer. The first call creates it with the client in ctx.
 func (c *Claims) Informer(ctx context.Context) informers.RepositoryClaimInformer {
 	c.once.Do(func() {
 		c.factory = externalversions.NewSharedInformerFactoryWithOptions(
@@ -34,12 +34,12 @@ func (c *Claims) Informer(ctx context.Context) informers.RepositoryClaimInformer
 		)
 	})
 	claims := c.factory.Plumbline().V1alpha1().RepositoryClaims()
-	claims.Informer() // tells the factory what to start
+	claims.Informer() // registers the informer with the factory
 	return claims
 }
 
-// Start runs the informer until ctx is done. It is not waited for: a claim that the cache does not
-// know yet is read live.
+// Start runs the informer until ctx is done. Nothing waits for its cache: a claim that is not
+// cached yet is read live.
 func (c *Claims) Start(ctx context.Context) {
 	c.Informer(ctx)
 	c.factory.Start(ctx.Done())

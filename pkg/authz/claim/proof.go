@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// ProofFile on a repository's default branch names the one namespace that may serve the
-	// repository.
+	// ProofFile is the file on a repository's default branch that names the one namespace that may
+	// serve the repository.
 	ProofFile = ".tekton/.plumbline-namespace"
-	// maxProof is more than any namespace's name and the line's end take, in bytes.
+	// maxProof is the maximum size of the file in bytes: more than any namespace's name and a line
+	// end.
 	maxProof = 1 << 10
-	// Turn is how long a namespace has a URL that other namespaces want as well, if no event has
-	// proven it: as long as it takes somebody to push, or to deliver an event again, while they are
-	// at it.
-	Turn = time.Hour
-	// reasonBroken is that of events that wait for the setting to be mended.
+	// HandoverAfter is how long a namespace keeps an unproven URL that other namespaces want too.
+	// In that time a user can push, or redeliver an event, to prove it.
+	HandoverAfter = time.Hour
+	// reasonBroken is the reason of events that wait until the setting is fixed.
 	reasonBroken = "BadURLOwners"
 )
 
@@ -36,9 +36,9 @@ type Files = interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 }
 
-// prove reports whether a namespace may have a URL, by the administrator's list or by the file.
-// listed is true if the list has the URL, so that the file does not matter. Without the proof the
-// error is an Ignored fault; any other says that it is not known.
+// prove checks whether a namespace may use a URL, by the administrator's list or by the file.
+// listed is true if the list has the URL; then the file does not matter. Without the proof the
+// error is an Ignored fault; any other error means that it is not known.
 func prove(ctx context.Context, owners config.Owners, url, namespace string, files Files) (listed bool, err error) {
 	if owners.Broken != "" {
 		return false, fault.Operatorf(reasonBroken, "%s", Broken(owners))
@@ -54,7 +54,7 @@ func prove(ctx context.Context, owners config.Owners, url, namespace string, fil
 		return false, fmt.Errorf("looking for the proof of ownership: %w", err)
 	}
 	data, err := files.File(ctx, sha, ProofFile)
-	if err != nil && !fault.Is(err, fault.Invalid) { // Invalid: there is no such file, or it is too large
+	if err != nil && !fault.Is(err, fault.Invalid) { // Invalid: the file does not exist, or is too large
 		return false, fmt.Errorf("looking for the proof of ownership: %w", err)
 	}
 	if err != nil || len(data) > maxProof || strings.TrimSpace(string(data)) != namespace {
@@ -63,18 +63,18 @@ func prove(ctx context.Context, owners config.Owners, url, namespace string, fil
 	return false, nil
 }
 
-// Broken says what an administrator has to mend.
+// Broken returns what an administrator has to fix.
 func Broken(owners config.Owners) string {
-	return "the administrator's setting url-owners cannot be read (" + owners.Broken + "), so that nobody's ownership of a URL can be proven: no event starts anything until it is mended"
+	return "the administrator's setting url-owners cannot be read (" + owners.Broken + "), so no ownership of a URL can be proven: no event starts anything until it is fixed"
 }
 
-// NotListed tells whoever has a Repository of a URL that is listed for others. It does not say for
-// whom.
+// NotListed returns the message for a Repository whose URL is listed for other namespaces. It does
+// not say for which.
 func NotListed(url string) string {
 	return url + " is listed for another namespace by the administrator (url-owners), so its events are not served here"
 }
 
-// NotProven says what a Repository lacks.
+// NotProven returns what a Repository must do to prove that it may use the URL.
 func NotProven(url, namespace string) string {
 	return fmt.Sprintf(
 		"this cluster asks for a proof that namespace %s may serve %s, and none was found: add the file %s with the text %q to the default branch, "+
@@ -86,11 +86,11 @@ func NotProven(url, namespace string) string {
 	)
 }
 
-// Next returns whose turn it is to have a URL that was claimed and never proven: rivals are the
-// Repositories that name it. Each namespace gets one turn after the other, in the order of their
-// names, however many Repositories it has: that of the first by name. ok is false if no other
-// namespace wants the URL.
-func Next(owner types.NamespacedName, rivals []types.NamespacedName) (next types.NamespacedName, ok bool) {
+// NextOwner returns the Repository that gets an unproven URL next; rivals are the Repositories with
+// that URL. The namespaces take turns in the order of their names. A namespace with several
+// Repositories gets one turn, for the first by name. ok is false if no other namespace wants the
+// URL.
+func NextOwner(owner types.NamespacedName, rivals []types.NamespacedName) (next types.NamespacedName, ok bool) {
 	others := slices.DeleteFunc(
 		slices.Clone(rivals),
 		func(r types.NamespacedName) bool { return r.Namespace == owner.Namespace },

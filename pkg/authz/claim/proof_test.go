@@ -39,7 +39,7 @@ func TestProof(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Proven: c.before}
-			w := newWorld(t, claim(status), claim(status), repository("1", ""))
+			w := newEnv(t, claim(status), claim(status), repository("1", ""))
 			w.files = &c.files
 			err := w.serves(ours, "1", c.owners)
 			if c.denied == "" && err != nil || c.denied != "" && (!fault.Is(err, c.class) || fault.Of(err).Reason != c.denied) {
@@ -52,37 +52,37 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// What another repository at the URL has is not even looked at.
-func TestAnotherRepositoryProvesNothing(t *testing.T) {
+// The files of another repository at the URL are not even read.
+func TestProofIsOnlyOfBoundRepository(t *testing.T) {
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1")}
-	w := newWorld(t, claim(status), claim(status), repository("1", ""))
+	w := newEnv(t, claim(status), claim(status), repository("1", ""))
 	w.files.proof = "team"
 	if err := w.serves(theirs, "1", "{}"); !fault.Is(err, fault.Ignored) || w.files.branches != 0 || w.status().Proven {
 		t.Errorf("%v; the file was read %d times, proven: %t", err, w.files.branches, w.status().Proven)
 	}
 }
 
-func TestEachNamespaceHasItsTurn(t *testing.T) {
+func TestNextOwnerRotatesNamespaces(t *testing.T) {
 	at := func(text string) types.NamespacedName {
 		namespace, name, _ := strings.Cut(text, "/")
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
 	rivals := []types.NamespacedName{at("c/app"), at("b/z"), at("b/y"), at("a/app"), at("b/x")}
 	for holder, want := range map[string]string{"a/app": "b/x", "b/x": "c/app", "b/z": "c/app", "c/app": "a/app", "d/gone": "a/app"} {
-		if got, ok := Next(at(holder), rivals); !ok || got != at(want) {
+		if got, ok := NextOwner(at(holder), rivals); !ok || got != at(want) {
 			t.Errorf("after %s comes %s, want %s", holder, got, want)
 		}
 	}
-	if got, ok := Next(at("b/x"), []types.NamespacedName{at("b/x"), at("b/y")}); ok {
+	if got, ok := NextOwner(at("b/x"), []types.NamespacedName{at("b/x"), at("b/y")}); ok {
 		t.Errorf("a namespace takes from itself: %s", got)
 	}
 }
 
-// A proof ends the turn that began without one.
-func TestAProofEndsTheTurn(t *testing.T) {
+// A proof ends the wait for a handover.
+func TestProofEndsHandover(t *testing.T) {
 	since := metav1.Now().Rfc3339Copy()
 	status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), UnprovenSince: &since}
-	w := newWorld(t, claim(status), claim(status), repository("1", ""))
+	w := newEnv(t, claim(status), claim(status), repository("1", ""))
 	if err := w.serves(ours, "1", "{}"); !fault.Is(err, fault.Ignored) || w.status().UnprovenSince == nil {
 		t.Errorf("without a proof: %v, %+v", err, w.status())
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package owners reads the files OWNERS and OWNERS_ALIASES of a repository: who may start runs
-// beside those who can write. It is pure: it gets the files and knows nobody who could be asked for
-// them.
+// Package owners parses the files OWNERS and OWNERS_ALIASES of a repository, which name users who
+// may start runs without write access. It gets the files as bytes and calls nothing.
 package owners
 
 import (
@@ -14,16 +13,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The files, in the root of the repository.
+// The names of the files in the root of the repository.
 const (
 	File        = "OWNERS"
 	AliasesFile = "OWNERS_ALIASES"
 )
 
-// MaxBytes is the largest file that is read. OWNERS of the largest projects have a few kilobytes.
+// MaxBytes is the maximum size of each file. OWNERS of the largest projects have a few kilobytes.
 const MaxBytes = 64 << 10
 
-// everything is the only filter that is known: that of all files. Which files a pull request
+// everything is the only filter that is used, the one for all files. Which files a pull request
 // changes does not matter.
 const everything = ".*"
 
@@ -32,14 +31,14 @@ type People struct {
 	names map[string]bool // in lower case
 }
 
-// Has reports whether the user is one of them. No Git service tells cases apart in the names of
-// accounts.
+// Has reports whether the user is one of them. No Git service distinguishes upper and lower case in
+// account names.
 func (p People) Has(user string) bool { return user != "" && p.names[strings.ToLower(user)] }
 
-// Any reports whether there is anybody.
+// Any reports whether there are any.
 func (p People) Any() bool { return len(p.names) > 0 }
 
-// lists are those of OWNERS, and of each of its filters. Other fields (labels, options) are of
+// lists are the lists of OWNERS, and of each of its filters. Other fields (labels, options) are for
 // other programs.
 type lists struct {
 	Approvers []string `json:"approvers"`
@@ -48,12 +47,11 @@ type lists struct {
 
 func (l lists) all() []string { return append(append([]string(nil), l.Approvers...), l.Reviewers...) }
 
-// Parse returns the people of OWNERS, with the aliases that OWNERS_ALIASES has for them: nil or
-// empty when there is no such file. An alias stands for accounts alone: the name of an alias inside
-// of one is nobody's, so that none can loop. Filters count only where OWNERS has no lists of its
-// own, and only the one of all files.
+// Parse returns the people of OWNERS. OWNERS_ALIASES, which may be nil or empty, names groups of
+// accounts. An alias inside an alias is ignored, so that no loop is possible. Filters count only if
+// OWNERS has no lists of its own, and then only the filter for all files.
 //
-// An error says what is wrong with which file, in words that hold none of its text; there is nobody
+// An error says what is wrong with which file, without quoting its text; no people are returned
 // then.
 func Parse(file, aliasesFile []byte) (People, error) {
 	var written struct {

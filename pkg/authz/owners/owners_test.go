@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhoIsInOwners(t *testing.T) {
+func TestParseOwners(t *testing.T) {
 	const aliases = "aliases:\n  leads: [lea, Leo]\n  all: [leads, ann]\n  loop: [loop]\n  a: [b]\n  b: [a]\n"
 	for name, c := range map[string]struct {
 		owners, aliases string
@@ -48,8 +48,8 @@ func TestWhoIsInOwners(t *testing.T) {
 	}
 }
 
-// What cannot be read grants nobody anything, and takes no time.
-func TestBrokenOwners(t *testing.T) {
+// A file that cannot be parsed grants nothing, and costs little time.
+func TestParseRefusesInvalidOwners(t *testing.T) {
 	good := "approvers: [ann]"
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'j'; c++ {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules decides who may start a run. It is a chain of rules over values: no client, no
-// clock, no logger. Whatever no rule allows is not allowed. What a rule has to know of an account
-// it asks for: the caller looks that up and decides again, so that the Git service is asked only
-// for what the answer depends on.
+// Package rules decides who may start a run: an ordered list of rules (rules.go) over values,
+// without a client, clock or logger. What no rule allows is denied. If a rule needs a fact about an
+// account, Decide returns the question; the caller looks the fact up and decides again. So the Git
+// service is asked only for what the result depends on.
 package rules
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Verdict is what may be done for an event.
+// Verdict is the result of the rules for an event.
 type Verdict int
 
 const (
-	// Unapproved is the zero value: nothing is created and the event waits for someone who may
+	// Unapproved is the zero value: nothing is created, and the event waits for a user who may
 	// approve it.
 	Unapproved Verdict = iota
-	// Asks allows nothing: the caller answers the decision's question and decides again.
+	// Asks means that the caller must answer the question and decide again.
 	Asks
-	// Allowed lets the event's pipelines run, or its command be done.
+	// Allowed means that the event's pipelines may run, or its command may be carried out.
 	Allowed
 )
 
@@ -29,19 +29,19 @@ func (v Verdict) String() string {
 	return [...]string{"Unapproved", "Asks", "Allowed"}[v]
 }
 
-// Decision is what the first rule that has something to say has decided.
+// Decision is the result of the first rule that applies.
 type Decision struct {
 	Verdict Verdict
-	// Question is what has to be known first, if the verdict is Asks.
+	// Question is the fact that is needed first, if the verdict is Asks.
 	Question Question
 	// Why is the rule's sentence, for people.
 	Why string
 }
 
-// Command is what a comment asks for. Which right that needs is in Input.grants.
+// Command is the command of a comment. Input.grants says which right it needs.
 type Command string
 
-// The commands, by the names that people write. A comment without one (on-comment) has none.
+// The commands as users write them. A comment without a command (on-comment) has none.
 const (
 	Test     Command = "test"
 	Retest   Command = "retest"
@@ -49,50 +49,51 @@ const (
 	Cancel   Command = "cancel"
 )
 
-// Input is what is known of an event.
+// Input is what the rules decide by.
 type Input struct {
-	// Trigger is what the event is about.
+	// Trigger is the kind of the event.
 	Trigger v1alpha1.Trigger
-	// SameRepository is true when a pull request's branch lives in the repository it is to be
-	// merged into: only accounts with write access can push to it. Who opened the pull request need
-	// not be one of them. False when the head repository is another one, unknown or deleted.
+	// SameRepository is true when the pull request's branch is in its target repository. Only
+	// accounts with write access can push to it, but its author need not be one of them. It is
+	// false when the head repository is another one, unknown or deleted.
 	SameRepository bool
 	// App is true when the author of the pull request is an App of the Git service. An App has no
-	// permission that could be asked for: a branch of the repository is what shows that it can
-	// write.
+	// permission that could be read; a branch in the repository shows that it has write access.
 	App bool
-	// Label is true when the event is a label that was set. A label asks for pipelines, so whoever
-	// set it must have the right to, wherever the branch lives: the Git services let people label
-	// who may not push.
+	// Label is true when the event is a label that was set. A label may start pipelines, so the
+	// user who set it must have the right to, wherever the branch is: users without write access
+	// may set labels too.
 	Label bool
-	// Comment is true when the event is a comment, and Command what it asks for. Who wrote it must
-	// have the right to, and the pull request must be allowed by itself or Approved: a comment
-	// starts what the head is by then, which may not be what was commented on.
+	// Comment is true when the event is a comment; Command is its command. The author of the
+	// comment must have the right to give it, and the pull request must be allowed by itself or
+	// Approved: a comment starts the current head, which may not be the commit that was commented
+	// on.
 	Comment bool
 	Command Command
-	// Own is true when whoever wrote the comment is the author of the pull request.
+	// Own is true when the author of the comment is the author of the pull request.
 	Own bool
-	// Approved is true when somebody who may has approved the commit that runs (S21): it runs
+	// Approved is true when the commit is approved by a user who may approve it (S21). It then runs
 	// whoever its author is.
 	Approved bool
 
-	// Restricted is true when the Repository says who may start pull requests in a way that cannot
-	// be evaluated here. Then nobody may: a restriction that does not hold would be worse.
+	// Restricted is true when the Repository restricts pull requests in a way that cannot be
+	// evaluated here. Then nobody may start them: ignoring the restriction would be worse.
 	Restricted bool
-	// Policy are the teams that may act instead of whoever can write; nil when the Repository has
-	// no policy.
+	// Policy has the teams that may act instead of users with write access; nil when the Repository
+	// has no policy.
 	Policy *pacv1alpha1.Policy
-	// Members is true when members of the organization or project count who cannot write.
+	// Members is true when members of the organization or project without write access may start
+	// runs.
 	Members bool
 	// Trusts is true when the Repository trusts some accounts with their own pull requests.
 	Trusts bool
 
-	// Known are the answers to the questions that were asked so far. An error of the Git service is
-	// no answer: the caller waits.
+	// Known has the answers so far. An error of the Git service is not an answer: the caller
+	// retries.
 	Known map[Question]bool
 }
 
-// Decide asks the rules in order and takes the first decision.
+// Decide tries the rules in order and returns the result of the first that applies.
 func Decide(in Input) Decision { return decide(rules(), in) }
 
 func decide(chain []rule, in Input) Decision {

@@ -16,19 +16,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// row is an event with all that could be asked about it, and what becomes of it.
+// row is an event with the facts about it, and the expected decision.
 type row struct {
 	in Input
-	// facts are what is true, "author writer" for example: everything else that is asked for is
-	// not.
+	// facts are the true facts, for example "author writer". All others are false.
 	facts []string
 	want  Verdict
-	// asked are the questions, in order.
+	// asked are the expected questions, in order.
 	asked  []string
 	reason string
 }
 
-// ends asks and answers until there is a verdict.
+// ends answers questions until there is a verdict.
 func (r row) ends(chain []rule) (Decision, []string) {
 	in, asked := r.in, []string(nil)
 	in.Known = map[Question]bool{}
@@ -86,7 +85,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Each rule is needed: without it at least one row is decided otherwise, or for another reason.
+// Each rule is needed: without it at least one row has another result or reason.
 func TestEveryRuleDecidesSomething(t *testing.T) {
 	chain := rules()
 	for i, left := range chain {
@@ -105,7 +104,7 @@ func TestEveryRuleDecidesSomething(t *testing.T) {
 	}
 }
 
-// Each fact is needed: if it grants nothing at least one row is decided otherwise.
+// Each fact is needed: if it grants nothing, at least one row has another result.
 func TestEveryFactGrantsSomething(t *testing.T) {
 	for _, fact := range []Fact{Trusted, Listed, Writer, Member, Owner, Confirmed} {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(rows())), func(r row) bool {
@@ -119,9 +118,9 @@ func TestEveryFactGrantsSomething(t *testing.T) {
 	}
 }
 
-// Whatever is known and whatever the event is: nobody's comment, label or pull request starts
-// anything without a right, but an App's from a branch of the repository.
-func TestWithoutAnyRightOnlyPushesAndAppsBranchesRun(t *testing.T) {
+// For every event and all facts: without a right, no comment, label or pull request starts
+// anything, except an App's pull request from a branch of the repository.
+func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 	bools := []bool{false, true}
 	for _, trigger := range []v1alpha1.Trigger{v1alpha1.TriggerPush, v1alpha1.TriggerPullRequest, "workflow_run", ""} {
 		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
@@ -143,13 +142,13 @@ func TestWithoutAnyRightOnlyPushesAndAppsBranchesRun(t *testing.T) {
 	}
 }
 
-func TestTheZeroDecisionAllowsNothing(t *testing.T) {
+func TestZeroDecisionDenies(t *testing.T) {
 	if v := (Decision{}).Verdict; v != Unapproved || v.String() != "Unapproved" {
 		t.Errorf("the zero Decision is %v, want Unapproved", v)
 	}
 }
 
-func TestEveryReasonIsOneSentenceOfItsOwn(t *testing.T) {
+func TestEveryReasonIsOneUniqueSentence(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range rules() {
 		text := strings.ReplaceAll(r.why(), "settings.policy", "the policy")

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxNamed is how many teams Approvers names.
+// maxNamed is how many teams Approvers lists.
 const maxNamed = 10
 
-// Approvers says who can approve the pull request with /ok-to-test, by the same settings that
-// Decide goes by: a sentence for people.
+// Approvers returns a sentence for people that says who can approve the pull request with
+// /ok-to-test. It uses the same settings as Decide.
 func (in Input) Approvers() string {
 	in.Comment, in.Command, in.Own = true, OkToTest, false
 	switch {
@@ -33,7 +33,7 @@ func (in Input) Approvers() string {
 			who = append(who, "is in the OWNERS of the default branch")
 		}
 	}
-	return "Somebody other than its author can approve it who " + either(who) + "."
+	return "It can be approved by a user other than its author who " + either(who) + "."
 }
 
 func teams(names []string) string {

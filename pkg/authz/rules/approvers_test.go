@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Who can approve a pull request is said by the settings that decide about a comment that does.
-func TestApproversAreThoseWhoseApprovalCounts(t *testing.T) {
+// Approvers uses the same settings as the decision about an approving comment.
+func TestApproversMatchDecide(t *testing.T) {
 	t.Parallel()
-	const only = "Somebody other than its author can approve it who "
+	const only = "It can be approved by a user other than its author who "
 	var many []string
 	for i := range 12 {
 		many = append(many, fmt.Sprint("team-", i))
@@ -39,9 +39,8 @@ func TestApproversAreThoseWhoseApprovalCounts(t *testing.T) {
 	}
 }
 
-// A fact is in the sentence if, and only if, a comment of somebody of whom nothing else is true
-// approves.
-func TestApproversNameEveryFactThatApproves(t *testing.T) {
+// A fact is in the sentence if and only if it alone lets a user's comment approve.
+func TestApproversListEveryGrantingFact(t *testing.T) {
 	t.Parallel()
 	words := map[Fact]string{Listed: "team", Writer: "write access", Member: "member of", Owner: "OWNERS"}
 	for _, in := range []Input{fork(), here(), fork().members(), fork().trusts(), fork().policy("a", "b"), fork().policy("a", ""), fork().restricted(), fork().members().policy("", "b")} {

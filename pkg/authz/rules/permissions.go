@@ -7,51 +7,50 @@ import (
 	"strings"
 )
 
-// Person is one of the accounts that a decision may depend on.
+// Person is a role of an account in an event.
 type Person string
 
 const (
 	// Author opened the pull request.
 	Author Person = "author"
 	// Actor caused the event: opened or reopened the pull request, pushed to its branch or set the
-	// label. To the branch of a fork others than the author can push.
+	// label. Users other than the author can push to the branch of a fork.
 	Actor Person = "actor"
 	// Commenter wrote the comment.
 	Commenter Person = "commenter"
 )
 
-// Fact is what can be asked about a person.
+// Fact is a fact about a person that a rule may need.
 type Fact string
 
 const (
-	// Trusted means that the Repository's settings.trusted names the account, and the pull request
-	// is its own.
+	// Trusted means that the Repository's settings.trusted lists the account, and the pull request
+	// is the account's own.
 	Trusted Fact = "trusted"
 	// Listed means that the account is an active member of one of Input.Teams.
 	Listed Fact = "listed"
 	// Writer means that the account has write access or more to the repository.
 	Writer Fact = "writer"
-	// Member means that the account is a member of the organization, a collaborator, or a member of
-	// the project, of whatever level.
+	// Member means that the account is a collaborator or a member of the organization or project,
+	// with any role.
 	Member Fact = "member"
 	// Owner means that the file OWNERS of the default branch names the account.
 	Owner Fact = "owner"
-	// Confirmed means that the Git service itself says that the actor has acted. If it names
-	// somebody else, the caller forgets what it knows of the actor, says that this is confirmed,
-	// and decides again about that account.
+	// Confirmed means that the Git service itself confirms the actor. If it names another account,
+	// the caller forgets what it knows about the actor, stores that this is confirmed, and decides
+	// again about that account.
 	Confirmed Fact = "confirmed"
 )
 
-// Question asks for a fact about a person.
+// Question is a fact about a person that is needed.
 type Question struct {
 	Who  Person
 	What Fact
 }
 
-// grants are the facts each of which gives a person the right, in the order in which they are
-// asked: what costs no call first. Where a policy applies, write access and membership give none,
-// and nothing does if it lists nobody. Accounts are trusted with what they do, not with what they
-// say.
+// grants returns the facts of which any one gives the person the right, in the order in which they
+// are looked up: first what needs no call. If a policy applies, write access and membership give no
+// right; if it lists nobody, nothing does. settings.trusted does not count for comments.
 func (in Input) grants(who Person) []Fact {
 	if in.closed(who) {
 		return nil
@@ -70,8 +69,8 @@ func (in Input) grants(who Person) []Fact {
 	return append(facts, Owner)
 }
 
-// right reports whether a person has the right to what the event asks for. If that is not known,
-// ask is the fact to ask for next.
+// right reports whether a person has the right to what the event requests. If that is not known,
+// ask is the fact to look up next.
 func (in Input) right(who Person) (has bool, ask Fact) {
 	for _, fact := range in.grants(who) {
 		granted, known := in.Known[Question{who, fact}]
@@ -85,15 +84,15 @@ func (in Input) right(who Person) (has bool, ask Fact) {
 	return false, ""
 }
 
-// policed reports whether a list of the Repository's policy says who may do what the person did.
-// The list ok_to_test is about commands that start something, the list pull_request about pull
-// requests and other comments; to cancel needs neither.
+// policed reports whether the Repository's policy decides about what the person did. Its list
+// ok_to_test is for commands that start runs, its list pull_request for pull requests and other
+// comments. /cancel needs neither.
 func (in Input) policed(who Person) bool {
 	return in.Policy != nil && (who != Commenter || in.Command != Cancel)
 }
 
-// Teams are those that the policy lists for what the person did: names of teams at GitHub, full
-// paths of groups at GitLab.
+// Teams returns the teams that the policy lists for what the person did: names of teams at GitHub,
+// full paths of groups at GitLab.
 func (in Input) Teams(who Person) []string {
 	if !in.policed(who) {
 		return nil
@@ -111,6 +110,6 @@ func (in Input) Teams(who Person) []string {
 	return teams
 }
 
-// closed reports whether a policy is there that lets nobody do what the person did: its list is
-// missing or names no team.
+// closed reports whether the policy lets nobody do what the person did: its list is missing or
+// empty.
 func (in Input) closed(who Person) bool { return in.policed(who) && len(in.Teams(who)) == 0 }

@@ -5,26 +5,26 @@ package rules
 type approved struct{}
 
 func (approved) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.pull() && in.Approved)
+	return verdict(Allowed, in.pull() && in.Approved)
 }
 
-func (approved) why() string { return "Somebody who may approve this commit has done so." }
+func (approved) why() string { return "A user who may approve this commit has done so." }
 
 type pullClosed struct{}
 
 func (pullClosed) decides(in Input) (Verdict, Question, bool) {
-	return says(Unapproved, in.pull() && in.closed(Author))
+	return verdict(Unapproved, in.pull() && in.closed(Author))
 }
 
 func (pullClosed) why() string {
-	return "The Repository has a settings.policy that names no team for pull requests, so nobody's starts a run by itself."
+	return "The Repository's settings.policy names no team for pull requests, so none starts a run by itself."
 }
 
-// appsBranch is about dependency bots. It has nothing to say where a policy is: that lists who may.
+// appsBranch is for dependency bots. It does not apply if there is a policy, which lists who may.
 type appsBranch struct{}
 
 func (appsBranch) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.pull() && in.ownBranch() && in.App)
+	return verdict(Allowed, in.pull() && in.ownBranch() && in.App)
 }
 
 func (appsBranch) why() string {
@@ -34,7 +34,7 @@ func (appsBranch) why() string {
 type authorUnknown struct{}
 
 func (authorUnknown) decides(in Input) (Verdict, Question, bool) {
-	return in.unknown(Author, in.pull())
+	return in.askAbout(Author, in.pull())
 }
 
 func (authorUnknown) why() string {
@@ -44,56 +44,56 @@ func (authorUnknown) why() string {
 type authorUnlisted struct{}
 
 func (authorUnlisted) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Author, true, in.pull())
+	return in.denyWithout(Author, true, in.pull())
 }
 
 func (authorUnlisted) why() string {
 	return "The author of the pull request is in no team that the Repository's settings.policy lists, and not in OWNERS."
 }
 
-type authorStranger struct{}
+type authorUntrusted struct{}
 
-func (authorStranger) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Author, false, in.pull())
+func (authorUntrusted) decides(in Input) (Verdict, Question, bool) {
+	return in.denyWithout(Author, false, in.pull())
 }
 
-func (authorStranger) why() string {
+func (authorUntrusted) why() string {
 	return "The author of the pull request has no write access to this repository and is not in OWNERS."
 }
 
 type actorUnknown struct{}
 
 func (actorUnknown) decides(in Input) (Verdict, Question, bool) {
-	return in.unknown(Actor, in.acted())
+	return in.askAbout(Actor, in.acted())
 }
 
 func (actorUnknown) why() string {
-	return "Whether who changed the pull request may start runs of this repository is not known yet."
+	return "Whether the user who changed the pull request may start runs of this repository is not known yet."
 }
 
 type actorUnlisted struct{}
 
 func (actorUnlisted) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Actor, true, in.acted())
+	return in.denyWithout(Actor, true, in.acted())
 }
 
 func (actorUnlisted) why() string {
-	return "The author of the pull request may start runs by the Repository's settings.policy, but not who changed it."
+	return "The author of the pull request may start runs by the Repository's settings.policy, but the user who changed it may not."
 }
 
-type actorStranger struct{}
+type actorUntrusted struct{}
 
-func (actorStranger) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Actor, false, in.acted())
+func (actorUntrusted) decides(in Input) (Verdict, Question, bool) {
+	return in.denyWithout(Actor, false, in.acted())
 }
 
-func (actorStranger) why() string {
-	return "The author of the pull request may start runs of this repository, but not who changed it."
+func (actorUntrusted) why() string {
+	return "The author of the pull request may start runs of this repository, but the user who changed it may not."
 }
 
 type actorConfirmed struct{}
 
-func (actorConfirmed) decides(in Input) (Verdict, Question, bool) { return in.confirmed(in.acted()) }
+func (actorConfirmed) decides(in Input) (Verdict, Question, bool) { return in.askConfirmed(in.acted()) }
 
 func (actorConfirmed) why() string {
 	return "Whether the Git service confirms who changed the pull request is not known yet."
@@ -102,7 +102,7 @@ func (actorConfirmed) why() string {
 type actorUnconfirmed struct{}
 
 func (actorUnconfirmed) decides(in Input) (Verdict, Question, bool) {
-	return in.unconfirmed(in.acted())
+	return in.denyUnconfirmed(in.acted())
 }
 
 func (actorUnconfirmed) why() string {
@@ -112,7 +112,7 @@ func (actorUnconfirmed) why() string {
 type listed struct{}
 
 func (listed) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.pull() && in.policed(Author))
+	return verdict(Allowed, in.pull() && in.policed(Author))
 }
 
 func (listed) why() string {
@@ -121,8 +121,8 @@ func (listed) why() string {
 
 type mayRun struct{}
 
-func (mayRun) decides(in Input) (Verdict, Question, bool) { return says(Allowed, in.pull()) }
+func (mayRun) decides(in Input) (Verdict, Question, bool) { return verdict(Allowed, in.pull()) }
 
 func (mayRun) why() string {
-	return "The author of the pull request has write access to this repository or counts as somebody who has."
+	return "The author of the pull request has write access to this repository or counts as a user who has."
 }

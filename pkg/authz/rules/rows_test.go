@@ -38,7 +38,7 @@ func pulls() map[string]row {
 			asked: list("author writer", "actor writer", "actor confirmed"), reason: "has write access"},
 		"what a stranger did to a writer's pull request from a fork is not approved": {
 			in: fork(), facts: list("author writer", "actor confirmed"),
-			asked: list("author writer", "actor writer", "actor owner"), reason: "but not who changed it"},
+			asked: list("author writer", "actor writer", "actor owner"), reason: "but the user who changed it may not"},
 		"what a writer did to a stranger's pull request is not approved": {
 			in: fork(), facts: list("actor writer", "actor confirmed"), asked: list("author writer", "author owner"), reason: "The author of the pull request has no"},
 		"what nobody confirms that a writer did is not approved": {
@@ -48,7 +48,7 @@ func pulls() map[string]row {
 			in: fork(), facts: list("author owner", "actor owner", "actor confirmed"), want: Allowed,
 			asked: list("author writer", "author owner", "actor writer", "actor owner", "actor confirmed"), reason: "counts as"},
 		"OWNERS name the author, and not who acted": {
-			in: fork(), facts: list("author owner"), asked: list("author writer", "author owner", "actor writer", "actor owner"), reason: "but not who changed it"},
+			in: fork(), facts: list("author owner"), asked: list("author writer", "author owner", "actor writer", "actor owner"), reason: "but the user who changed it may not"},
 		"a stranger's commit that is approved runs":                    {in: fork().approved(), want: Allowed, reason: "has done so"},
 		"a restriction that cannot be evaluated denies a pull request": {in: here().restricted(), reason: "cannot evaluate"},
 		"and a writer's comment":                                       {in: here().comment("").restricted(), facts: list("commenter writer"), reason: "cannot evaluate"},
@@ -63,11 +63,11 @@ func pulls() map[string]row {
 func labels() map[string]row {
 	return map[string]row{
 		"a stranger's label is not approved on a branch of the same repository": {
-			in: here().label(), asked: list("actor writer", "actor owner"), reason: "Who set the label has no"},
+			in: here().label(), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
 		"a stranger's label is not approved on a writer's fork": {
-			in: fork().label(), facts: list("author writer"), asked: list("actor writer", "actor owner"), reason: "Who set the label has no"},
+			in: fork().label(), facts: list("author writer"), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
 		"a stranger's label on an approved commit starts nothing": {
-			in: fork().label().approved(), asked: list("actor writer", "actor owner"), reason: "Who set the label has no"},
+			in: fork().label().approved(), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
 		"a writer's label on a branch of the same repository is allowed": {
 			in: here().label(), facts: list("actor writer", "actor confirmed", "author writer"), want: Allowed, asked: list("actor writer", "actor confirmed", "author writer"), reason: "has write access"},
 		"a writer's label on a reader's pull request starts nothing": {
@@ -75,7 +75,7 @@ func labels() map[string]row {
 		"a writer's label on an App's branch is allowed": {
 			in: here().label().app(), facts: list("actor writer", "actor confirmed"), want: Allowed, asked: list("actor writer", "actor confirmed"), reason: "its author is an App"},
 		"an App's label on its own branch is not approved": {
-			in: here().label().app(), asked: list("actor writer", "actor owner"), reason: "Who set the label has no"},
+			in: here().label().app(), asked: list("actor writer", "actor owner"), reason: "The user who set the label has no"},
 		"a label that nobody confirms is not approved": {
 			in: here().label(), facts: list("actor writer"), asked: list("actor writer", "actor confirmed"), reason: "does not confirm who set the label"},
 		"a writer's label on a writer's fork is allowed": {
@@ -88,7 +88,7 @@ func labels() map[string]row {
 			in: here().label(), facts: list("actor owner", "actor confirmed", "author writer"), want: Allowed,
 			asked: list("actor writer", "actor owner", "actor confirmed", "author writer"), reason: "has write access"},
 		"a label of somebody whom the policy does not list starts nothing": {
-			in: here().label().policy("team", ""), facts: list("actor writer", "author listed"), asked: list("actor listed", "actor owner"), reason: "Who set the label is in no team"},
+			in: here().label().policy("team", ""), facts: list("actor writer", "author listed"), asked: list("actor listed", "actor owner"), reason: "The user who set the label is in no team"},
 	}
 }
 
@@ -133,7 +133,7 @@ func policies() map[string]row {
 			asked: list("author listed", "actor listed", "actor confirmed"), reason: "lists the author"},
 		"who acted has to be listed as well": {
 			in: here().policy("team", ""), facts: list("author listed", "actor writer"),
-			asked: list("author listed", "actor listed", "actor owner"), reason: "but not who changed it"},
+			asked: list("author listed", "actor listed", "actor owner"), reason: "but the user who changed it may not"},
 		"OWNERS count beside a policy": {
 			in: here().policy("team", ""), facts: list("author owner", "actor listed", "actor confirmed"), want: Allowed,
 			asked: list("author listed", "author owner", "actor listed", "actor confirmed"), reason: "OWNERS name it"},
@@ -141,7 +141,7 @@ func policies() map[string]row {
 			in: here().policy("team", "").members(), facts: list("author member"), asked: list("author listed", "author owner"), reason: "in no team"},
 		"a list of pull requests that is missing lets nobody in":     {in: here().policy("", "team"), facts: list("author owner"), reason: "names no team for pull requests"},
 		"one of empty strings neither":                               {in: here().policy(",, ", "team").trusts(), facts: list("author trusted"), reason: "names no team for pull requests"},
-		"a missing list lets nobody's label in":                      {in: here().label().policy("", "team"), facts: list("actor owner"), reason: "Who set the label is in no team"},
+		"a missing list lets nobody's label in":                      {in: here().label().policy("", "team"), facts: list("actor owner"), reason: "The user who set the label is in no team"},
 		"a missing list of commands lets nobody test":                {in: here().comment(Test).policy("team", ""), facts: list("commenter owner"), reason: "names no team for such a comment"},
 		"what is approved runs although no pull request does itself": {in: fork().comment(OkToTest).policy("", "team").approved(), facts: list("commenter listed"), want: Allowed, asked: list("commenter listed"), reason: "has done so"},
 		"other comments are of the list of pull requests":            {in: here().comment("").policy("", "team"), facts: list("commenter listed"), reason: "names no team for such a comment"},
@@ -167,7 +167,7 @@ func widened() map[string]row {
 			in: fork().trusts(), facts: list("author trusted", "actor trusted", "actor confirmed"), want: Allowed,
 			asked: list("author trusted", "actor trusted", "actor confirmed"), reason: "counts as"},
 		"what a stranger did to a trusted account's pull request is not approved": {
-			in: fork().trusts(), facts: list("author trusted"), asked: list("author trusted", "actor trusted", "actor writer", "actor owner"), reason: "but not who changed it"},
+			in: fork().trusts(), facts: list("author trusted"), asked: list("author trusted", "actor trusted", "actor writer", "actor owner"), reason: "but the user who changed it may not"},
 		"a trusted account counts beside a policy": {
 			in: here().policy("team", "").trusts(), facts: list("author trusted", "actor trusted", "actor confirmed"), want: Allowed,
 			asked: list("author trusted", "actor trusted", "actor confirmed"), reason: "trusts"},

@@ -4,89 +4,90 @@ package rules
 
 import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 
-// rule is one sentence of the policy.
+// rule is one rule of the list.
 type rule interface {
-	// decides returns the rule's verdict, and its question if that is Asks; false when it has
-	// nothing to say about the event.
+	// decides returns the rule's verdict, with its question if the verdict is Asks. ok is false if
+	// the rule does not apply to the event.
 	decides(in Input) (Verdict, Question, bool)
-	// why is the sentence that explains the verdict to people.
+	// why returns the sentence that explains the verdict to people.
 	why() string
 }
 
-// rules are asked in this order.
+// rules returns the rules in the order in which they are tried. The first that applies decides.
 func rules() []rule {
 	return []rule{
 		restricted{}, ownApproval{}, ownCancel{},
-		commenterClosed{}, commenterUnknown{}, commenterUnlisted{}, commenterStranger{}, cancels{},
+		commenterClosed{}, commenterUnknown{}, commenterUnlisted{}, commenterUntrusted{}, cancels{},
 		pushed{},
-		labellerUnknown{}, labellerUnlisted{}, labellerStranger{}, labellerConfirmed{}, labellerUnconfirmed{},
+		labellerUnknown{}, labellerUnlisted{}, labellerUntrusted{}, labellerConfirmed{}, labellerUnconfirmed{},
 		approved{}, pullClosed{}, appsBranch{},
-		authorUnknown{}, authorUnlisted{}, authorStranger{},
-		actorUnknown{}, actorUnlisted{}, actorStranger{}, actorConfirmed{}, actorUnconfirmed{},
+		authorUnknown{}, authorUnlisted{}, authorUntrusted{},
+		actorUnknown{}, actorUnlisted{}, actorUntrusted{}, actorConfirmed{}, actorUnconfirmed{},
 		listed{}, mayRun{},
 	}
 }
 
-// says is what a rule returns that asks nothing.
-func says(v Verdict, applies bool) (Verdict, Question, bool) { return v, Question{}, applies }
+// verdict returns the result of a rule that asks nothing.
+func verdict(v Verdict, applies bool) (Verdict, Question, bool) { return v, Question{}, applies }
 
-// unknown asks for the next fact about a person, if it depends on one.
-func (in Input) unknown(who Person, applies bool) (Verdict, Question, bool) {
+// askAbout asks for the next fact about a person, if the person's right depends on one.
+func (in Input) askAbout(who Person, applies bool) (Verdict, Question, bool) {
 	_, ask := in.right(who)
 	return Asks, Question{who, ask}, applies && ask != ""
 }
 
-// without denies what a person did who has no right to it, if a policy applies or if none does.
-func (in Input) without(who Person, policed, applies bool) (Verdict, Question, bool) {
+// denyWithout denies what a person without the right did. policed selects the case with a policy or
+// the one without.
+func (in Input) denyWithout(who Person, policed, applies bool) (Verdict, Question, bool) {
 	has, _ := in.right(who)
-	return says(Unapproved, applies && in.policed(who) == policed && !has)
+	return verdict(Unapproved, applies && in.policed(who) == policed && !has)
 }
 
-// confirmed asks whether the Git service itself says who acted.
-func (in Input) confirmed(applies bool) (Verdict, Question, bool) {
+// askConfirmed asks whether the Git service itself confirms the actor.
+func (in Input) askConfirmed(applies bool) (Verdict, Question, bool) {
 	_, known := in.Known[Question{Actor, Confirmed}]
 	return Asks, Question{Actor, Confirmed}, applies && !known
 }
 
-func (in Input) unconfirmed(applies bool) (Verdict, Question, bool) {
-	return says(Unapproved, applies && !in.Known[Question{Actor, Confirmed}])
+func (in Input) denyUnconfirmed(applies bool) (Verdict, Question, bool) {
+	return verdict(Unapproved, applies && !in.Known[Question{Actor, Confirmed}])
 }
 
 func (in Input) pull() bool { return in.Trigger == v1alpha1.TriggerPullRequest }
 
-// ownBranch reports whether the pull request's branch lives in this repository, unless a policy
-// says who may start it. Then only accounts with write access can push to it.
+// ownBranch reports whether the pull request comes from a branch of this repository, to which only
+// accounts with write access can push. It is false if a policy says who may start it.
 func (in Input) ownBranch() bool { return in.SameRepository && !in.policed(Author) }
 
-// acted reports whether the decision depends on who changed the pull request. It does not for a
-// comment, whose author has been asked for already, nor for a branch of the repository, which only
-// writers can change.
+// acted reports whether the decision depends on the actor. It does not for a comment, whose author
+// is checked before, nor for a branch of the repository, which only accounts with write access can
+// change.
 func (in Input) acted() bool { return in.pull() && !in.Comment && !in.ownBranch() }
 
 type restricted struct{}
 
 func (restricted) decides(in Input) (Verdict, Question, bool) {
-	return says(Unapproved, in.Restricted && (in.Trigger != v1alpha1.TriggerPush || in.Comment))
+	return verdict(Unapproved, in.Restricted && (in.Trigger != v1alpha1.TriggerPush || in.Comment))
 }
 
 func (restricted) why() string {
-	return "The Repository's settings have a policy of who may start runs of pull requests, which this version cannot evaluate, so nobody may."
+	return "The Repository's settings restrict who may start runs of pull requests in a way that this version cannot evaluate, so nobody may."
 }
 
 type ownApproval struct{}
 
 func (ownApproval) decides(in Input) (Verdict, Question, bool) {
-	return says(Unapproved, in.Command == OkToTest && in.Own)
+	return verdict(Unapproved, in.Command == OkToTest && in.Own)
 }
 
 func (ownApproval) why() string {
-	return "The author of a pull request cannot approve it; somebody else has to."
+	return "The author of a pull request cannot approve it: another user has to."
 }
 
 type ownCancel struct{}
 
 func (ownCancel) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.pull() && in.Command == Cancel && in.Own)
+	return verdict(Allowed, in.pull() && in.Command == Cancel && in.Own)
 }
 
 func (ownCancel) why() string { return "The author of a pull request may cancel its runs." }
@@ -94,17 +95,17 @@ func (ownCancel) why() string { return "The author of a pull request may cancel 
 type commenterClosed struct{}
 
 func (commenterClosed) decides(in Input) (Verdict, Question, bool) {
-	return says(Unapproved, in.Comment && in.closed(Commenter))
+	return verdict(Unapproved, in.Comment && in.closed(Commenter))
 }
 
 func (commenterClosed) why() string {
-	return "The Repository has a settings.policy that names no team for such a comment, so nobody's starts anything."
+	return "The Repository's settings.policy names no team for such a comment, so it starts nothing."
 }
 
 type commenterUnknown struct{}
 
 func (commenterUnknown) decides(in Input) (Verdict, Question, bool) {
-	return in.unknown(Commenter, in.Comment)
+	return in.askAbout(Commenter, in.Comment)
 }
 
 func (commenterUnknown) why() string {
@@ -114,27 +115,27 @@ func (commenterUnknown) why() string {
 type commenterUnlisted struct{}
 
 func (commenterUnlisted) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Commenter, true, in.Comment)
+	return in.denyWithout(Commenter, true, in.Comment)
 }
 
 func (commenterUnlisted) why() string {
 	return "The author of the comment is in no team that the Repository's settings.policy lists for it, and not in OWNERS."
 }
 
-type commenterStranger struct{}
+type commenterUntrusted struct{}
 
-func (commenterStranger) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Commenter, false, in.Comment)
+func (commenterUntrusted) decides(in Input) (Verdict, Question, bool) {
+	return in.denyWithout(Commenter, false, in.Comment)
 }
 
-func (commenterStranger) why() string {
+func (commenterUntrusted) why() string {
 	return "The author of the comment has no write access to this repository and is not in OWNERS."
 }
 
 type cancels struct{}
 
 func (cancels) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.Comment && in.Command == Cancel)
+	return verdict(Allowed, in.Comment && in.Command == Cancel)
 }
 
 func (cancels) why() string {
@@ -144,44 +145,46 @@ func (cancels) why() string {
 type pushed struct{}
 
 func (pushed) decides(in Input) (Verdict, Question, bool) {
-	return says(Allowed, in.Trigger == v1alpha1.TriggerPush)
+	return verdict(Allowed, in.Trigger == v1alpha1.TriggerPush)
 }
 
-func (pushed) why() string { return "Whoever can push to the repository may start its pipelines." }
+func (pushed) why() string { return "Users who can push to the repository may start its pipelines." }
 
 type labellerUnknown struct{}
 
 func (labellerUnknown) decides(in Input) (Verdict, Question, bool) {
-	return in.unknown(Actor, in.Label)
+	return in.askAbout(Actor, in.Label)
 }
 
 func (labellerUnknown) why() string {
-	return "Whether who set the label may start runs of this repository is not known yet."
+	return "Whether the user who set the label may start runs of this repository is not known yet."
 }
 
 type labellerUnlisted struct{}
 
 func (labellerUnlisted) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Actor, true, in.Label)
+	return in.denyWithout(Actor, true, in.Label)
 }
 
 func (labellerUnlisted) why() string {
-	return "Who set the label is in no team that the Repository's settings.policy lists, and not in OWNERS."
+	return "The user who set the label is in no team that the Repository's settings.policy lists, and not in OWNERS."
 }
 
-type labellerStranger struct{}
+type labellerUntrusted struct{}
 
-func (labellerStranger) decides(in Input) (Verdict, Question, bool) {
-	return in.without(Actor, false, in.Label)
+func (labellerUntrusted) decides(in Input) (Verdict, Question, bool) {
+	return in.denyWithout(Actor, false, in.Label)
 }
 
-func (labellerStranger) why() string {
-	return "Who set the label has no write access to this repository and is not in OWNERS."
+func (labellerUntrusted) why() string {
+	return "The user who set the label has no write access to this repository and is not in OWNERS."
 }
 
 type labellerConfirmed struct{}
 
-func (labellerConfirmed) decides(in Input) (Verdict, Question, bool) { return in.confirmed(in.Label) }
+func (labellerConfirmed) decides(in Input) (Verdict, Question, bool) {
+	return in.askConfirmed(in.Label)
+}
 
 func (labellerConfirmed) why() string {
 	return "Whether the Git service confirms who set the label is not known yet."
@@ -190,7 +193,7 @@ func (labellerConfirmed) why() string {
 type labellerUnconfirmed struct{}
 
 func (labellerUnconfirmed) decides(in Input) (Verdict, Question, bool) {
-	return in.unconfirmed(in.Label)
+	return in.denyUnconfirmed(in.Label)
 }
 
 func (labellerUnconfirmed) why() string { return "The Git service does not confirm who set the label." }

@@ -35,7 +35,7 @@ type Limits struct {
 }
 
 // ReasonAbove is the reason of the Invalid fault of a PipelineRun that exceeds a limit.
-const ReasonAbove = "AboveCeiling"
+const ReasonOverLimit = "AboveCeiling"
 
 // Check returns an Invalid fault for a PipelineRun that exceeds any of the limits. Everything that
 // the run refers to has to be inlined. The message names the file that defines the run, the field,
@@ -50,7 +50,7 @@ func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 	}
 	var tree map[string]any
 	if err := convert(run, &tree); err != nil {
-		return fault.Invalidf(ReasonAbove, "%s: it cannot be checked against %s: %w", file, all[0].Setting, err)
+		return fault.Invalidf(ReasonOverLimit, "%s: it cannot be checked against %s: %w", file, all[0].Setting, err)
 	}
 	for _, limits := range all {
 		rules, err := rulesOf(limits)
@@ -60,7 +60,7 @@ func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 		w := walk{rules: rules}
 		w.mapping("", map[string]any{"metadata": tree["metadata"], "spec": tree["spec"]})
 		if w.found != "" {
-			return fault.Invalidf(ReasonAbove, "%s: %s. This limit is set in %s", file, w.found, limits.Setting)
+			return fault.Invalidf(ReasonOverLimit, "%s: %s. This limit is set in %s", file, w.found, limits.Setting)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 // A shard that is full fits into etcd, also when its values are as short as can be and its keys
 // take most of it.
-func TestAFullShardFitsIntoEtcd(t *testing.T) {
+func TestFullShardFitsIntoEtcd(t *testing.T) {
 	const etcd = 3 << 19 // --max-request-bytes
 	for name, value := range map[string]webhooksecret.Value{
 		"short":              {Current: []byte("x")},

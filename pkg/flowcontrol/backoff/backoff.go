@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backoff decides when a key of a workqueue is reconciled again. Requeue turns the errors
-// of a reconcile into knative's answer. Timers remember which steps of a key have just failed: the
-// workqueue has one time for a key, and a step needs its own (docs/adr/0012).
+// of a reconcile into the error for knative. Timers remember which steps of a key have failed: the
+// workqueue has one backoff for a key, and each step needs its own (docs/adr/0012).
 package backoff
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// MinWait and MaxWait are between what Next asks for after a failure. The second is the workqueue's
-// own; below the first the workqueue's backoff does what is needed.
+// MinWait and MaxWait bound what Next returns after a failure. MaxWait is the workqueue's maximum;
+// below MinWait, the workqueue's backoff is enough.
 const (
 	MinWait = time.Second
 	MaxWait = 1000 * time.Second
@@ -23,17 +23,16 @@ const (
 type Step struct {
 	// Name is the kind of step, e.g. "report".
 	Name string
-	// Of is what it is done for, e.g. the name of a PipelineRun.
+	// Of is the object of the step, e.g. the name of a PipelineRun.
 	Of string
-	// Version tells what is tried, e.g. the digest of the report. Another version is tried at once:
-	// it is news.
+	// Version identifies the content, e.g. the digest of the report. Another version is tried at
+	// once.
 	Version string
 }
 
-// Timers are the times of the steps that fail. A step is tried again after as long as it has failed
-// at the latest, at most MaxWait, and not before that time or the workqueue's backoff for as many
-// failures is over, whichever is shorter. They are advice: a process that knows nothing tries every
-// step once. Safe for concurrent use.
+// Timers store when failing steps are tried again. A step waits for as long as it has failed, at
+// most MaxWait; or for the workqueue's backoff after as many failures, if that is shorter. Timers
+// are advice: a process that knows nothing tries every step once. Safe for concurrent use.
 type Timers struct {
 	mu   sync.Mutex
 	keys map[string]map[id]timer
@@ -49,10 +48,10 @@ type timer struct {
 	latest  time.Time // asked for
 }
 
-// New returns Timers that know of no failure.
+// New returns Timers without failures.
 func New() *Timers { return &Timers{keys: map[string]map[id]timer{}} }
 
-// Left returns for how long a step is not to be tried; 0 if it may be now.
+// Left returns for how long a step is not retried; 0 if it may be tried now.
 func (t *Timers) Left(key string, step Step, now time.Time) time.Duration {
 	known, found := t.of(key, step)
 	if !found {
@@ -78,7 +77,7 @@ func (t *Timers) Failing(key string, step Step, now time.Time) time.Duration {
 	return now.Sub(known.since)
 }
 
-// Rest keeps a step from being tried for a time, after an outcome that would be the same.
+// Rest prevents that a step is tried again for a time, because its result would be the same.
 func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,9 +92,9 @@ func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) 
 	}
 }
 
-// Note takes the outcome of an attempt. What is to be retried with a backoff counts as a failure;
-// what ended well, and an outcome with a time of its own, does not. One that found no turn
-// (fault.ReasonBusy) was no attempt.
+// Note stores the result of a step. An error that is retried with a backoff is a failure; an error
+// with its own time is not. An error with fault.ReasonBusy changes nothing, because the step was
+// not tried.
 func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,15 +123,15 @@ func (t *Timers) Note(key string, step Step, err error, now time.Time) {
 	t.keys[key][at] = known
 }
 
-// backoff is what the workqueue waits after so many failures in a row (client-go's default: 5 ms,
-// doubled each time). A step never waits longer than that, however long its attempts take.
+// backoff returns how long the workqueue waits after so many failures in a row (client-go's
+// default: 5 ms, doubled each time). A step never waits longer, however long each try takes.
 func backoff(tries int) time.Duration {
 	const first, doublings = 5 * time.Millisecond, 18 // more than MaxWait
 	return first << min(tries-1, doublings)
 }
 
-// Next returns how long it is until the first step of a key is to be tried; false if none waits. A
-// time that has passed does not count: its step was not among what there was to do.
+// Next returns how long it is until the first step of a key is tried again; false if none waits. A
+// time that has passed does not count: the reconcile did not need that step.
 func (t *Timers) Next(key string, now time.Time) (time.Duration, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

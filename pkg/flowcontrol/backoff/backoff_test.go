@@ -14,7 +14,7 @@ import (
 
 // However often an event was woken while something was away, its step is asked for again after as
 // long as that has been away, and is tried no more often than the workqueue's backoff would try it.
-func TestAStepIsTriedAgainAfterAsLongAsItFailed(t *testing.T) {
+func TestStepIsRetriedAfterAsLongAsItHasFailed(t *testing.T) {
 	t.Parallel()
 	failed, busy := errors.New("failed"), fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")
 	patch := Step{Name: "patch", Of: "run", Version: "a"}
@@ -54,7 +54,7 @@ func TestAStepIsTriedAgainAfterAsLongAsItFailed(t *testing.T) {
 	}
 }
 
-func TestStepsHaveTimesOfTheirOwn(t *testing.T) {
+func TestStepsHaveTheirOwnTimers(t *testing.T) {
 	t.Parallel()
 	timers, start := New(), time.Unix(1000, 0)
 	old := Step{Name: "report", Of: "run", Version: "started"}

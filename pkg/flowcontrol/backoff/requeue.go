@@ -13,24 +13,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Requeue turns the outcomes of a reconcile's steps into what knative does next, and is the only
-// caller of its requeue constructors.
+// Requeue turns the errors of a reconcile's steps into one for knative. It is the only caller of
+// knative's requeue constructors.
 //
-// Any Transient or Conflict outcome is returned, so that it is logged and the workqueue's own
-// backoff decides; all of them are joined with a text that does not depend on their order. The
-// earliest timer of the Throttled and Operator outcomes, which neither counts nor resets failures,
-// is all that is returned if there is no such outcome; beside one, KnownWait tells it. Nil needs
-// nothing more; if there is nothing else the result is nil. A Throttled outcome without a known
-// wait counts as Transient.
-//
-// Invalid and Ignored are for whoever turns them into an answer to the author or an end of the
-// event. One that gets here was turned into nothing, which is a defect: it counts as Transient, so
-// that it shows and nothing ends silently.
-//
-// An outcome may itself be several errors joined; each of them counts.
+//   - It returns the Transient and Conflict errors, so that they are logged and the workqueue's
+//     backoff applies. They are joined with a text that does not depend on their order.
+//   - Without such errors, it returns the earliest time of the Throttled and Operator errors, which
+//     neither counts nor resets failures. With such errors, KnownWait returns that time.
+//   - A Throttled error without a known wait counts as Transient.
+//   - Invalid and Ignored errors should have become an answer to the author or an end of the event.
+//     One that gets here is a defect: it counts as Transient, so that it is logged and retried.
+//   - Nil counts as nothing. Each part of a joined error counts on its own.
 func Requeue(errs ...error) error { return RequeueAfter(fault.OperatorRetry, errs...) }
 
-// RequeueAfter is Requeue with another wait for Operator outcomes.
+// RequeueAfter is Requeue with another wait for Operator errors.
 func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
 	var failed []failure
 	var earliest time.Duration
@@ -55,7 +51,7 @@ func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
 	return nil
 }
 
-// beside is an error for the workqueue's backoff, and the known time of something else.
+// beside is an error for the workqueue's backoff, with the known wait of another error.
 type beside struct {
 	error
 	after time.Duration
@@ -64,9 +60,8 @@ type beside struct {
 // Unwrap returns the error.
 func (b beside) Unwrap() error { return b.error }
 
-// KnownWait returns the earliest known time in what Requeue returned, false if it has none. The
-// workqueue knows the time of a timer alone; whoever returns an error has to enqueue the key for
-// the time beside it.
+// KnownWait returns the earliest known wait in an error of Requeue, false if it has none. If there
+// are other errors as well, knative ignores that wait: the caller has to enqueue the key itself.
 func KnownWait(err error) (after time.Duration, known bool) {
 	var both beside
 	if errors.As(err, &both) {
@@ -76,7 +71,7 @@ func KnownWait(err error) (after time.Duration, known bool) {
 	return after, known
 }
 
-// Retried reports whether the workqueue's backoff decides when what ended with err is tried again.
+// Retried reports whether the workqueue's backoff decides when to retry after err.
 func Retried(err error) bool {
 	if timer, _ := controller.IsRequeueKey(err); timer || controller.IsSkipKey(err) {
 		return false
@@ -86,7 +81,7 @@ func Retried(err error) bool {
 	return n.retry
 }
 
-// needs is what one outcome asks for.
+// needs is what one error requires.
 type needs struct {
 	operatorRetry       time.Duration
 	retry, conflictOnly bool
@@ -121,8 +116,8 @@ func (n *needs) timer(after time.Duration) {
 	}
 }
 
-// branches returns the errors joined somewhere below err, unless a fault above them classified them
-// as a whole.
+// branches returns the errors that are joined in err's chain, unless a fault above them classifies
+// all of them together.
 func branches(err error) []error {
 	for err != nil {
 		if _, classified := err.(*fault.Error); classified { //nolint:errorlint // the walk itself looks at each link
@@ -141,8 +136,8 @@ type failure struct {
 	conflict bool
 }
 
-// join puts conflicts last and out of errors.As's sight: knative keeps an error in whose chain it
-// finds a conflict out of the error log.
+// join puts conflicts last and hides them from errors.As, because knative does not log an error
+// with a conflict in its chain.
 func join(failed []failure) error {
 	slices.SortStableFunc(failed, func(a, b failure) int {
 		if a.conflict != b.conflict {
@@ -159,7 +154,7 @@ func join(failed []failure) error {
 	return newJoined(failed)
 }
 
-// joined is several errors in one line of text.
+// joined is several errors with one line of text.
 type joined struct {
 	text   string
 	errors []error

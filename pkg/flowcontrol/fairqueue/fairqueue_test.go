@@ -109,7 +109,7 @@ func (w *world) visits(of func(n int) Request) (n int) {
 
 // S6: of 16 workers a tenant holds four however many of its hosts hang, three if it is one, and
 // each of the others has its own share.
-func TestATenantsHostsThatHangHoldAQuarter(t *testing.T) {
+func TestHangingHostsOfATenantHaveAQuarter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		of      func(w *world, n int) Request
@@ -136,7 +136,7 @@ func TestATenantsHostsThatHangHoldAQuarter(t *testing.T) {
 }
 
 // One tenant leaves turns of a host, and of an installation, that it shares with others.
-func TestOneTenantDoesNotTakeASharedHost(t *testing.T) {
+func TestTenantLeavesSlotsOfASharedHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	w.visits(func(int) Request { return w.visit("team", "git.example", 0) })
@@ -146,7 +146,7 @@ func TestOneTenantDoesNotTakeASharedHost(t *testing.T) {
 }
 
 // Whatever is done for a namespace takes half of the workers at most, however few they are.
-func TestANamespacesWorkTakesHalf(t *testing.T) {
+func TestWorkOfANamespaceHasHalf(t *testing.T) {
 	t.Parallel()
 	for workers, want := range map[int]int{64: 32, 16: 8, 4: 2, 1: 1} {
 		w := newWorld(t, workers)
@@ -167,7 +167,7 @@ func TestANamespacesWorkTakesHalf(t *testing.T) {
 
 // A visit that finds one of its places taken takes none of the others, and what nobody has any more
 // is forgotten: hosts come and go as long as the process lives. A release counts once.
-func TestTaken(t *testing.T) {
+func TestInUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	release := w.begin(w.visit("team", "a.example", 0))
@@ -198,7 +198,7 @@ func (w *world) nothingLeft() {
 
 // Many workers at once never have more turns than there are, and everybody who waits is woken in
 // the end.
-func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
+func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 	t.Parallel()
 	const limit, events = 3, 2000
 	queue := make(chan string, 2*events)
@@ -241,7 +241,7 @@ func TestNoMoreThanTheLimitAtOnce(t *testing.T) {
 // Of 64 workers the pull requests of one Repository that nothing is done for yet have one, and
 // those that have begun two, whoever pushes to 80 of them at once. Its pushes and the pull requests
 // of another one are worked on beside them; the others come one after the other.
-func TestFreshPullRequestsOfARepositoryHaveAShareOfTheirOwn(t *testing.T) {
+func TestFreshPullRequestsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	pull := func(repository string) Request {

@@ -11,7 +11,7 @@ import (
 
 // What is woken and does not come loses its turn to the next one, and no turn is lost: whether it
 // was settled, is another process's now, or nobody knows.
-func TestNoTurnLeaks(t *testing.T) {
+func TestNoSlotLeaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		gone func(w *world, event string)
@@ -58,7 +58,7 @@ func TestNoTurnLeaks(t *testing.T) {
 }
 
 // Lines are bounded: who finds no room comes back by itself, and nothing of it is remembered.
-func TestALineThatIsFull(t *testing.T) {
+func TestFullQueueRefusesEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	w.begin(w.visit("team", "git.example", 0))

@@ -33,7 +33,7 @@ func (w *world) shift(begun []func(), visits map[string]Request, steps int) (ord
 
 // Whoever waits is woken once, in the order of coming, and finds a turn. Until then it may come as
 // often as it likes: it neither jumps nor loses its place.
-func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
+func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	begun, visits, want := []func(){}, map[string]Request{}, []string{}
@@ -73,7 +73,7 @@ func TestWhoeverWaitsIsWokenInOrder(t *testing.T) {
 
 // S6: three tenants with a backlog do not starve a fourth at a GitLab that they share: of so many
 // turns that become free it gets every fourth, and the first one.
-func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
+func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	begun, visits := []func(){}, map[string]Request{}
@@ -104,7 +104,7 @@ func TestATenantAmongBusyOnesGetsItsShare(t *testing.T) {
 }
 
 // An installation has its share of a host however many namespaces another one has.
-func TestInstallationsComeInTurn(t *testing.T) {
+func TestInstallationsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
@@ -133,7 +133,7 @@ func TestInstallationsComeInTurn(t *testing.T) {
 
 // An event that waits for a visit and is woken by something else does what needs no Git service,
 // keeps its place, and is called only when that is over.
-func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
+func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	var begun []func()
@@ -175,7 +175,7 @@ func TestAnEventInALineIsWorkedOnMeanwhile(t *testing.T) {
 
 // An event that has begun, and has e.g. the end of a run to report, does not wait until all have
 // begun that came before it.
-func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
+func TestFreshAndBegunEventsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
@@ -219,7 +219,7 @@ func TestWhatHasBegunTakesTurnsWithWhatIsFresh(t *testing.T) {
 
 // Who waits for work alone, because its plan is made, and who waits for a visit take the turns of
 // their namespace in turn.
-func TestWorkAndVisitsComeInTurn(t *testing.T) {
+func TestWorkerAndServiceQueuesAlternate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	hold := func(event string) func() {

@@ -64,7 +64,7 @@ func (w *world) answers(rounds int, namespace string, installation int64, took t
 // A service that nobody knows gets four visits at once, one more after each round that it answers
 // well, up to its share; half as many when it fails, and at least one; as many as at first when it
 // is only late.
-func TestAServiceGetsAsMuchAsItAnswersWell(t *testing.T) {
+func TestWindowFollowsTheServicesAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	for _, step := range []struct {
@@ -92,7 +92,7 @@ func TestAServiceGetsAsMuchAsItAnswersWell(t *testing.T) {
 
 // What one tenant's use of a GitLab causes, another's does not feel; nor does one installation of
 // the App what another causes.
-func TestWhoStrainsAServiceHasFewerVisits(t *testing.T) {
+func TestWindowsOfTenantsAreIndependent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	w.answers(3, "team", 0, time.Second, true)
@@ -107,7 +107,7 @@ func TestWhoStrainsAServiceHasFewerVisits(t *testing.T) {
 
 // While the limits of a service have no room, nobody is let in, and who waits is woken when they
 // have.
-func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
+func TestClosedServiceHasNoSlots(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
@@ -134,7 +134,7 @@ func TestNobodyVisitsAServiceThatIsClosed(t *testing.T) {
 
 // What a service bears is forgotten when too many are known, but not that somebody waits for the
 // end of its limits.
-func TestAServiceThatIsClosedOpensThoughItIsForgotten(t *testing.T) {
+func TestClosedServiceOpensAfterItsWindowWasEvicted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)

@@ -11,8 +11,8 @@ const (
 	// Shared is how many bytes all events that are reconciled at once may have: a quarter of the
 	// container's limit.
 	Shared = 256 << 20
-	// MaxHeld is the most that one event is counted for one thing: its definitions, its payload or
-	// its plan. What is read of each has budgets.
+	// MaxPart is the most that is counted for one part of an event: its definitions, its payload or
+	// its plan. How much is read of each is limited elsewhere.
 	MaxPart = 64 << 20
 	// MaxEvent is the most that is counted for one event, and for all events of one owner: a fetch
 	// of one owner may hang while its memory stays reserved (S6). An event that is alone is never

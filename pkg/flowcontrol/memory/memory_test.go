@@ -25,7 +25,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
+func TestLimitIsNineTenthsOfTheContainerLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestLimitIsNineTenthsOfTheContainers(t *testing.T) {
 }
 
 // Whoever needs little finds room while those who need much have all that is theirs.
-func TestRoomIsGivenBack(t *testing.T) {
+func TestReleasedMemoryIsFree(t *testing.T) {
 	full := 0
 	room := NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})
 	for _, owner := range []string{"one", "two", "three"} {
@@ -69,7 +69,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 }
 
 // S6: what one owner holds leaves the others half of the room.
-func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
+func TestOwnerGetsAtMostHalf(t *testing.T) {
 	room := NewBudget(time.Now, func() {}, func(string, time.Duration) {})
 	if !room.Reserve("e", "team", MaxPart, 0) || !room.Reserve("e", "team", MaxEvent-MaxPart, MaxPart) {
 		t.Error("an owner did not get its half")
@@ -87,7 +87,7 @@ func TestOneOwnerGetsHalfOfTheRoom(t *testing.T) {
 	}
 }
 
-func TestTheCollectorRunsAsOftenAsSomebodySays(t *testing.T) {
+func TestCollectRespectsGOGC(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ func (w *waiting) wantWoken(want string) {
 
 // Who found no room is woken when there is as much as it needs, the longest first, and no more of
 // them than there is room for.
-func TestWhoFoundNoRoomIsWoken(t *testing.T) {
+func TestRefusedEventsAreWokenInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	const large = MaxPart
@@ -73,7 +73,7 @@ func TestWhoFoundNoRoomIsWoken(t *testing.T) {
 
 // S6: whatever two owners ask for, a third one's large plan has its turn. Nobody takes the room
 // that is kept for it, nor what comes together for it.
-func TestNobodyTakesTheRoomOfWhoWaits(t *testing.T) {
+func TestReservedMemoryIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "loud-0", "loud", 80<<20)
@@ -102,7 +102,7 @@ func TestNobodyTakesTheRoomOfWhoWaits(t *testing.T) {
 
 // Those who need much get it although those who need little come all the time; 64 MiB are for these
 // nevertheless.
-func TestLittleOnesLeaveWhatComesTogether(t *testing.T) {
+func TestSmallRequestsDoNotStarveALargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	for n := range Shared / small {
@@ -128,7 +128,7 @@ func TestLittleOnesLeaveWhatComesTogether(t *testing.T) {
 }
 
 // Who was woken and does not come gives way, and who needs nothing any more at once.
-func TestRoomIsNotKeptForEver(t *testing.T) {
+func TestReservationExpires(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "first", "one", MaxEvent)
@@ -154,7 +154,7 @@ func TestRoomIsNotKeptForEver(t *testing.T) {
 
 // An attempt that ends without having come to what it waits for does not lose its place; one that
 // does gives back what it did not need.
-func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
+func TestReservationLastsUntilItIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "first", "one", MaxEvent)
@@ -173,7 +173,7 @@ func TestRoomIsKeptUntilItIsUsed(t *testing.T) {
 
 // Whoever waits for much keeps its place when it finds no room for a little more in the same
 // attempt: some calls are made at once.
-func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
+func TestSmallRequestDoesNotReplaceALargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "first", "one", MaxEvent)
@@ -192,7 +192,7 @@ func TestALaterWishForLittleCostsNoPlace(t *testing.T) {
 
 // Little ones that are let in do not send a large one of their owner behind those of others: it
 // would wait as long as they come.
-func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
+func TestSmallRequestsDoNotDelayTheirOwnersLargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "first", "one", MaxEvent)
@@ -210,7 +210,7 @@ func TestLittleOnesCostTheirOwnersLargeOneNoPlace(t *testing.T) {
 
 // The part for little ones has room again when one of them was woken and does not come, also if
 // somebody takes more than that of the rest at the same moment.
-func TestALittleOneThatGivesWayIsNotHiddenByALargeOneThatGoesOn(t *testing.T) {
+func TestExpiredSmallReservationWakesASmallRequest(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
 	w.want(true, "first", "one", 96<<20)

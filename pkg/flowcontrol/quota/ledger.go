@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// unseen is how long an event that this process has created counts although no watch has shown
-	// it: an API server ends each watch within ten minutes, and the list that follows shows what
-	// there is.
+	// unseenFor is how long an event that this process has created counts although no watch has
+	// shown it. An API server ends each watch within ten minutes, and the list that follows is
+	// complete.
 	unseenFor = 10 * time.Minute
-	// orphaned is how long a payload without an event counts: the sweep, which comes every ten
+	// orphanedFor is how long a payload without an event counts: the sweep, which runs every ten
 	// minutes, deletes it when it is an hour old.
 	orphanedFor = 75 * time.Minute
 )
 
-// Ledger adds up what open events use: what a watch shows, and what this process has just written
-// and the watch has not shown yet. Make it with New. With the cache of a metadata informer it takes
-// 1.5 KB for each open event.
+// Ledger adds up what unsettled events use: those that a watch has shown, and those that this
+// process has just written. With the cache of a metadata informer, it takes 1.5 KB for each of
+// them.
 //
-// Several processes that admit deliveries each have one, and see what the others create when their
-// watch shows it. Together they exceed a limit by what is in flight; if their watches stand still,
-// each of them admits one limit at most.
+// Each process that admits deliveries has a Ledger, which counts events of other processes when its
+// watch shows them. Together, the processes exceed a limit by what is in flight. If a watch shows
+// nothing new, its process admits at most one whole limit.
 type Ledger struct {
 	limits func() Limits
 	clock  clock.PassiveClock
-	// crossed is called, without the lock, when the budget of a scope is used up or is free again.
+	// crossed is called, without the lock, when the budget of a scope is exhausted or free again.
 	crossed func(Scope)
 
 	mu      sync.Mutex
@@ -46,12 +46,12 @@ type entry struct {
 	subject    string
 	use        Limits
 	plan       int64
-	// until is when it counts no more, unless a watch shows the event before; zero when a watch
-	// has.
+	// until is when it no longer counts, unless a watch shows the event before. It is zero after a
+	// watch has.
 	until time.Time
 }
 
-// New returns a ledger of nothing; crossed may be nil.
+// New returns an empty ledger; crossed may be nil.
 func New(limits func() Limits, clock clock.PassiveClock, crossed func(Scope)) *Ledger {
 	if crossed == nil {
 		crossed = func(Scope) {}
@@ -67,11 +67,11 @@ func New(limits func() Limits, clock clock.PassiveClock, crossed func(Scope)) *L
 	}
 }
 
-// Admit counts an event that is about to be created, unless a budget of its pull request or
-// Repository is used up: then it returns whose, and counts nothing. The Use of an event that is of
-// no pull request has no subject. A budget is used up when it is reached, so that the last one
-// admitted may exceed it: any delivery is admitted to a budget of which nothing is used. Another
-// attempt at the same event counts once.
+// Admit counts an event that is about to be created. If a budget of its pull request or Repository
+// is exhausted, it counts nothing and returns false with the budget's scope. The last event that is
+// admitted may exceed the budget, so that any delivery is admitted to an unused one. An event
+// counts once, however often it is admitted. The Use of an event without a pull request has no
+// subject.
 func (l *Ledger) Admit(event string, use Use) (Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Ledger) Admit(event string, use Use) (Scope, bool) {
 	return s, false
 }
 
-// Dropped takes back what was admitted: nothing of it was written.
+// Release stops counting an admitted event of which nothing was written.
 func (l *Ledger) Release(event string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,8 +106,8 @@ func (l *Ledger) Release(event string) {
 	}
 }
 
-// Orphaned tells that so many bytes of the payload of what was admitted were written, and the
-// event, as far as is known, was not.
+// Orphaned is called after so many bytes of an admitted event's payload were written, but not the
+// event, as far as is known.
 func (l *Ledger) Orphaned(event string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *Ledger) Orphaned(event string, bytes int64) {
 	}
 }
 
-// Seen counts an open event that a watch shows.
+// Seen counts an unsettled event that a watch shows.
 func (l *Ledger) Seen(event string, use Use) {
 	repository := use.Repository
 	l.mu.Lock()
@@ -139,11 +139,12 @@ func entryOf(use Use) entry {
 	return entry{repository: use.Repository, subject: use.Subject, use: Limits{1, use.Bytes}, plan: use.Plan}
 }
 
-// Plan counts what an event that a watch has shown uses from now on, with its plan, unless a budget
-// of bytes is used up without it: then it returns whose, and changes nothing. But while no other
-// event of that scope has a plan, this one is let in: somebody must go on, or all would wait for
-// each other, e.g. after a limit was lowered. So the last one may exceed a budget, and one whose
-// plan alone is larger than it is let in when it is alone.
+// Plan counts what an event uses with its plan. If other events have exhausted a budget of bytes,
+// it changes nothing and returns false with the budget's scope.
+//
+// It admits an event anyway if no other event of the scope has a plan. Otherwise all events might
+// wait for each other, e.g. after a limit was lowered. So the last event may exceed a budget, and a
+// plan that is larger than a budget is admitted when it is the only one.
 func (l *Ledger) Plan(event string, use Use) (Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +164,7 @@ func (l *Ledger) Plan(event string, use Use) (Scope, bool) {
 	return Scope{}, true
 }
 
-// Unplanned takes back what Plan has counted: it could not be recorded.
+// Unplanned undoes Plan, because the plan could not be stored.
 func (l *Ledger) Unplanned(event string, use Use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +174,7 @@ func (l *Ledger) Unplanned(event string, use Use) {
 	}
 }
 
-// Gone takes back an event that is settled or deleted.
+// Gone stops counting an event that is settled or deleted.
 func (l *Ledger) Gone(event string) {
 	l.mu.Lock()
 	repository := l.entries[event].repository
@@ -181,9 +182,9 @@ func (l *Ledger) Gone(event string) {
 	l.judged(repository)
 }
 
-// Full returns the narrowest scope of a Repository whose budget is used up: it was reached, and
-// more than three quarters of it are used since, so that the answer does not change with every
-// event. The limits are those of now: whoever raises them need not wait for an event to end.
+// Full returns the narrowest scope of a Repository whose budget is exhausted. A budget stays
+// exhausted until a quarter of it is free, so that the result does not change with every event.
+// Raised limits count at once.
 func (l *Ledger) Full(repository types.NamespacedName) (Scope, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,10 +197,10 @@ func (l *Ledger) Full(repository types.NamespacedName) (Scope, bool) {
 	return Scope{}, false
 }
 
-// Limits are those of a scope now.
+// Limits returns the limits of a scope.
 func (l *Ledger) Limits(s Scope) Limits { return l.limits().In(s) }
 
-// judged looks which budgets are used up after a change, unlocks and tells.
+// judged calls judge after a change, unlocks, and calls crossed.
 func (l *Ledger) judged(repository types.NamespacedName) {
 	crossed := l.judge(repository)
 	l.mu.Unlock()
@@ -208,7 +209,7 @@ func (l *Ledger) judged(repository types.NamespacedName) {
 	}
 }
 
-// judge looks which budgets of a Repository are used up, and returns those of which that has
+// judge determines which budgets of a Repository are exhausted, and returns those that have
 // changed.
 func (l *Ledger) judge(repository types.NamespacedName) (crossed []Scope) {
 	for _, s := range scopes(repository) {
@@ -227,7 +228,7 @@ func (l *Ledger) judge(repository types.NamespacedName) (crossed []Scope) {
 	return crossed
 }
 
-// over returns the narrowest scope whose budget is reached.
+// over returns the narrowest scope of the entry whose budget is reached.
 func (l *Ledger) over(e entry) (Scope, bool) {
 	total := l.limits()
 	for _, s := range e.scopes() {
@@ -238,7 +239,7 @@ func (l *Ledger) over(e entry) (Scope, bool) {
 	return Scope{}, false
 }
 
-// expire takes back what no watch has shown in time.
+// expire stops counting events that no watch has shown in time.
 func (l *Ledger) expire() {
 	now := l.clock.Now()
 	for event, e := range l.entries {

@@ -10,7 +10,7 @@ import (
 
 // A plan is let in until a budget of bytes is reached, and waits then; when another event ends it
 // is let in.
-func TestAPlanWaitsForRoom(t *testing.T) {
+func TestPlanWaitsForABudget(t *testing.T) {
 	w := newWorld(t)
 	limit := w.Limits(Scope{Namespace: "one", Name: "a"}).Bytes
 	a, other := of("one", "a"), of("two", "a")
@@ -59,7 +59,7 @@ func TestAPlanWaitsForRoom(t *testing.T) {
 
 // The payloads alone may use up a budget, e.g. when it was lowered. Then one plan goes on after the
 // other.
-func TestPlansDoNotWaitForEachOtherForEver(t *testing.T) {
+func TestPlansDoNotWaitForEachOther(t *testing.T) {
 	w := newWorld(t)
 	a := of("one", "a")
 	for _, event := range []string{"x", "y"} {
@@ -74,7 +74,7 @@ func TestPlansDoNotWaitForEachOtherForEver(t *testing.T) {
 }
 
 // What the namespace and the total have used up counts for a plan, too.
-func TestAPlanWaitsForTheWiderBudgets(t *testing.T) {
+func TestPlanWaitsForWiderBudgets(t *testing.T) {
 	for want, holder := range map[Scope]string{{Namespace: "one"}: "one", {}: "two"} {
 		w := newWorld(t)
 		w.Seen("holder", Use{Repository: of(holder, "b"), Bytes: 1 << 40, Plan: 1 << 39})
@@ -85,7 +85,7 @@ func TestAPlanWaitsForTheWiderBudgets(t *testing.T) {
 	}
 }
 
-func TestWhatAnEventUsesIsReadAsItIsWritten(t *testing.T) {
+func TestUseRoundTrip(t *testing.T) {
 	for _, use := range []Use{{Repository: of("one", "a"), Bytes: 5}, {Repository: of("one", "a"), Bytes: 50, Plan: 45}} {
 		if got := Read(&metav1.ObjectMeta{Annotations: use.Annotations()}); got != use {
 			t.Errorf("%+v, want %+v", got, use)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota bounds what open events keep in the API server: how many there are, and how many
-// bytes of their deliveries' payloads and of their plans, in total, for each namespace and for each
-// Repository. Receivers refuse deliveries past a budget; controllers let plans wait.
+// Package quota limits what unsettled events store in the API server: the number of events, and the
+// bytes of their payloads and plans. There are budgets for the total, for each namespace and for
+// each Repository. When a budget is exhausted, receivers refuse deliveries, and controllers let
+// plans wait.
 package quota
 
 import (
@@ -11,28 +12,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The share of the total that one namespace and one Repository may have at most. A tenant has a
-// namespace and may make any number of Repositories in it, so that a budget of each Repository
-// alone would bound nothing.
+// One namespace may have at most this part of the total, and so may one Repository. A tenant may
+// create any number of Repositories in its namespace, so a budget for each Repository alone would
+// limit nothing.
 const (
 	namespaceShare  = 4
 	repositoryShare = 10
-	// pullShare is the share of a Repository's events that one pull request may have, leastOfPull
-	// how many it may have in any case. Everybody may write comments on a pull request of their
-	// own; while a Git service is away each of them stays open.
+	// pullShare is the part of a Repository's events that one pull request may have, leastOfPull
+	// how many it may always have. Every user may comment on their own pull request, and each
+	// comment is an unsettled event while the Git service is unavailable.
 	pullShare   = 4
 	leastOfPull = 10
 )
 
-// Limits are what open events may use.
+// Limits are what unsettled events may use.
 type Limits struct {
 	// Events is their number.
 	Events int
-	// Bytes are those that their payloads and plans take in etcd, compressed and in base64.
+	// Bytes is what their payloads and plans take in etcd, compressed and in base64.
 	Bytes int64
 }
 
-// In returns the part of the total that a scope may use, at least one event.
+// In returns the part of the total that a scope may use: at least one event.
 func (total Limits) In(s Scope) Limits {
 	share := 1
 	switch {
@@ -47,20 +48,20 @@ func (total Limits) In(s Scope) Limits {
 	return Limits{Events: max(1, total.Events/share), Bytes: max(1, total.Bytes/int64(share))}
 }
 
-// String says the limits to people.
+// String returns the limits for messages.
 func (l Limits) String() string {
 	return fmt.Sprintf("%d events or %d MiB of payloads and plans", l.Events, l.Bytes>>20)
 }
 
-// Scope is whose budget it is: that of a pull request, a Repository (without one), its namespace
-// (without a name), or the total (without all of them).
+// Scope says whose budget it is: a pull request's, a Repository's (no Pull), a namespace's (no Name
+// either), or the total (the zero value).
 type Scope struct {
 	Namespace, Name string
 	// Pull is the subject of a pull request's events (GitEventSpec.Subject).
 	Pull string
 }
 
-// String names the scope in a sentence.
+// String returns the scope for messages.
 func (s Scope) String() string {
 	switch {
 	case s.Pull != "":
@@ -73,7 +74,7 @@ func (s Scope) String() string {
 	return "all Repositories of the installation"
 }
 
-// The reasons of a budget that is met, for logs, metrics and conditions.
+// The reasons of an exhausted budget, for logs, metrics and conditions.
 const (
 	ReasonPull       = "PullRequestBudget"
 	ReasonRepository = "RepositoryBudget"
@@ -81,7 +82,7 @@ const (
 	ReasonTotal      = "TotalBudget"
 )
 
-// Reason names the scope's budget.
+// Reason returns the reason of the scope's exhausted budget.
 func (s Scope) Reason() string {
 	switch {
 	case s.Pull != "":
@@ -94,8 +95,8 @@ func (s Scope) Reason() string {
 	return ReasonTotal
 }
 
-// scopes are those of a Repository's events, the narrowest first. Of an event whose Repository is
-// not known, which the version before recorded, it is the total.
+// scopes returns the scopes of a Repository's events, the narrowest first. It returns the total for
+// events without a Repository, which the version before recorded.
 func scopes(repository types.NamespacedName) []Scope {
 	if repository.Name == "" {
 		return []Scope{{}}
@@ -103,7 +104,7 @@ func scopes(repository types.NamespacedName) []Scope {
 	return []Scope{{Namespace: repository.Namespace, Name: repository.Name}, {Namespace: repository.Namespace}, {}}
 }
 
-// scopes are all that an event counts for, the narrowest first.
+// scopes returns all scopes in which an event counts, the narrowest first.
 func (e entry) scopes() []Scope {
 	all := scopes(e.repository)
 	if e.subject == "" || e.repository.Name == "" {

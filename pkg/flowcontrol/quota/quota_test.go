@@ -60,7 +60,7 @@ func (w *world) want(sentence string, r types.NamespacedName, l load, admitted i
 	}
 }
 
-func TestEachBudgetIsKept(t *testing.T) {
+func TestEachBudgetLimitsEvents(t *testing.T) {
 	w := newWorld(t)
 	w.want("a Repository's", of("one", "a"), load{20, 1}, 10, Scope{Namespace: "one", Name: "a"})
 	w.want("another one's", of("one", "b"), load{20, 1}, 10, Scope{Namespace: "one", Name: "b"})
@@ -76,14 +76,14 @@ func TestEachBudgetIsKept(t *testing.T) {
 
 // The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is
 // used.
-func TestBytesAreBoundedToo(t *testing.T) {
+func TestBudgetLimitsBytes(t *testing.T) {
 	w := newWorld(t)
 	w.want("large ones", of("one", "a"), load{5, 6000}, 2, Scope{Namespace: "one", Name: "a"})
 	w.want("one that is larger than the budget", of("one", "b"), load{2, 30_000}, 1, Scope{Namespace: "one", Name: "b"})
 	w.want("of the same namespace", of("one", "c"), load{1, 1}, 0, Scope{Namespace: "one"})
 }
 
-func TestAnotherAttemptCountsOnce(t *testing.T) {
+func TestEventCountsOnce(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
 	for range 20 {
@@ -110,7 +110,7 @@ func TestAnotherAttemptCountsOnce(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotWrittenDoesNotCount(t *testing.T) {
+func TestReleasedEventDoesNotCount(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
 	w.admitted("dropped-", r, 10, 5000)
@@ -143,7 +143,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 }
 
 // An event that is created and settled while the watch is interrupted is never shown.
-func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
+func TestUnseenEventCountsForALimitedTime(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
 	w.want("events", r, load{11, 1}, 10, Scope{Namespace: "one", Name: "a"})
@@ -152,7 +152,7 @@ func TestWhatNoWatchShowsCountsForAWhile(t *testing.T) {
 	w.want("more events", r, load{20, 1}, 9, Scope{Namespace: "one", Name: "a"})
 }
 
-func TestFullIsNotChangedByEveryEvent(t *testing.T) {
+func TestFullHasHysteresis(t *testing.T) {
 	w := newWorld(t)
 	r := of("one", "a")
 	for i := range 12 {
@@ -208,7 +208,7 @@ func TestFullFollowsTheLimits(t *testing.T) {
 
 // One pull request has a quarter of what its Repository may have, or 10, so that it leaves the
 // others their deliveries; what its Repository has used up it may not use.
-func TestAPullRequestHasAShare(t *testing.T) {
+func TestPullRequestHasABudget(t *testing.T) {
 	t.Parallel()
 	for events, want := range map[int]int{1000: 25, 100: 10, 50: 5} {
 		w := newWorld(t)
@@ -250,7 +250,7 @@ func TestAPullRequestHasAShare(t *testing.T) {
 
 // What a watch hands over: metadata, whole objects, what was missed, and events of the version
 // before.
-func TestTheWatch(t *testing.T) {
+func TestLedgerFollowsAWatch(t *testing.T) {
 	w := newWorld(t)
 	event := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
 	Annotate(event, of("one", "a"), 4096)
@@ -282,7 +282,7 @@ func TestTheWatch(t *testing.T) {
 	}
 }
 
-func TestWhatPeopleRead(t *testing.T) {
+func TestTextsForUsers(t *testing.T) {
 	got := fmt.Sprint(Scope{Namespace: "one", Name: "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ", Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
 	if want := "Repository one/a; all Repositories of namespace one; all Repositories of the installation; 2500 events or 128 MiB of payloads and plans"; got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -13,17 +13,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// Use is what one open event uses, as its annotations say.
+// Use is what one unsettled event uses, as its annotations say.
 type Use struct {
-	// Repository is whose the event is; empty if the version before recorded it.
+	// Repository is the event's; empty if the version before recorded it.
 	Repository types.NamespacedName
 	// Subject is the event's label of that name: its pull request, for instance.
 	Subject string
-	// Bytes are what its payload and its plan take in etcd, Plan how many of them are the plan's.
+	// Bytes is what its payload and its plan take in etcd, Plan how many of these are the plan's.
 	Bytes, Plan int64
 }
 
-// Annotations are those that say so.
+// Annotations returns the annotations with these values.
 func (u Use) Annotations() map[string]string {
 	annotations := map[string]string{
 		plumbline.RepositoryAnnotation:  u.Repository.String(),
@@ -35,8 +35,8 @@ func (u Use) Annotations() map[string]string {
 	return annotations
 }
 
-// Annotate writes into an event's annotations what its metadata alone has to tell: whose it is and
-// what its payload takes.
+// Annotate adds the Repository of an event and the bytes of its payload to its annotations, so that
+// its metadata is enough for a Ledger.
 func Annotate(event metav1.Object, repository types.NamespacedName, bytes int64) {
 	annotations := event.GetAnnotations()
 	if annotations == nil {
@@ -62,7 +62,7 @@ func Trim(obj any) (any, error) {
 	}}, nil
 }
 
-// Kept are the annotations that tell what an event uses; nil if there are none.
+// Kept returns the annotations that say what an event uses; nil if there are none.
 func Kept(event metav1.Object) map[string]string {
 	kept := map[string]string{}
 	for _, name := range []string{plumbline.RepositoryAnnotation, plumbline.StoredBytesAnnotation, plumbline.PlanBytesAnnotation, plumbline.PlanDigestAnnotation} {

@@ -30,7 +30,7 @@ func names(line []pacv1alpha1.Slot) []string {
 
 // Twelve steps of priority are an hour; of two that are equal then the one that came first is
 // first. What no version of Plumbline gives counts as the most, or the least.
-func TestAPriorityIsAHeadStart(t *testing.T) {
+func TestPriorityIsAHeadStart(t *testing.T) {
 	t.Parallel()
 	const hour = 3600
 	got := names(Queue([]*v1alpha1.GitEvent{
@@ -44,7 +44,7 @@ func TestAPriorityIsAHeadStart(t *testing.T) {
 
 // The order is one, whatever the order of what it is made from: two processes agree. Whoever joins
 // or leaves changes the order of no others.
-func TestTheLineIsOne(t *testing.T) {
+func TestQueueOrderIsDeterministic(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 44))
 	for range 200 {
@@ -68,7 +68,7 @@ func TestTheLineIsOne(t *testing.T) {
 // Nobody starves: while an endless stream of runs with the highest priority takes each slot that
 // falls free, the run with the lowest one that came first is overtaken by none that was recorded
 // later than 2*MaxPriority*Step after it, and gets the first slot after that.
-func TestNobodyStarves(t *testing.T) {
+func TestPriorityStarvesNoRun(t *testing.T) {
 	t.Parallel()
 	const minute = 60
 	for _, test := range []struct {
@@ -96,7 +96,7 @@ func TestNobodyStarves(t *testing.T) {
 
 // The clock of one receiver is a day ahead, that of another one a day behind. Their deliveries
 // stand where they came.
-func TestAReceiversClockMovesNobody(t *testing.T) {
+func TestReceiverClockDoesNotChangeTheOrder(t *testing.T) {
 	t.Parallel()
 	const day = 24 * 60 * 60
 	var events []*v1alpha1.GitEvent

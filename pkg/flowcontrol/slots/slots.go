@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slots is the order in which the runs of a Repository with a concurrency_limit get its
-// slots. It knows no client: what waits follows from the open events, and who has a slot is in the
-// status of the Repository (docs/adr/0041).
+// Package slots orders the runs that wait for a slot of a Repository with a concurrency_limit.
+// Which runs wait follows from the unsettled events; which have a slot is in the status of the
+// Repository (docs/adr/0041).
 package slots
 
 import (
@@ -16,17 +16,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Step is what one of settings.queue_priority counts: a run with priority 12 stands where it would
-// stand with priority 0 if its delivery had been recorded an hour earlier. All that wait grow old
-// alike, so their order does not change while they wait, and nobody is overtaken by a run that was
-// recorded more than 2*MaxPriority*Step later (docs/adr/0044).
+// Step is the head start of one unit of settings.queue_priority: a run with priority 12 has the
+// position that it would have with priority 0 if its delivery had been recorded an hour earlier. So
+// the order does not change while runs wait, and no run is overtaken by one that was recorded more
+// than 2*MaxPriority*Step later (docs/adr/0044).
 const Step = 5 * time.Minute
 
-// Line returns the runs of a Repository's open events that may be created and have no slot, in the
-// order in which they get one: by when the delivery was recorded, to the second, which the event's
-// priority moves; then by that time itself and by the event's name, which is random; and those of
-// one event as Pipelines-as-Code orders them, by name, with numbers as numbers ("test-2" before
-// "test-10").
+// Queue returns the runs of a Repository's unsettled events that may be created and have no slot,
+// in the order in which they get one:
+//
+//   - by when the delivery was recorded, to the second, minus the head start of the event's priority;
+//   - then by when the delivery was recorded, and by the event's name, which is random;
+//   - runs of one event by name, as Pipelines-as-Code does, with numbers as numbers ("test-2" before
+//     "test-10").
 func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	granted := map[pacv1alpha1.Slot]bool{}
 	for _, slot := range slots {
@@ -34,7 +36,7 @@ func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.
 	}
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int {
-		return cmp.Or(turn(a).Compare(turn(b)), a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(rank(a).Compare(rank(b)), a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
 	})
 	var line []pacv1alpha1.Slot
 	for _, event := range events {
@@ -51,7 +53,7 @@ func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.
 	return line
 }
 
-// Priority is that of an event, 0 if it has none.
+// Priority returns the priority of an event, 0 if it has none.
 func Priority(event *v1alpha1.GitEvent) int32 {
 	if event.Status.Plan == nil || event.Status.Plan.Priority == nil {
 		return 0
@@ -59,8 +61,9 @@ func Priority(event *v1alpha1.GitEvent) int32 {
 	return max(-v1alpha1.MaxPriority, min(v1alpha1.MaxPriority, *event.Status.Plan.Priority))
 }
 
-// turn is when an event without a priority that stands at the same place would have been recorded.
-func turn(event *v1alpha1.GitEvent) time.Time {
+// rank returns when an event without a priority would have been recorded that has the same
+// position.
+func rank(event *v1alpha1.GitEvent) time.Time {
 	return event.RecordedAt().Add(-time.Duration(Priority(event)) * Step)
 }
 
@@ -86,7 +89,7 @@ func natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-// digits is how many digits a text begins with.
+// digits returns how many digits a text begins with.
 func digits(text string) int {
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
@@ -96,11 +99,11 @@ func digits(text string) int {
 	return len(text)
 }
 
-// places returns the last ones of the ranges in which a check tells its place. Each change of a
-// check is a request to the Git service: so fifty that wait cost eight of them each, and not fifty.
+// places returns the ends of the ranges in which a check shows its position. Each change of a check
+// is a request to the Git service: so each of fifty waiting runs costs eight requests, not fifty.
 func places() []int { return []int{1, 2, 3, 5, 10, 20, 50, 100} }
 
-// Place says where in the line a run is, from 1 on: "place 2", "places 6 to 10".
+// Position returns the text for a position, from 1 on: "place 2", "places 6 to 10".
 func Position(place int) string {
 	before := 0
 	for _, last := range places() {
@@ -116,29 +119,29 @@ func Position(place int) string {
 	return fmt.Sprintf("a place after %d", before)
 }
 
-// inLine is what follows the place in what a run that waits is told.
+// inLine follows the position in the text for a run that waits.
 const inLine = " in the line"
 
-// Shows reports whether what a run that waits was told names its place still.
+// Shows reports whether the text of a run that waits still shows its position.
 func Shows(text string, place int) bool { return strings.HasPrefix(text, Position(place)+inLine) }
 
-// maxNames is how many runs that have a slot are named to one that waits.
+// maxNames is how many runs with a slot the text of a waiting run names.
 const maxNames = 5
 
-// Standing is where a run stands: in the line of which Repository, how many of that may run at
-// once, its place from 1 on, and its priority.
+// Waiting describes a run that waits: its Repository, how many runs of that may run at once, the
+// run's position from 1 on, and its priority.
 type Waiting struct {
 	Repository   string
 	Limit, Place int
 	Priority     int32
 }
 
-// Have is what stands between the place and the names of the runs that have the slots.
+// Have is the text between the position and the names of the runs that have the slots.
 const Have = "; the slots have "
 
-// Says is what a run that waits is told: its place, the limit, and which runs have the slots. Of
-// what stands already the same place and limit are left as they are: who has the slots changes with
-// every run that ends. Before anybody has one it names nobody.
+// Says returns the text for a run that waits: its position, the limit, and which runs have the
+// slots, if any. It returns the text before if position and limit are the same, because the runs
+// with slots change with every run that ends.
 func Says(before string, at Waiting, slots []pacv1alpha1.Slot) string {
 	head := fmt.Sprintf(
 		"%s%s of Repository %s, of which %d may run at once",

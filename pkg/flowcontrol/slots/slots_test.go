@@ -23,7 +23,7 @@ func event(name string, received int, runs ...v1alpha1.Run) *v1alpha1.GitEvent {
 
 // Who came first is first; those of one event by name, numbers as numbers. What is there, over,
 // refused, not resolved or has a slot already does not stand in the line.
-func TestTheOrderOfTheLine(t *testing.T) {
+func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	line := Queue([]*v1alpha1.GitEvent{
 		event("z", 2, v1alpha1.Run{Name: "late"}),
@@ -42,7 +42,7 @@ func TestTheOrderOfTheLine(t *testing.T) {
 }
 
 // The order of names is one: whichever way two are compared.
-func TestNamesHaveOneOrder(t *testing.T) {
+func TestNaturalOrderIsTotal(t *testing.T) {
 	t.Parallel()
 	sorted := []string{"", "0", "00", "1", "9", "010", "10", "a", "a0", "a1b", "a01c", "a2", "a10", "b"}
 	for i, a := range sorted {
@@ -55,7 +55,7 @@ func TestNamesHaveOneOrder(t *testing.T) {
 }
 
 // Fifty places cost a check eight changes, and a hundred more one.
-func TestPlacesAreCoarse(t *testing.T) {
+func TestPositionsAreCoarse(t *testing.T) {
 	t.Parallel()
 	for place, want := range map[int]string{
 		1: "place 1", 2: "place 2", 3: "place 3", 4: "places 4 to 5", 5: "places 4 to 5", 6: "places 6 to 10", 50: "places 21 to 50", 101: "a place after 100",
@@ -80,7 +80,7 @@ func at(limit, place int) Waiting {
 }
 
 // What a run is told changes with its place and the limit, not with who has the slots.
-func TestWhatIsSaidIsSaidOnce(t *testing.T) {
+func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	t.Parallel()
 	slots := []pacv1alpha1.Slot{{Run: "a"}, {Run: "b"}, {Run: "c"}, {Run: "d"}, {Run: "e"}, {Run: "f"}, {Run: "g"}}
 	first := Says("", at(2, 7), slots)

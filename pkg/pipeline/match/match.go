@@ -102,7 +102,7 @@ func ChangesOf(c git.Changes) *Changes {
 		Renamed:   c.Renamed,
 		Truncated: c.Truncated,
 	}
-	changes.all = changes.All() // every pipeline asks for it
+	changes.all = changes.paths() // every pipeline asks for it
 	return changes
 }
 

@@ -68,7 +68,7 @@ func incomplete(ev Event, annotations map[string]string) bool {
 }
 
 // All returns every changed file once, sorted. Nobody may change the list.
-func (c *Changes) All() []string {
+func (c *Changes) paths() []string {
 	if c.all != nil {
 		return c.all
 	}
@@ -78,14 +78,14 @@ func (c *Changes) All() []string {
 }
 
 func count(c *Changes) string {
-	n := len(c.All())
+	n := len(c.paths())
 	switch n {
 	case 0:
 		return "none changed"
 	case 1:
-		return "changed: " + shorten(c.All()[0])
+		return "changed: " + shorten(c.paths()[0])
 	}
-	return fmt.Sprintf("changed: %s and %d more", shorten(c.All()[0]), n-1)
+	return fmt.Sprintf("changed: %s and %d more", shorten(c.paths()[0]), n-1)
 }
 
 func paths(annotations map[string]string, name string) ([]pattern, bool, error) {
@@ -104,7 +104,7 @@ func paths(annotations map[string]string, name string) ([]pattern, bool, error) 
 
 // first returns the first changed file that a pattern matches, and that pattern, or "".
 func first(ev Event, patterns []pattern, annotation string) (file, by string, err error) {
-	files, steps := ev.Changed.All(), 0
+	files, steps := ev.Changed.paths(), 0
 	for _, p := range patterns {
 		steps += p.glob.Steps(files)
 	}

@@ -55,7 +55,7 @@ type Set struct {
 	// uncounted is how many broken documents there are beside the definitions.
 	uncounted int
 	// rest is asked before anything is rendered; nil lets all.
-	rest Rest
+	rest Pace
 	// same are the Tasks that all PipelineRuns of one event share; nil shares none.
 	same *sameTasks
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotations reads what the author of a pipeline says of its other runs: how many that are
-// over are kept, and whether a newer one ends older ones.
+// Package annotations reads what the author of a pipeline says about its other runs: how many
+// finished ones are kept, and whether a newer run cancels older ones.
 package annotations
 
 import (
@@ -12,40 +12,39 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// Wishes are what an author says of other runs of the pipeline.
-type Wishes struct {
-	// Keep is how many ended runs its author wants to keep, nil if the author says nothing of it.
+// RunPolicy is what an author says about other runs of the pipeline.
+type RunPolicy struct {
+	// Keep is how many finished runs are kept, nil if the author does not say.
 	Keep *Keep
-	// Cancel is whether older runs end; the zero value is no.
+	// Cancel says whether a run cancels older ones; the zero value is no.
 	Cancel CancelInProgress
 }
 
-// CancelInProgress is whether a run ends older ones of its pipeline, of the same pull request,
+// CancelInProgress says whether a run cancels older runs of the same pipeline and pull request,
 // branch or tag.
 type CancelInProgress struct {
 	On bool
-	// Problem says why it does not although its author has written something, "" if that is
-	// understood.
+	// Problem says why it is off although the annotation is set, "" if the annotation is valid.
 	Problem string
 }
 
-// Options are what the annotations are read by.
+// Options are what the annotations are read with.
 type Options struct {
 	Config *config.Config
 	// PullRequest is true for runs of a pull request.
 	PullRequest bool
-	// Words makes what an author has written fit for a message.
-	Words func(written string) string
+	// Quote makes an author's text fit for a message.
+	Quote func(written string) string
 }
 
 // Read reads the annotations of a PipelineRun.
-func Read(annotations map[string]string, o Options) Wishes {
-	return Wishes{Keep: o.keeps(annotations), Cancel: o.cancelsInProgress(annotations)}
+func Read(annotations map[string]string, o Options) RunPolicy {
+	return RunPolicy{Keep: o.keep(annotations), Cancel: o.cancelInProgress(annotations)}
 }
 
-// cancelsInProgress reads the annotation cancel-in-progress; where there is none the installation's
-// setting counts.
-func (o Options) cancelsInProgress(annotations map[string]string) CancelInProgress {
+// cancelInProgress reads the annotation cancel-in-progress. Without it the installation's setting
+// applies.
+func (o Options) cancelInProgress(annotations map[string]string) CancelInProgress {
 	written, found := annotations[pipelinesascode.CancelInProgress]
 	switch text := strings.TrimSpace(written); {
 	case !found && o.PullRequest:
@@ -55,18 +54,18 @@ func (o Options) cancelsInProgress(annotations map[string]string) CancelInProgre
 	case text == "true" || text == "false":
 		return CancelInProgress{On: text == "true"}
 	}
-	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(o.Words(written)) +
+	return CancelInProgress{Problem: pipelinesascode.CancelInProgress + " is " + strconv.Quote(o.Quote(written)) +
 		", which is neither true nor false: no run is cancelled"}
 }
 
-// Problem is what is not done as an author has written it.
+// Problem says what is not done as an author has written it.
 type Problem struct {
-	// Reason is one word for it, Says a sentence without its full stop.
+	// Reason is one word for it, Says a sentence without a full stop.
 	Reason, Says string
 }
 
-// Problems are those of the wishes, for people.
-func (w Wishes) Problems() (problems []Problem) {
+// Problems returns the problems for people.
+func (w RunPolicy) Problems() (problems []Problem) {
 	if w.Keep != nil && w.Keep.Problem != "" {
 		problems = append(problems, Problem{"MaxKeepRuns", w.Keep.Problem})
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan/annotations"
 )
 
-// What an author writes counts, else what the installation says; what nobody understands keeps all
-// runs, ends none, and is told.
+// The annotation counts, else the installation's setting. An invalid annotation keeps all runs,
+// cancels none, and is reported.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	const cancel, keep = pipelinesascode.CancelInProgress, pipelinesascode.MaxKeepRuns
@@ -32,12 +32,12 @@ func TestRead(t *testing.T) {
 		"nothing, of a push":              {nil, false, false, -2, ""},
 		"both":                            {map[string]string{cancel: " true ", keep: " 3 "}, false, true, 3, ""},
 		"not to cancel, and to keep none": {map[string]string{cancel: "false", keep: "0"}, true, false, 0, ""},
-		"neither can be read":             {map[string]string{cancel: "yes", keep: "many"}, true, false, config.KeepAll, "MaxKeepRuns CancelInProgress"},
-		"more than are counted":           {map[string]string{keep: strconv.Itoa(config.MaxKeep + 1)}, false, false, config.MaxKeep + 1, "MaxKeepRuns"},
+		"neither can be read":             {map[string]string{cancel: "yes", keep: "many"}, true, false, config.RetainAll, "MaxKeepRuns CancelInProgress"},
+		"more than are counted":           {map[string]string{keep: strconv.Itoa(config.MaxRetained + 1)}, false, false, config.MaxRetained + 1, "MaxKeepRuns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Words: strings.ToUpper})
+			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Quote: strings.ToUpper})
 			var reasons []string
 			says := ""
 			for _, problem := range got.Problems() {

@@ -20,10 +20,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// maxReferences bounds what one event fetches: each reference may be a call to somebody's service.
+// maxReferences limits how many references of one event are read: each may be a call to another
+// service.
 const maxReferences = 500
 
-// maxBytes bounds what one event holds of them, with the definitions themselves.
+// maxBytes limits the size of the references of one event, together with the definitions
+// themselves.
 const maxBytes = 8 << 20
 
 // Files reads the event's repository (provider.Source has the contract).
@@ -31,48 +33,45 @@ type Files interface {
 	File(ctx context.Context, sha, path string) ([]byte, error)
 }
 
-// Addresses reads what the Git service shows at a web address (provider.Addresses has the
-// contract).
+// Addresses reads the Git service's web addresses (provider.Addresses has the contract).
 type Addresses interface {
 	FileAt(ctx context.Context, address string) ([]byte, error)
 }
 
-// Web reads what everybody may read (web.Client has the contract).
+// Web reads public addresses (web.Client has the contract).
 type Web interface {
 	Get(ctx context.Context, address string, policy egress.Policy, limit int64) ([]byte, error)
 	Package(ctx context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error)
 }
 
-// Options say where references lead.
+// Options say where references are read.
 type Options struct {
 	Files     Files
 	Addresses Addresses
 	Web       Web
-	// SHA is the commit that files of the repository are read at.
+	// SHA is the commit at which files of the repository are read.
 	SHA string
-	// Remote says which hubs there are and what may be fetched.
+	// Remote has the hubs, and what may be fetched.
 	Remote config.Remote
-	// Service is the web URL of the Git service that configuration names. It may be fetched from
-	// wherever it is.
+	// Service is the Git service's configured web URL, which may be fetched wherever it is.
 	Service string
-	// Missing is asked when the Git service shows nothing at a web address of its own: it returns
-	// how soon to look again, 0 when it is to be believed that nothing is there. nil believes at
-	// once.
+	// Missing is called when the Git service shows nothing at one of its own web addresses. It
+	// returns when to retry, 0 to accept that nothing is there. nil accepts that at once.
 	Missing func(address string) (again time.Duration)
-	// Known are files that were read at SHA already.
+	// Known are files that were already read at SHA.
 	Known []git.File
 }
 
-// Reader implements resolve.References for one event: it reads each thing once, whichever pipelines
-// refer to it. It is not safe for use by several goroutines.
+// Reader implements resolve.References for one event. It reads each thing once for all pipelines.
+// It is not safe for concurrent use.
 type Reader struct {
 	Options
 	known   map[place]answer
 	fetched int
-	bytes   int // of what is known
+	bytes   int // bytes of all known files
 }
 
-// place is where a reference leads, and how it is read there.
+// place is a location of a reference, and how it is read.
 type place struct {
 	form form
 	at   string
@@ -140,7 +139,7 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 	return file, err
 }
 
-// locate reads the forms of a reference that docs/references.md lists.
+// locate parses the forms of a reference in docs/references.md.
 func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 	scheme, name, isAddress := strings.Cut(reference, "://")
 	switch {
@@ -182,8 +181,8 @@ func (r *Reader) policy() egress.Policy {
 	return egress.Policy{Allowed: r.Remote.Allowed, Refused: r.Remote.Refused}
 }
 
-// readAddress reads a web address with the event's credentials if it is the Git service's, else as
-// everybody does.
+// readAddress reads a web address, with the event's credentials if it is the Git service's, else
+// without credentials.
 func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error) {
 	data, why := r.Addresses.FileAt(ctx, address)
 	if !fault.Is(why, fault.Ignored) {
@@ -198,15 +197,14 @@ func (r *Reader) readAddress(ctx context.Context, address string) ([]byte, error
 	}
 	err = fmt.Errorf("%w (and with the credentials of the repository: %s)", err, f.Message)
 	if f.Reason == fault.ReasonNotFound && fault.Is(err, fault.Invalid) {
-		// Whoever may not log in is never shown what is private, so that this rests on the first
-		// answer alone.
+		// A fetch without credentials never shows what is private, so only the first answer counts.
 		return nil, r.unlessMissing(address, err)
 	}
 	return nil, err
 }
 
-// unlessMissing returns a wait in place of the author's failure until it is believed that nothing
-// is at an address.
+// unlessMissing returns a wait in place of the author's failure until it is accepted that nothing
+// is at the address.
 func (r *Reader) unlessMissing(address string, err error) error {
 	if r.Missing == nil {
 		return err
@@ -224,7 +222,7 @@ func shownAt(where place) string {
 	return web.Show(where.at)
 }
 
-// show is a reference for people: whole addresses may hold what is secret.
+// show returns a reference for people, without the parts of an address that may be secret.
 func show(reference string) string {
 	if u, err := url.Parse(reference); err == nil && u.Host != "" {
 		return web.Show(reference)

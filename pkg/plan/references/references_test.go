@@ -20,46 +20,46 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// world is a repository, its Git service and the web. It remembers what was read.
-type world struct {
+// env is a repository, its Git service and the web. It records what was read.
+type env struct {
 	read       []string
 	at, public error // of addresses, read with credentials and as everybody does
 	policies   []egress.Policy
 	large      int // bytes that each answer has more
 }
 
-func (w *world) answer(what string, err error) ([]byte, error) {
+func (w *env) answer(what string, err error) ([]byte, error) {
 	w.read = append(w.read, what)
 	return []byte(what + strings.Repeat(" ", w.large)), err
 }
 
-func (w *world) File(_ context.Context, sha, path string) ([]byte, error) {
+func (w *env) File(_ context.Context, sha, path string) ([]byte, error) {
 	return w.answer("file "+sha+" "+path, nil)
 }
 
-func (w *world) FileAt(_ context.Context, address string) ([]byte, error) {
+func (w *env) FileAt(_ context.Context, address string) ([]byte, error) {
 	return w.answer("service "+address, w.at)
 }
 
-func (w *world) Get(_ context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
+func (w *env) Get(_ context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer(fmt.Sprint("web ", address, " ", limit), w.public)
 }
 
-func (w *world) Package(_ context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error) {
+func (w *env) Package(_ context.Context, hub web.Hub, address string, policy egress.Policy) ([]byte, error) {
 	w.policies = append(w.policies, policy)
 	return w.answer("hub "+hub.URL+" "+address, w.public)
 }
 
 // options are those of a Git service at git.example and two hubs.
-func (w *world) options() references.Options {
+func (w *env) options() references.Options {
 	return references.Options{
 		Files: w, Addresses: w, Web: w, SHA: "c0ffee", Service: "https://git.example",
 		Remote: config.Remote{Fetch: true, Hub: web.Hub{URL: "https://hub.example"}, Catalogs: map[string]web.Hub{"own": {URL: "https://own.example", Catalog: "ours"}}},
 	}
 }
 
-func TestEachFormOfAReferenceLeadsToItsPlace(t *testing.T) {
+func TestReadLocatesEachForm(t *testing.T) {
 	t.Parallel()
 	other := fault.Ignoredf(fault.ReasonOtherAddress, "another host")
 	for reference, c := range map[string]struct {
@@ -77,7 +77,7 @@ func TestEachFormOfAReferenceLeadsToItsPlace(t *testing.T) {
 	} {
 		t.Run(reference, func(t *testing.T) {
 			t.Parallel()
-			w := &world{at: other}
+			w := &env{at: other}
 			o := w.options()
 			o.Known = []git.File{{Path: ".tekton/own.yaml", Data: []byte("own")}}
 			file, err := references.New(o).Read(t.Context(), c.kind, reference)
@@ -88,9 +88,9 @@ func TestEachFormOfAReferenceLeadsToItsPlace(t *testing.T) {
 	}
 }
 
-func TestEachThingIsReadOnceWhateverComesOfIt(t *testing.T) {
+func TestReadReadsEachReferenceOnce(t *testing.T) {
 	t.Parallel()
-	w := &world{at: fault.Transientf("GitUnavailable", "502")}
+	w := &env{at: fault.Transientf("GitUnavailable", "502")}
 	r := references.New(w.options())
 	for range 20 {
 		if file, err := r.Read(t.Context(), resolve.KindTask, "/tasks/own.yaml"); err != nil || file.Path != "tasks/own.yaml" {
@@ -112,11 +112,11 @@ func TestEachThingIsReadOnceWhateverComesOfIt(t *testing.T) {
 	}
 }
 
-// What one event holds of its references is bounded together with its definitions, however few they
-// are. The rest of them is as if it were not there, and the others can still be read.
-func TestReferencesShareABudgetOfBytesWithTheDefinitions(t *testing.T) {
+// The references of one event share a limit with its definitions. A reference above the limit is
+// refused, and the others can still be read.
+func TestReadLimitsBytesWithDefinitions(t *testing.T) {
 	t.Parallel()
-	w := &world{large: 1<<20 - 100}
+	w := &env{large: 1<<20 - 100}
 	o := w.options()
 	o.Known = []git.File{{Path: ".tekton/own.yaml", Data: make([]byte, 5<<20)}}
 	r := references.New(o)
@@ -144,23 +144,23 @@ func TestReferencesShareABudgetOfBytesWithTheDefinitions(t *testing.T) {
 	}
 }
 
-func TestAReferenceThatLeadsNowhereIsItsAuthors(t *testing.T) {
+func TestReadOfMissingReferenceIsInvalid(t *testing.T) {
 	t.Parallel()
 	for reference, says := range map[string]string{
 		"nobody://lint":              `nobody://lint: no hub is called "nobody"`,
 		"nobody://me:s3cret@x/lint?": `nobody://x/lint: no hub is called "nobody"`,
 		"a name":                     `"a name": this is not a name on a hub`,
 	} {
-		_, err := references.New((&world{}).options()).Read(t.Context(), resolve.KindTask, reference)
+		_, err := references.New((&env{}).options()).Read(t.Context(), resolve.KindTask, reference)
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", reference, err, says)
 		}
 	}
 }
 
-// An outage of the Git service is no reason to read as everybody does, which would miss what is
-// private; that the service shows nothing there is.
-func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T) {
+// After an outage of the Git service nothing is fetched without credentials, which would miss
+// private files. It is only when the service shows nothing there.
+func TestReadFetchesWithoutCredentialsOnlyMissingFiles(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err   error
@@ -175,7 +175,7 @@ func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{at: test.err, public: fault.Invalidf("AddressRefused", "git.example is not fetched from")}
+			w := &env{at: test.err, public: fault.Invalidf("AddressRefused", "git.example is not fetched from")}
 			_, err := references.New(w.options()).Read(t.Context(), resolve.KindTask, "https://git.example/acme/other/blob/main/own.yaml")
 			if plain := len(w.read) == 2; plain != test.plain || (err == nil) != (test.err == nil) {
 				t.Fatalf("%v, read %v, want it read as everybody does: %t", err, w.read, test.plain)
@@ -190,8 +190,8 @@ func TestAddressOfTheGitServiceIsReadAsEverybodyOnlyIfItIsNotThere(t *testing.T)
 	}
 }
 
-// A replica that lags shows nothing where something was just pushed.
-func TestWhatIsMissingAtTheGitServiceIsLookedForAgain(t *testing.T) {
+// A stale replica shows nothing where something was just pushed.
+func TestReadRetriesMissingAddressOfGitService(t *testing.T) {
 	t.Parallel()
 	const address = "https://git.example/a"
 	for name, c := range map[string]struct {
@@ -207,7 +207,7 @@ func TestWhatIsMissingAtTheGitServiceIsLookedForAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{at: c.at, public: c.public}
+			w := &env{at: c.at, public: c.public}
 			o := w.options()
 			o.Missing = c.missing
 			if _, err := references.New(o).Read(t.Context(), resolve.KindTask, address); fault.Of(err).Class != c.class {

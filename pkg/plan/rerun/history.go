@@ -10,19 +10,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// History is what was recorded of the pipelines on one commit.
+// History has the recorded runs of one commit.
 type History struct {
-	// latest is the newest run of each pipeline, by the name of its check. One that is not over is
-	// newer than all that are: what is received first may be planned last.
+	// latest is the newest run of each pipeline, by the name of its check. An unfinished run counts
+	// as newer than all finished ones, because an event that was received first may be planned
+	// last.
 	latest map[string]*v1alpha1.Run
-	// over tells of each latest run whether the event that started it has ended.
+	// over says for each latest run whether the event that started it has settled.
 	over map[string]bool
-	// Begins is true while the event of the commit itself is not planned: it is about to start what
+	// EventUnplanned is true while the commit's own event is not planned: it is about to start what
 	// never ran.
-	Begins bool
+	EventUnplanned bool
 }
 
-// NewHistory takes the records of the event's subject, oldest first.
+// NewHistory returns the history of a commit from the records of the event's subject, oldest first.
 func NewHistory(sha string, all []history.Record) *History {
 	h := &History{latest: map[string]*v1alpha1.Run{}, over: map[string]bool{}}
 	for _, r := range all {
@@ -30,7 +31,7 @@ func NewHistory(sha string, all []history.Record) *History {
 			continue
 		}
 		event := r.Event
-		h.Begins = h.Begins ||
+		h.EventUnplanned = h.EventUnplanned ||
 			event.Status.Plan == nil && !event.Settled() && event.Spec.Comment == nil && event.Spec.EventType != match.LabelEvent
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
@@ -43,25 +44,25 @@ func NewHistory(sha string, all []history.Record) *History {
 	return h
 }
 
-// running reports whether the latest run of a pipeline is not over.
+// running reports whether the latest run of a pipeline is unfinished.
 func (h *History) running(pipeline string) bool {
 	run := h.latest[pipeline]
 	return run != nil && run.Refused == nil && run.Result == nil && !h.over[pipeline]
 }
 
-// Leaves says why a pipeline is not started again, "" if it is: its latest run has failed, was
-// cancelled, refused or deleted, or there is none.
-func (h *History) Leaves(pipeline string) string {
+// WhySkipped returns why a pipeline is not started again. It returns "" if it is started: its
+// latest run has failed or was cancelled, refused or deleted, or there is none.
+func (h *History) WhySkipped(pipeline string) string {
 	run := h.latest[pipeline]
 	switch {
-	case run == nil && h.Begins:
+	case run == nil && h.EventUnplanned:
 		return "the event of the commit itself starts it as soon as it is planned"
 	case run == nil, run.Refused != nil:
 		return ""
 	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSucceeded:
 		return fmt.Sprintf("its latest run on this commit, %s, succeeded", run.Name)
 	case h.running(pipeline):
-		return fmt.Sprintf("its latest run on this commit, %s, is not over", run.Name)
+		return fmt.Sprintf("its latest run on this commit, %s, is not finished", run.Name)
 	}
 	return ""
 }

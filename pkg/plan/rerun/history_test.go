@@ -27,9 +27,8 @@ func ran(pipeline string, outcome v1alpha1.Outcome) v1alpha1.Run {
 	return v1alpha1.Run{Pipeline: pipeline, Name: pipeline + "-run", UID: "u", Result: &v1alpha1.Result{Outcome: outcome}}
 }
 
-// What is running or has succeeded is left alone, of the newest run of each pipeline; everything
-// else starts.
-func TestHistoryLeaves(t *testing.T) {
+// A pipeline whose newest run is unfinished or succeeded is not started; every other one is.
+func TestHistoryWhySkipped(t *testing.T) {
 	t.Parallel()
 	running := v1alpha1.Run{Pipeline: "running", Name: "running-run", UID: "u"}
 	other := recorded("push-0", "main", ran("elsewhere", v1alpha1.OutcomeSucceeded))
@@ -39,14 +38,14 @@ func TestHistoryLeaves(t *testing.T) {
 		recorded("push-1", "main", ran("mended", v1alpha1.OutcomeFailed), ran("broken", v1alpha1.OutcomeSucceeded), running),
 		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed), ran("running", v1alpha1.OutcomeFailed)),
 	})
-	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not over", "broken": "", "new": "", "elsewhere": ""} {
-		if why := h.Leaves(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
+	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not finished", "broken": "", "new": "", "elsewhere": ""} {
+		if why := h.WhySkipped(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
 			t.Errorf("%s is left alone because %q, want %q", pipeline, why, want)
 		}
 	}
 	unplanned := recorded("push-3", "main")
 	unplanned.Event.Status.Plan = nil
-	if why := rerun.NewHistory(sha, []history.Record{unplanned}).Leaves("new"); !strings.Contains(why, "as soon as it is planned") {
+	if why := rerun.NewHistory(sha, []history.Record{unplanned}).WhySkipped("new"); !strings.Contains(why, "as soon as it is planned") {
 		t.Errorf("what the commit's own event is about to start is left alone because %q", why)
 	}
 }

@@ -13,32 +13,32 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// PaC's event types of a pull request's runs and of a push's, and so of their re-runs.
+// PaC's event types for runs, and so for re-runs, of a pull request and of a push.
 const (
 	pullEvent = "pull_request"
 	pushEvent = "push"
 )
 
-// Found is what a press of a re-run button is about.
-type Found struct {
+// Target is what a re-run request is about.
+type Target struct {
 	// pull is the number of the pull request, 0 for a push.
 	pull int64
 	// push is the event of the push, nil if it is not on record.
 	push *v1alpha1.GitEventSpec
-	// Pipelines are what runs again, by the names that their authors wrote; nil is whatever is for
-	// the event by its annotations.
+	// Pipelines are the pipelines that run again, by the names in their definitions. nil means all
+	// that match the event.
 	Pipelines []string
-	// Running is the newest run of each pipeline that is not over: it is left alone.
+	// Running has the newest unfinished run of each pipeline, which does not run again.
 	Running map[string]string
-	// Ran is true if a run of the commit was created before, which somebody must have allowed.
+	// Ran is true if a run of the commit was created before, which a user must have allowed.
 	Ran bool
-	// Unrecorded is true if no record tells any of that.
+	// Unrecorded is true if nothing is on record.
 	Unrecorded bool
 }
 
-// Describe completes an event's spec as far as records tell. The rest of a pull request is asked
-// for. An Ignored fault says that nothing tells what the check is of.
-func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
+// Complete completes an event's spec from the records. The rest of a pull request is read later. An
+// Ignored fault means that nothing says what the check belongs to.
+func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 	switch {
 	case r.pull != 0:
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPullRequest, pullEvent
@@ -49,58 +49,58 @@ func (r *Found) Describe(spec *v1alpha1.GitEventSpec) error {
 	case spec.BaseRef == "":
 		return fault.Ignoredf(
 			"UnknownCheck",
-			"Nothing is on record of the check, and GitHub names neither branch nor pull request for its commit.",
+			"The check is not on record, and GitHub names neither branch nor pull request for its commit.",
 		)
 	}
 	return nil
 }
 
-// of are the records about a commit. A press that started nothing says nothing, nor does one that
-// is not planned yet.
-func of(list []history.Record, sha string) []history.Record {
+// ofCommit returns the records of a commit. A re-run request without runs does not count, because
+// it started nothing or is not planned yet.
+func ofCommit(list []history.Record, sha string) []history.Record {
 	return slices.DeleteFunc(slices.Clone(list), func(r history.Record) bool {
 		return r.SHA() != sha || r.Event.Spec.Rerun != nil && len(r.Event.Status.Runs) == 0
 	})
 }
 
-// findCheck looks for the run or the event that a check reports on.
-func findCheck(list []history.Record, externalID string) *Found {
+// findCheck searches for the run or event that a check reports.
+func findCheck(list []history.Record, externalID string) *Target {
 	for _, record := range list {
 		event := record.Event
 		if event.Name == externalID {
-			return found(list, event, "", nil)
+			return target(list, event, "", nil)
 		}
 		for i := range event.Status.Runs {
 			if run := &event.Status.Runs[i]; run.Name == externalID {
-				name := written(event, run)
-				return found(list, event, name, []string{name})
+				name := definedName(event, run)
+				return target(list, event, name, []string{name})
 			}
 		}
 	}
 	return nil
 }
 
-// last is the newest run of a pipeline on a commit.
-type last struct {
+// latestRun is the newest run of a pipeline on a commit.
+type latestRun struct {
 	event *v1alpha1.GitEvent
 	run   *v1alpha1.Run
 	name  string
-	// ref is what was pushed to, of a push.
+	// ref is the pushed ref, empty for a pull request.
 	ref string
 }
 
-// running reports whether the run is not over. That of an event that gave up is, although nobody
-// knows how it ended.
-func (l *last) running() bool {
+// running reports whether the run is unfinished. A run of an event that was given up counts as
+// finished.
+func (l *latestRun) running() bool {
 	return l.run.Refused == nil && l.run.Result == nil && !l.event.Settled()
 }
 
-func (l *last) failed() bool {
+func (l *latestRun) failed() bool {
 	return !l.running() && (l.run.Result == nil || l.run.Result.Outcome != v1alpha1.OutcomeSucceeded)
 }
 
-// run notes which pipelines run now, of the ref that is to run again.
-func (r *Found) run(list []history.Record) {
+// noteRunning sets the pipelines that are running now, for the ref that runs again.
+func (r *Target) noteRunning(list []history.Record) {
 	ref := ""
 	if r.push != nil {
 		ref = r.push.BaseRef
@@ -113,19 +113,19 @@ func (r *Found) run(list []history.Record) {
 	}
 }
 
-// findAll takes the pipelines whose newest run did not succeed, or all of them if each did: whoever
-// presses "Re-run all checks" on a green commit wants them to run. What runs now is left alone, and
-// nobody knows yet whether it is green. One event is of one ref: that of the newest run counts.
-func findAll(list []history.Record) (again *Found, failed bool) {
+// findAll returns the pipelines whose newest run did not succeed, or all if each succeeded: a user
+// who requests all checks of a green commit wants them to run. A pipeline that is running is left
+// out, and the commit does not count as green yet. One event has one ref: that of the newest run.
+func findAll(list []history.Record) (again *Target, failed bool) {
 	newest := newestRuns(list)
 	if len(newest) == 0 {
 		return findEvent(list), false
 	}
 	newestOf := newest[len(newest)-1]
-	wanted := slices.DeleteFunc(slices.Clone(newest), func(l last) bool { return !l.failed() })
+	wanted := slices.DeleteFunc(slices.Clone(newest), func(l latestRun) bool { return !l.failed() })
 	if failed = len(wanted) > 0; !failed {
-		if slices.ContainsFunc(newest, func(l last) bool { return l.running() }) {
-			return found(list, newestOf.event, newestOf.name, []string{}), false
+		if slices.ContainsFunc(newest, func(l latestRun) bool { return l.running() }) {
+			return target(list, newestOf.event, newestOf.name, []string{}), false
 		}
 		wanted = newest
 	}
@@ -136,35 +136,36 @@ func findAll(list []history.Record) (again *Found, failed bool) {
 			names = append(names, l.name)
 		}
 	}
-	return found(list, lead.event, lead.name, names), failed
+	return target(list, lead.event, lead.name, names), failed
 }
 
-// findEvent takes the newest event that has a check and no runs: it was skipped, or waits for
+// findEvent returns the newest event with a check but without runs: it was skipped, or waits for
 // approval.
-func findEvent(list []history.Record) *Found {
+func findEvent(list []history.Record) *Target {
 	for _, record := range slices.Backward(list) {
 		if d := record.Event.Status.Disposition; d == v1alpha1.DispositionSkipped || d == v1alpha1.DispositionPending {
-			return found(list, record.Event, "", nil)
+			return target(list, record.Event, "", nil)
 		}
 	}
 	return nil
 }
 
-// newestRuns are the newest run of each pipeline, in the order in which they were received. One
-// that is not over is newer than all that are: what is received first may be planned last.
-func newestRuns(list []history.Record) []last {
-	var newest []last
+// newestRuns returns the newest run of each pipeline, in the order of receipt. An unfinished run
+// counts as newer than all finished ones, because an event that was received first may be planned
+// last.
+func newestRuns(list []history.Record) []latestRun {
+	var newest []latestRun
 	for _, record := range list {
 		for i := range record.Event.Status.Runs {
 			run := &record.Event.Status.Runs[i]
 			if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped {
-				continue // it has shown what was waited for
+				continue // it only showed a wait
 			}
-			one := last{event: record.Event, run: run, name: written(record.Event, run)}
+			one := latestRun{event: record.Event, run: run, name: definedName(record.Event, run)}
 			if push := pushOf(list, record.Event, one.name); push != nil {
 				one.ref = push.BaseRef
 			}
-			before := slices.IndexFunc(newest, func(l last) bool { return l.name == one.name && l.ref == one.ref })
+			before := slices.IndexFunc(newest, func(l latestRun) bool { return l.name == one.name && l.ref == one.ref })
 			if before >= 0 && newest[before].running() {
 				continue
 			}
@@ -177,10 +178,10 @@ func newestRuns(list []history.Record) []last {
 	return newest
 }
 
-// found is the re-run of pipelines that a recorded event has started. What is wrong with the whole
-// directory is looked at as a whole.
-func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Found {
-	again := &Found{push: pushOf(list, event, pipeline), Pipelines: pipelines}
+// target returns the re-run of pipelines that a recorded event has started. If the check was about
+// the whole directory, everything that matches runs.
+func target(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pipelines []string) *Target {
+	again := &Target{push: pushOf(list, event, pipeline), Pipelines: pipelines}
 	if slices.Contains(pipelines, pipelinesascode.Definitions) {
 		again.Pipelines = nil
 	}
@@ -191,10 +192,10 @@ func found(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pip
 	return again
 }
 
-// pushOf is the push whose pipeline an event has run: its own, or that of which it is a re-run. nil
+// pushOf returns the push whose pipeline an event has run: its own, or the one that it re-runs; nil
 // if none is on record.
 func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v1alpha1.GitEventSpec {
-	for range list { // a re-run may be one of a re-run
+	for range list { // a re-run may be of a re-run
 		again := event.Spec.Rerun
 		if again == nil {
 			break
@@ -203,7 +204,7 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 			runs := r.Event.Status.Runs
 			if again.All {
 				return r.Event.Spec.Rerun == nil &&
-					slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return written(r.Event, &run) == pipeline })
+					slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return definedName(r.Event, &run) == pipeline })
 			}
 			return r.Event.Name == again.ExternalID ||
 				slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Name == again.ExternalID })
@@ -218,15 +219,15 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 		return nil
 	}
 	push := event.Spec.DeepCopy()
-	if push.Comment != nil { // a command on the commit has run what a push had
+	if push.Comment != nil { // a command on the commit runs what a push runs
 		push.BaseRef, push.HeadRef, push.EventType = ref, ref, pushEvent
 	}
 	return push
 }
 
-// written is what a pipeline is called in its file: a run is named after it with its placeholders
-// replaced.
-func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
+// definedName returns the name of a pipeline in its file. A run is named after it with the
+// placeholders replaced.
+func definedName(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	if plan := event.Status.Plan; plan != nil {
 		for _, d := range plan.Decisions {
 			if resources.RunName(event.Name, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-")) == run.Name {
@@ -237,9 +238,9 @@ func written(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	return run.Pipeline
 }
 
-// findIn is what is to run again by the records of one subject, nil if they do not tell. Wanted is
-// false if it succeeded, so that another subject's comes first.
-func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Found, wanted bool) {
+// findIn returns the target from the records of one subject, nil if they do not say. wanted is
+// false if everything succeeded; then another subject is preferred.
+func findIn(list []history.Record, asked *v1alpha1.Rerun) (again *Target, wanted bool) {
 	if asked.All {
 		return findAll(list)
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rerun decides which pipelines of a commit run again, by what was recorded of that commit:
-// what a press of a re-run button is about, and what a command that names no pipelines leaves
-// alone.
+// Package rerun decides which pipelines of a commit run again, from the recorded events of that
+// commit: what a re-run request is about, and what a command without names does not start again.
 package rerun
 
 import (
@@ -16,23 +15,24 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// Sources answer what is asked. An error is never taken for an answer.
+// Sources read what is needed. An error is never taken for an answer.
 type Sources struct {
-	// Records returns the records of a subject (GitEventSpec.Subjects), the event itself left out,
-	// oldest first.
+	// Records returns the records of a subject (GitEventSpec.Subjects), oldest first, without the
+	// event itself.
 	Records func(ctx context.Context, subject string) ([]history.Record, error)
 	Pulls   Pulls
 }
 
-// Pulls says which pull requests have a commit.
+// Pulls reads which pull requests have a commit.
 type Pulls interface {
 	Pulls(ctx context.Context, sha string) ([]git.Pull, error)
 }
 
-// Find looks in the records of what GitHub names for the commit, then in those of the commit
-// itself, and only then asks which other pull requests have it: of a fork's GitHub names none.
-// Application is what the names of all checks begin with.
-func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, application string) (*Found, error) {
+// Find returns what a re-run request is about. It searches the records of the pull requests that
+// GitHub names for the commit, then those of the commit itself. Only then it reads which other pull
+// requests have the commit, because GitHub names none from forks. application is the prefix of all
+// check names.
+func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, application string) (*Target, error) {
 	numbers := append(slices.Clone(spec.Rerun.Pulls), 0)
 	found, err := s.findIn(ctx, spec, numbers)
 	if found != nil || err != nil {
@@ -56,16 +56,16 @@ func Find(ctx context.Context, s Sources, spec *v1alpha1.GitEventSpec, applicati
 	return unrecorded(spec.Rerun.Check, application, append(slices.Clone(spec.Rerun.Pulls), others...)), nil
 }
 
-// findIn looks in the records of pull requests, of which 0 is the commit. Of all checks those are
-// taken first that did not succeed.
-func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Found, error) {
-	var green *Found
+// findIn searches the records of pull requests, where 0 means the commit. For a re-run of all
+// checks, a subject with unsuccessful runs is preferred.
+func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, numbers []int64) (*Target, error) {
+	var green *Target
 	for _, number := range numbers {
 		list, err := s.Records(ctx, subjectsOf(spec, number))
 		if err != nil {
 			return nil, fmt.Errorf("reading what ran on commit %s: %w", spec.SHA, err)
 		}
-		list = of(list, spec.SHA)
+		list = ofCommit(list, spec.SHA)
 		found, wanted := findIn(list, spec.Rerun)
 		if found == nil {
 			continue
@@ -81,7 +81,8 @@ func (s Sources) findIn(ctx context.Context, spec *v1alpha1.GitEventSpec, number
 	return green, nil
 }
 
-// subjectsOf are those of a pull request of the event's repository, or for 0 of the event's commit.
+// subjectsOf returns the subjects of a pull request of the event's repository, or for 0 of the
+// event's commit.
 func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
 	about := spec.DeepCopy()
 	about.PullRequest = nil
@@ -91,10 +92,10 @@ func subjectsOf(spec *v1alpha1.GitEventSpec, number int64) string {
 	return about.Subjects()
 }
 
-// unrecorded is what is known of a check whose record is gone: its name, and where the commit is
+// unrecorded returns the target of a check that is not on record: its name, and where the commit is
 // now.
-func unrecorded(check, application string, pulls []int64) *Found {
-	found := &Found{Unrecorded: true}
+func unrecorded(check, application string, pulls []int64) *Target {
+	found := &Target{Unrecorded: true}
 	if name, is := strings.CutPrefix(check, application+" / "); is {
 		found.Pipelines = []string{name}
 	}
@@ -104,14 +105,14 @@ func unrecorded(check, application string, pulls []int64) *Found {
 	return found
 }
 
-// Again is what was found, by what is on record of its subject now.
-func (r *Found) Again(asked *v1alpha1.GitEventSpec, list []history.Record) *Found {
+// Refresh returns the target again, from the current records of its subject.
+func (r *Target) Refresh(asked *v1alpha1.GitEventSpec, list []history.Record) *Target {
 	again := r
-	list = of(list, asked.SHA)
+	list = ofCommit(list, asked.SHA)
 	if now, _ := findIn(list, asked.Rerun); now != nil {
 		now.pull = r.pull
 		again = now
 	}
-	again.run(list)
+	again.noteRunning(list)
 	return again
 }

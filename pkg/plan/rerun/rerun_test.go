@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// pulls answers which pull requests have the commit, if anybody asks.
+// pulls returns the pull requests of the commit, and counts the calls.
 type pulls struct {
 	all   []git.Pull
 	asked int
@@ -26,7 +26,7 @@ func (p *pulls) Pulls(context.Context, string) ([]git.Pull, error) {
 	return p.all, nil
 }
 
-// What is on record says what a press is about, and the Git service is asked only if nothing does.
+// The records say what a re-run request is about; the Git service is asked only if they do not.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	list := []history.Record{recorded("push-1", "main", ran("red", v1alpha1.OutcomeFailed), ran("green", v1alpha1.OutcomeSucceeded))}
@@ -65,7 +65,7 @@ func TestFind(t *testing.T) {
 			if !slices.Equal(found.Pipelines, c.pipelines) || found.Unrecorded != c.unrecorded || found.Ran == c.unrecorded || asked.asked != c.asked {
 				t.Errorf("%+v, asked %d times", found, asked.asked)
 			}
-			switch err := found.Describe(spec); {
+			switch err := found.Complete(spec); {
 			case c.trigger == "":
 				if !fault.Is(err, fault.Ignored) {
 					t.Errorf("%v, want that nothing tells what the check is of", err)
@@ -77,8 +77,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// An error is no answer.
-func TestFindWaitsForTheRecords(t *testing.T) {
+// An error is not an answer.
+func TestFindReturnsErrors(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	_, err := rerun.Find(t.Context(), rerun.Sources{Records: func(context.Context, string) ([]history.Record, error) { return nil, down }},
@@ -88,8 +88,8 @@ func TestFindWaitsForTheRecords(t *testing.T) {
 	}
 }
 
-// What runs by now is left alone.
-func TestAgain(t *testing.T) {
+// A pipeline that is running by now is not started.
+func TestRefresh(t *testing.T) {
 	t.Parallel()
 	spec := &v1alpha1.GitEventSpec{SHA: sha, Rerun: &v1alpha1.Rerun{All: true}}
 	first := []history.Record{recorded("push-1", "main", ran("a", v1alpha1.OutcomeFailed), ran("b", v1alpha1.OutcomeFailed))}
@@ -97,7 +97,7 @@ func TestAgain(t *testing.T) {
 	if err != nil || !slices.Equal(found.Pipelines, []string{"a", "b"}) {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	now := found.Again(spec, append(first, recorded("push-2", "main", v1alpha1.Run{Pipeline: "b", Name: "b-again", UID: "v"})))
+	now := found.Refresh(spec, append(first, recorded("push-2", "main", v1alpha1.Run{Pipeline: "b", Name: "b-again", UID: "v"})))
 	if !slices.Equal(now.Pipelines, []string{"a"}) || now.Running["b"] != "b-again" || now.Running["a"] != "" {
 		t.Errorf("%+v", now)
 	}

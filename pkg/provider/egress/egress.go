@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress decides which addresses may be called that somebody else than the administrator
-// named: the author of a reference, or a tenant who names a Git service.
+// Package egress decides which addresses may be called that were not named by the administrator but
+// by an author of a reference, or by a tenant who names a Git service.
 package egress
 
 import (
@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Hosts is a list of host names ("git.example.com"), of all names below one ("*.example.com"), of
-// IP addresses and of networks ("10.20.0.0/16"), in lower case.
+// Hosts is a list of host names ("git.example.com"), subdomains ("*.example.com"), IP addresses and
+// networks ("10.20.0.0/16"), in lower case.
 type Hosts []string
 
-// Parse reads a comma-separated list. The error names the entry that is wrong.
+// Parse parses a comma-separated list. The error names the wrong entry.
 func Parse(list string) (Hosts, error) {
 	var hosts Hosts
 	for _, entry := range strings.Split(list, ",") {
@@ -44,8 +44,8 @@ func validHost(entry string) bool {
 	return hostName.MatchString(entry) && !numeric(entry)
 }
 
-// names reports whether the list names a host, given in lower case without a trailing dot.
-func (h Hosts) names(host string) bool {
+// hasName reports whether the list has a host, given in lower case without a trailing dot.
+func (h Hosts) hasName(host string) bool {
 	return slices.ContainsFunc(h, func(entry string) bool {
 		if below, wild := strings.CutPrefix(entry, "*."); wild {
 			return strings.HasSuffix(host, "."+below)
@@ -54,9 +54,9 @@ func (h Hosts) names(host string) bool {
 	})
 }
 
-// holds reports whether the list has an address.
-func (h Hosts) holds(ip netip.Addr) bool {
-	if v4, is := translated(ip); is && h.holds(v4) {
+// hasAddress reports whether the list has an address.
+func (h Hosts) hasAddress(ip netip.Addr) bool {
+	if v4, is := translated(ip); is && h.hasAddress(v4) {
 		return true
 	}
 	return slices.ContainsFunc(h, func(entry string) bool {
@@ -68,22 +68,22 @@ func (h Hosts) holds(ip netip.Addr) bool {
 	})
 }
 
-// address reads an IP address in the one form each has, IPv4 in IPv6 as IPv4.
+// address parses an IP address in its canonical form; IPv4 in IPv6 is IPv4.
 func address(host string) (netip.Addr, bool) {
 	ip, err := netip.ParseAddr(host)
 	return ip.WithZone("").Unmap(), err == nil
 }
 
-// numericLabel ends a host that some resolvers and proxies read as an IPv4 address: 2130706433,
-// 0x7f.1, 127.1.
+// numericLabel matches the end of a host that some resolvers and proxies read as an IPv4 address:
+// 2130706433, 0x7f.1, 127.1.
 var numericLabel = regexp.MustCompile(`^([0-9]+|0x[0-9a-f]*)$`)
 
 func numeric(host string) bool {
 	return numericLabel.MatchString(host[strings.LastIndex(host, ".")+1:])
 }
 
-// internal reports whether a name can only be one of the cluster or of its network. A name without
-// a dot is judged by what it resolves to, unless a proxy resolves it.
+// internal reports whether a name can only be one of the cluster or its network. A name without a
+// dot is decided by the address that it resolves to, unless a proxy resolves it.
 func internal(host string, proxied bool) bool {
 	if proxied && !strings.Contains(host, ".") {
 		return true
@@ -96,8 +96,8 @@ func internal(host string, proxied bool) bool {
 	return strings.Contains(host, ".svc.")
 }
 
-// public reports whether an address belongs to the public internet. IPv6 addresses are public in
-// 2000::/3 alone, and those of NAT64 if the IPv4 address in them is.
+// public reports whether an address belongs to the public internet. IPv6 addresses are public only
+// in 2000::/3, and those of NAT64 if the IPv4 address in them is.
 func public(ip netip.Addr) bool {
 	if v4, is := translated(ip); is {
 		ip = v4
@@ -111,7 +111,7 @@ func public(ip netip.Addr) bool {
 	return !slices.ContainsFunc(special(), func(prefix netip.Prefix) bool { return prefix.Contains(ip) })
 }
 
-// translated returns the IPv4 address that NAT64 makes of an IPv6 address.
+// translated returns the IPv4 address in an IPv6 address of NAT64.
 func translated(ip netip.Addr) (netip.Addr, bool) {
 	if !netip.MustParsePrefix("64:ff9b::/96").Contains(ip) {
 		return netip.Addr{}, false
@@ -120,11 +120,11 @@ func translated(ip netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(bytes[12:])), true
 }
 
-// special are the networks that IANA's special-purpose registries (RFC 6890 and its successors) do
-// not count as global and the standard library does; and two of public numbers that clouds have
-// inside of every cluster: the Services of GKE, the API server among them
-// (cloud.google.com/kubernetes-engine/docs/concepts/alias-ips), and Azure's host agent, which tells
-// the node's configuration
+// special returns networks that are not public although the standard library says so. Most are from
+// IANA's special-purpose registries (RFC 6890 and its successors). Two are public numbers that
+// clouds use inside every cluster: the Services of GKE, including the API server
+// (cloud.google.com/kubernetes-engine/docs/concepts/alias-ips), and Azure's host agent, which
+// returns the node's configuration
 // (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 func special() []netip.Prefix {
 	var all []netip.Prefix

@@ -23,8 +23,8 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// What is listed is meant however it is reached.
-func TestListedAddressesCountBehindNAT64(t *testing.T) {
+// A listed address is allowed in every form.
+func TestHostsMatchAddressesBehindNAT64(t *testing.T) {
 	policy := Policy{Allowed: Hosts{"10.0.0.0/8"}, Refused: Hosts{"1.1.1.0/24", "10.1.1.1"}}
 	for address, want := range map[string]bool{
 		"[64:ff9b::10.0.0.1]:443": true, "[64:ff9b::10.1.1.1]:443": false, "[64:ff9b::1.1.1.1]:443": false, "[64:ff9b::1.1.2.1]:443": true,
@@ -48,8 +48,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever a host looks like, one that is judged by its name alone is not an address that is not
-// public.
+// A host that is allowed by its name alone is never a literal address that is not public.
 func FuzzPolicyName(f *testing.F) {
 	for _, host := range []string{"example.com", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a.svc", "[fe80::1%25lo]", "١٢٧.0.0.1", "", "%31"} {
 		f.Add("http://" + host + ":80/x")

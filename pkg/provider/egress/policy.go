@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// Policy says what may be reached besides the public internet, and what may not.
+// Policy says which hosts may be called besides the public internet, and which may not.
 type Policy struct {
-	// Allowed may be reached although its address is not public.
+	// Allowed hosts may be called although their address is not public.
 	Allowed Hosts
-	// Refused may not be reached, whatever else is allowed.
+	// Refused hosts may not be called, whatever else allows them.
 	Refused Hosts
-	// Trusted is the host and port of an address that an operator configured, and may be reached
-	// because of that.
+	// Trusted is the host and port of an address that an operator configured, which may therefore
+	// be called.
 	Trusted string
 }
 
-// Key is the same for policies that say the same.
+// Key is the same for equal policies.
 func (p Policy) Key() string {
 	return strings.Join(p.Allowed, ",") + ";" + strings.Join(p.Refused, ",") + ";" + p.Trusted
 }
 
 // RefusedError says why a host is not called.
 type RefusedError struct {
-	// Host is what was named, or "the host" where it must not be repeated.
+	// Host is the host as written, or "the host" where it must not be repeated.
 	Host string
-	// Why says it for people.
+	// Why is the reason for people.
 	Why string
-	// Resolved: Why tells what the host's name resolves to.
+	// Resolved is true if Why contains the address that the host's name resolves to.
 	Resolved bool
 }
 
@@ -40,47 +40,47 @@ func (e *RefusedError) Error() string { return e.Host + " is not called: " + e.W
 
 func refused(host, why string) error { return &RefusedError{Host: host, Why: why} }
 
-// Name judges a host by its name, and reports whether configuration allows whatever it resolves to.
-// This is all that can be judged when a proxy resolves the name.
+// Name checks a host by its name. allowed is true if the configuration allows every address that it
+// resolves to. If a proxy resolves the name, this is the only check.
 func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	ip, isIP := address(host)
 	switch {
 	case !isIP && (!hostName.MatchString(host) || numeric(host)):
-		// Resolvers and proxies read such names in different ways.
+		// Resolvers and proxies read such names differently.
 		return false, refused(
 			"the host",
 			"it is neither a name of ASCII letters, digits and dashes (others are written in their "+
 				"xn-- form) nor an address (IPv4 is written as four decimal numbers with dots)",
 		)
-	case p.Refused.names(host):
+	case p.Refused.hasName(host):
 		return false, refused(u.Host, "the configuration refuses it")
-	case p.Allowed.names(host), p.Trusted != "" && withPort(u) == p.Trusted:
-		return true, p.number(u, ip, true)
+	case p.Allowed.hasName(host), p.Trusted != "" && withPort(u) == p.Trusted:
+		return true, p.checkNumber(u, ip, true)
 	case isIP:
-		return false, p.number(u, ip, false)
+		return false, p.checkNumber(u, ip, false)
 	case internal(host, proxied):
 		return false, refused(u.Host, "it is a name inside the cluster or its network")
 	}
 	return false, nil
 }
 
-// number judges an address that is written in place of a name; the zero address is none and is let
-// through.
-func (p Policy) number(u *url.URL, ip netip.Addr, allowed bool) error {
+// checkNumber checks an address that is written in place of a name. The zero address means that there is
+// none, and passes.
+func (p Policy) checkNumber(u *url.URL, ip netip.Addr, allowed bool) error {
 	switch {
 	case !ip.IsValid():
 		return nil
-	case p.Refused.holds(ip):
+	case p.Refused.hasAddress(ip):
 		return refused(u.Host, "the configuration refuses it")
-	case !allowed && !public(ip) && !p.Allowed.holds(ip):
+	case !allowed && !public(ip) && !p.Allowed.hasAddress(ip):
 		return refused(u.Host, "it is not a public address")
 	}
 	return nil
 }
 
-// Dial judges the address that is about to be connected to, after the name was resolved: what a
-// name resolves to may change between two look-ups.
+// Dial checks the address that is about to be connected to, after the name was resolved: a name may
+// resolve to another address at each look-up.
 func (p Policy) Dial(hostport string, allowed bool) error {
 	at, err := netip.ParseAddrPort(hostport)
 	if err != nil {
@@ -88,9 +88,9 @@ func (p Policy) Dial(hostport string, allowed bool) error {
 	}
 	ip := at.Addr().WithZone("").Unmap()
 	switch {
-	case p.Refused.holds(ip):
+	case p.Refused.hasAddress(ip):
 		return refused(ip.String(), "the configuration refuses it")
-	case !allowed && !public(ip) && !p.Allowed.holds(ip):
+	case !allowed && !public(ip) && !p.Allowed.hasAddress(ip):
 		return &RefusedError{
 			Host:     "the host",
 			Why:      "it resolves to " + ip.String() + ", which is not a public address",
@@ -100,7 +100,7 @@ func (p Policy) Dial(hostport string, allowed bool) error {
 	return nil
 }
 
-// HostPort is the host and port of an address, as Policy.Trusted takes them; "" if it has none.
+// HostPort returns the host and port of an address, for Policy.Trusted; "" if it has none.
 func HostPort(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {

@@ -13,12 +13,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// CanWrite asks for the user's permission on the repository, from whatever source (direct, team,
-// organization, owner). GitHub maps the role maintain to write and triage to read in this answer
+// CanWrite reads the user's permission for the repository, whatever it comes from (direct, team,
+// organization, owner). In this answer GitHub maps the role maintain to write and triage to read
 // (https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
 func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	if !loginPattern.MatchString(user) {
-		return false, nil // GitHub issues no such login, so it is nobody's
+		return false, nil // GitHub has no such login
 	}
 	const what = "asking for the user's permission"
 	level, _, err := r.client.Repositories.GetPermissionLevel(ctx, r.owner, r.name, url.PathEscape(user))
@@ -40,7 +40,7 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	return false, fault.Transientf("BadAnswer", "%s: GitHub answered %q", what, level.GetPermission())
 }
 
-// Actor is who acted by the delivery, which GitHub has signed.
+// Actor returns the actor of the delivery, which GitHub has signed.
 func (r *repository) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	return told, nil
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// address is what a page of GitHub shows a file of.
+// address is a file that a page of GitHub shows.
 type address struct{ owner, name, ref, path string }
 
-// FileAt reads the file through the API with the event's own token, which reads its repository and
-// every public one. No other token is minted: who may write to one repository must not read another
-// private one through it.
+// FileAt reads the file through the API with the event's own token, which covers its repository and
+// every public one. It mints no other token: a user who may write to one repository must not read
+// another private one through it.
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.web, text)
 	if !ok {
@@ -32,7 +32,8 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 		return data, err
 	}
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
-		// Another account's rules on who may read; they say nothing about our credentials.
+		// These are another account's rules about who may read. They say nothing about our
+		// credentials.
 		return nil, fault.Ignoredf("NotCovered", "%s/%s: %s", at.owner, at.name, f.Message)
 	}
 	return data, err
@@ -62,10 +63,10 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	return decoded(what, at.path, file)
 }
 
-// parseAddress reads the forms GitHub has: <host>/<owner>/<name>/blob|raw/<ref>/<path>, and on an
+// parseAddress parses GitHub's forms: <host>/<owner>/<name>/blob|raw/<ref>/<path>, and on an
 // Enterprise Server raw.<host>/<owner>/<name>/<ref>/<path>. A ref is one segment (a slash in a
 // branch's name is written %2F) unless it starts with refs/heads/ or refs/tags/. The public raw
-// host is another host than github.com and read without credentials.
+// host is not github.com, and is read without credentials.
 func parseAddress(web, text string) (address, bool) {
 	base, err := url.Parse(web)
 	if err != nil {

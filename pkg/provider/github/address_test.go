@@ -46,7 +46,7 @@ func TestParseAddress(t *testing.T) {
 }
 
 // The event's own token is all that is used: it reads its repository and what everybody may read.
-func TestFileAtReachesWhatTheEventsTokenReads(t *testing.T) {
+func TestFileAtUsesTokenOfEvent(t *testing.T) {
 	const path = "/blob/main/task.yaml"
 	tests := []struct {
 		name, repo string
@@ -79,7 +79,7 @@ func TestFileAtReachesWhatTheEventsTokenReads(t *testing.T) {
 			if owner != "acme" {
 				g.Install(testApp, owner)
 			}
-			w := worldOf(g, own, id)
+			w := envOf(g, own, id)
 			client, err := New(Options{}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func TestFileAtReachesWhatTheEventsTokenReads(t *testing.T) {
 	}
 }
 
-func TestDefaultBranchIsAskedForWhereItIsNow(t *testing.T) {
+func TestDefaultBranchReadsRenamedBranch(t *testing.T) {
 	b := newBench(t)
 	b.Commit("main", map[string]string{"x": "1"})
 	for action, class := range map[int]fault.Class{404: fault.Transient, 409: fault.Transient, 500: fault.Transient, 403: fault.Operator} {

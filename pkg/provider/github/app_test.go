@@ -11,7 +11,7 @@ import (
 // GitHub says which accounts are Apps: the login of its own coding agent does not tell. What the
 // author is comes with the event of a pull request, with a comment on it, and with what GitHub
 // answers about it.
-func TestWhetherTheAuthorIsAnApp(t *testing.T) {
+func TestDecodeAppAuthor(t *testing.T) {
 	for author, want := range map[string]bool{"Copilot": true, "renovate[bot]": true, "ada": false} {
 		b := newBench(t)
 		b.Commit("main", map[string]string{"x": "y"})

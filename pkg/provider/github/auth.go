@@ -12,18 +12,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// authenticated sends calls with the repository's token, in their turn, to one host.
+// authenticated sends calls with the repository's token to one host, within the limits.
 type authenticated struct {
 	base   http.RoundTripper
 	tokens *minter
 	pace   *provider.Pace
 	host   string
-	// observe is told how each call went.
-	observe func(provider.Answered)
+	// observe receives the outcome of each call.
+	observe func(provider.CallResult)
 }
 
-// RoundTrip implements http.RoundTripper. A refused token is minted again once and the call
-// repeated once (G5): a 401 was not carried out, and neither was what the token is too old for.
+// RoundTrip implements http.RoundTripper. If GitHub refuses the token, it mints a new one and
+// repeats the call, both once (G5): neither a call that was answered 401 nor one that the token is
+// too old for was carried out.
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
 	if !strings.EqualFold(req.URL.Host, a.host) {
@@ -31,7 +32,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Notifies: limits.Notifies(req)})
 	if err != nil {
-		provider.NotMade(a.observe, time.Now(), err)
+		provider.ReportUnmade(a.observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
@@ -41,18 +42,18 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	case provider.StatusCode(err) == http.StatusUnauthorized:
 		a.tokens.forget(refusedToken)
 		resp, _, err = a.send(req)
-	case lacks(req, err) && a.tokens.renew(req.Context(), refusedToken):
-		resp, err = a.again(req, err)
+	case missesGrant(req, err) && a.tokens.renew(req.Context(), refusedToken):
+		resp, err = a.repeat(req, err)
 	}
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.Refused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)
+		err = provider.CredentialsRefused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)
 	}
 	var header http.Header
 	if resp != nil {
 		header = resp.Header
 	}
 	a.pace.Learn(header, err)
-	provider.Observed(a.observe, began, err)
+	provider.ReportCall(a.observe, began, err)
 	return resp, err
 }
 
@@ -79,6 +80,6 @@ func (a *authenticated) send(req *http.Request) (*http.Response, string, error) 
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // nothing more is read from it
+		_ = req.Body.Close() // nothing reads it any more
 	}
 }

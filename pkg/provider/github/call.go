@@ -15,13 +15,13 @@ import (
 )
 
 // readable returns nil if the installation can read the repository. GitHub answers 404 for what it
-// hides, so that a 404 below a repository means "absent" only if this says nil (G7).
+// hides, so a 404 below a repository means "missing" only if this returns nil (G7).
 func (r *repository) readable(ctx context.Context) error {
 	_, err := r.describe(ctx)
 	return err
 }
 
-// describe returns what GitHub says of the repository.
+// describe returns GitHub's description of the repository.
 func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
 	switch {
@@ -42,8 +42,8 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	return got, nil
 }
 
-// unavailable interprets the failure to read something at a commit: an empty repository, or one
-// whose replicas have not all seen the commit, is asked again.
+// unavailable interprets the failure to read something at a commit. An empty repository, or one
+// whose replicas have not all received the commit, is retried.
 func (r *repository) unavailable(ctx context.Context, what, sha string, err error) error {
 	switch provider.StatusCode(err) {
 	case http.StatusConflict:

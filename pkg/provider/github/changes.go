@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// GitHub lists no more files than these, over all pages
+// The maximum numbers of files that GitHub lists, over all pages
 // (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files,
 // https://docs.github.com/rest/commits/commits).
 const (
@@ -25,8 +25,8 @@ const (
 	maxPages       = 100
 )
 
-// Changed lists the files of a pull request, of a push since the commit it replaced, or, for a new
-// branch or tag, of its head commit.
+// Changed lists the files that an event changes: of a pull request, of a push since the commit that
+// it replaced, or, for a new branch or tag, of its head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return git.Changes{}, err
@@ -90,7 +90,7 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 	return changes(what, files, maxCommitFiles)
 }
 
-// withoutPatches drops what is not read of a page before the next one is.
+// withoutPatches drops the unused patches of a page before the next one is read.
 func withoutPatches(files []*gh.CommitFile) []*gh.CommitFile {
 	for _, f := range files {
 		f.Patch = nil
@@ -119,8 +119,8 @@ func changes(what string, files []*gh.CommitFile, limit int) (git.Changes, error
 	return out, nil
 }
 
-// noAnswer is a body without what was asked for, which go-github takes for an empty list or object:
-// what was not told is not "nothing".
+// noAnswer returns the fault of a body without the requested fields. go-github takes it for an
+// empty list or object, but it does not mean "none".
 func noAnswer(what string) error {
 	return fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub's answer does not hold what was asked for", what)
 }

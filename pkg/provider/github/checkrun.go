@@ -13,10 +13,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// The sizes of a check run's texts (https://docs.github.com/rest/checks/runs#create-a-check-run:
-// 65535 characters, which GitHub counts as bytes, https://github.com/github/docs/issues/35252). No
-// size is documented for the others; 255 bytes is what its database columns for names and titles
-// hold.
+// The maximum sizes of a check run's texts
+// (https://docs.github.com/rest/checks/runs#create-a-check-run: 65535 characters, which GitHub
+// counts as bytes, https://github.com/github/docs/issues/35252). The others are not documented; 255
+// bytes is what GitHub's database columns for names and titles hold.
 const (
 	maxBody  = 65535
 	maxTitle = 255
@@ -26,7 +26,7 @@ const (
 // cutMark shows that a text was cut.
 const cutMark = "\n\n… (cut: longer than GitHub allows)"
 
-// checkRun is the body of POST and PATCH check-runs. go-github's own has no started_at for an
+// checkRun is the body of POST and PATCH check-runs. go-github's type has no started_at for an
 // update.
 type checkRun struct {
 	Name        string       `json:"name,omitempty"`
@@ -46,7 +46,7 @@ type checkOutput struct {
 	Text    string `json:"text"`
 }
 
-// makeCheckRun puts a check into GitHub's terms and limits.
+// makeCheckRun converts a check to GitHub's terms and limits.
 func makeCheckRun(c status.Check) checkRun {
 	return checkRun{
 		Name:        checkName(c),
@@ -72,7 +72,7 @@ func makeOutput(c status.Check) *checkOutput {
 	return &checkOutput{Title: heading, Summary: summary, Text: text.Markdown(c.Text, maxBody, cutMark, text.Bytes)}
 }
 
-// superseded closes a duplicate (I-8).
+// superseded returns what closes a duplicate (I-8).
 func superseded() checkRun {
 	return checkRun{
 		Status: string(status.Completed), Conclusion: string(status.Cancelled),
@@ -80,7 +80,7 @@ func superseded() checkRun {
 	}
 }
 
-// checkName is the name as it is sent and looked up.
+// checkName returns the name as it is sent and looked up.
 func checkName(c status.Check) string { return text.OneLine(c.Name, maxTitle, text.Bytes) }
 
 func timestamp(t *metav1.Time) string {

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Complete asks where the commit of a comment is, or for the pull request of a comment, or of a
-// check that is to run again. Its author is asked for too: an account may have been renamed, and
-// its old name taken by somebody else.
+// Complete reads where the commit of a comment is, or the pull request of a comment or of a re-run.
+// It reads the author again too: an account may have been renamed, and another user may have its
+// old name.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Rerun != nil && event.Rerun.AppID != r.app {
 		return nil, fault.Ignoredf("AnotherApp", "the check is of another GitHub App")
@@ -42,7 +42,7 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	if err != nil {
 		return nil, limits.Failed(what, err)
 	}
-	if err := r.believable(event, pull); err != nil {
+	if err := r.checkAnswer(event, pull); err != nil {
 		return nil, err
 	}
 	if pull.GetState() != delivery.StateOpen {
@@ -55,20 +55,20 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return described(event, pull), nil
 }
 
-// Versions returns none: GitHub's deliveries are signed.
+// Versions returns none, because GitHub signs its deliveries.
 func (r *repository) Versions(context.Context, *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	return nil, nil
 }
 
-// ofPush completes a comment on a commit. Of a re-run there is nothing to ask.
+// ofPush completes a comment on a commit. A re-run of a push needs nothing.
 func (r *repository) ofPush(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Comment == nil {
 		return event, nil
 	}
-	return r.pointed(ctx, event)
+	return r.completeOnCommit(ctx, event)
 }
 
-// described is the event with what the pull request says.
+// described returns the event completed from the pull request.
 func described(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.SHA, out.BaseRef, out.HeadRef = pull.GetHead().GetSHA(), pull.GetBase().GetRef(), pull.GetHead().GetRef()
@@ -76,7 +76,7 @@ func described(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) *v1alpha1.Git
 	out.PullRequest.HeadProjectID = pull.GetHead().GetRepo().GetID()
 	out.PullRequest.Author, out.PullRequest.Draft = pull.GetUser().GetLogin(), pull.GetDraft()
 	out.PullRequest.App = pull.GetUser().GetType() == "Bot"
-	if event.Rerun != nil { // its delivery has no more than the number
+	if event.Rerun != nil { // its delivery has only the number
 		out.PullRequest.Title = text.FirstLine(pull.GetTitle(), payload.MaxTitle)
 		for _, l := range pull.Labels[:min(len(pull.Labels), payload.MaxLabels)] {
 			out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(l.GetName()), payload.MaxName))
@@ -85,9 +85,9 @@ func described(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) *v1alpha1.Git
 	return out
 }
 
-// believable refuses an answer that is not about this pull request, or that lacks what decides
-// about it.
-func (r *repository) believable(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) error {
+// checkAnswer refuses an answer that is about another pull request, or that lacks a field that
+// decisions depend on.
+func (r *repository) checkAnswer(event *v1alpha1.GitEventSpec, pull *gh.PullRequest) error {
 	switch {
 	case int64(pull.GetNumber()) != event.PullRequest.Number, pull.GetBase().GetRepo().GetID() != r.id,
 		pull.GetState() == "", pull.GetUser().GetLogin() == "", pull.GetBase().GetRef() == "", pull.GetHead().GetRef() == "",

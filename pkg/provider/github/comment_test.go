@@ -28,13 +28,13 @@ func TestDecodeComment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Body, want.HappenedAt = got.Body, got.Body.At.DeepCopy() // TestABodyIsOneEventUnderAnyID
+	want.Body, want.HappenedAt = got.Body, got.Body.At.DeepCopy() // TestEventNameIgnoresDeliveryID
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestDecodeCommentKeepsAllOfIt(t *testing.T) {
+func TestDecodeCommentKeepsWholeText(t *testing.T) {
 	long := strings.Repeat("世", 65536)
 	body := bytes.Replace(recorded(t, commentCreated), []byte("Looks good."), []byte(long), 1)
 	got, err := webhook{}.Decode(headers("issue_comment"), body)
@@ -94,7 +94,7 @@ func (b *bench) comment(t *testing.T) *v1alpha1.GitEventSpec {
 	return b.decode(b.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: id}))
 }
 
-func TestCompleteACommentOnAFork(t *testing.T) {
+func TestCompleteCommentOnFork(t *testing.T) {
 	b := newBench(t)
 	event := b.comment(t)
 	head := b.GitHub.Commit("dev/app", "topic", forge.Change{Message: "the head moved", Files: map[string]string{"x": "moved"}})
@@ -111,7 +111,7 @@ func TestCompleteACommentOnAFork(t *testing.T) {
 	}
 }
 
-func TestCompleteBelievesOnlyTheWholePullRequest(t *testing.T) {
+func TestCompleteNeedsWholePullRequest(t *testing.T) {
 	b := newBench(t)
 	event := b.comment(t)
 	for name, body := range map[string]string{"an empty answer": "{}", "another pull request": `{"number":99,"state":"open"}`} {

@@ -17,19 +17,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// attemptsPerPage is the most that GitHub gives at once.
+// attemptsPerPage is GitHub's maximum.
 const attemptsPerPage = 100
 
-// deliveryLog is what GitHub remembers of an App's deliveries: three days, on an Enterprise Server
-// seven (https://docs.github.com/en/rest/apps/webhooks).
+// deliveryLog is GitHub's log of an App's deliveries. It goes back three days, on an Enterprise
+// Server seven (https://docs.github.com/en/rest/apps/webhooks).
 type deliveryLog struct {
 	client *gh.Client
 	pace   *provider.Pace
-	from   string // where the App's key is kept
+	from   string // where the App's key is stored
 }
 
-// deliveries returns the log of the App's deliveries; it makes no call. Calls of the App itself
-// have their own limits at GitHub.
+// deliveries returns the log of the App's deliveries, without a call. The App's own calls have
+// separate limits at GitHub.
 func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.DeliveryLog, error) {
 	api, _, err := apiOf(baseURL)
 	if err != nil {
@@ -110,10 +110,10 @@ func (l *deliveryLog) learn(resp *gh.Response, err error) {
 	l.pace.Learn(header, err)
 }
 
-// failed classifies; a 401 means that GitHub does not know the App by this key.
+// failed classifies an error; a 401 means that GitHub does not accept the App's key.
 func (l *deliveryLog) failed(what string, err error) error {
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		return provider.Refused(
+		return provider.CredentialsRefused(
 			err,
 			"GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock",
 		)

@@ -28,7 +28,7 @@ func openLog(t *testing.T) (*fake, provider.DeliveryLog) {
 }
 
 // The whole log is read page by page, and a redelivery shows in it.
-func TestTheDeliveryLogOfAnApp(t *testing.T) {
+func TestDeliveryLog(t *testing.T) {
 	f, log := openLog(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
 	defer srv.Close()
@@ -76,7 +76,7 @@ func TestTheDeliveryLogOfAnApp(t *testing.T) {
 }
 
 // What GitHub refuses is told by its class.
-func TestWhatTheDeliveryLogRefuses(t *testing.T) {
+func TestDeliveryLogErrors(t *testing.T) {
 	f, log := openLog(t)
 	if f := fault.Of(log.Redeliver(t.Context(), 1)); f.Class != fault.Ignored {
 		t.Errorf("a delivery that GitHub has forgotten: %v", f)
@@ -101,7 +101,7 @@ func TestWhatTheDeliveryLogRefuses(t *testing.T) {
 }
 
 // What of the log may start something is what Decode takes.
-func TestStartsIsWhatDecodeTakes(t *testing.T) {
+func TestStartsMatchesDecode(t *testing.T) {
 	got := map[string]bool{}
 	for _, event := range []string{"push", "pull_request", "issue_comment", "check_run", "check_suite", "ping", ""} {
 		for _, action := range []string{"", "opened", "synchronize", "labeled", "closed", "created", "edited", "rerequested"} {

@@ -17,11 +17,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// maxTrees is the directories walked when GitHub does not list them at once.
+// maxTrees is how many directories are read one by one when GitHub truncates the recursive list.
 const maxTrees = 1000
 
-// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is,
-// whatever it is.
+// Files returns the YAML files below dir at sha, sorted by path, with their content unchanged.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -71,9 +70,8 @@ func (r *repository) subtree(ctx context.Context, sha, dir string) (string, erro
 	return found.GetSHA(), nil
 }
 
-// entry returns what is at a path of the commit, nil if nothing is. Both are certain with one read:
-// a tree is named by the digest of what it lists, so that a replica that lags has it whole or not
-// at all.
+// entry returns the entry at a path of the commit, nil if there is none. One read is certain: a
+// tree's id is a digest of its entries, so a stale replica has all of it or nothing.
 func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry, error) {
 	segments := strings.Split(name, "/")
 	for i, id := 0, sha; ; i++ {
@@ -99,7 +97,7 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gh.TreeEntry
 	}
 }
 
-// list returns all entries below a tree. GitHub cuts long recursive lists; those are walked
+// list returns all entries below a tree. GitHub truncates long recursive lists; then it reads
 // directory by directory.
 func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry, error) {
 	tree, err := r.tree(ctx, what, id, true)
@@ -139,7 +137,7 @@ func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry
 }
 
 // RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else
-// is named by its digest, so that it is of the same commit.
+// is named by its digest, so all files are of the same commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, sizes, err := r.root(ctx, "reading the root directory of the default branch", "HEAD")
 	if err != nil {
@@ -157,7 +155,7 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 	})
 }
 
-// Differ compares the root directories of two commits.
+// Differ implements provider.History.
 func (r *repository) Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error) {
 	return provider.Differ(earlier, later, names, func(sha string) ([]provider.Entry, error) {
 		entries, _, err := r.root(ctx, "reading the root directory of commit "+sha, sha)
@@ -165,7 +163,7 @@ func (r *repository) Differ(ctx context.Context, earlier, later string, names ..
 	})
 }
 
-// root lists the root directory of a commit, with the sizes of its files by their ids.
+// root lists the root directory of a commit, and the sizes of its files by id.
 func (r *repository) root(
 	ctx context.Context,
 	what, sha string,
@@ -198,7 +196,7 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	return tree, nil
 }
 
-// isTree reports whether an answer lists a directory. Any other JSON object would be read as one
+// isTree reports whether an answer lists a directory. Any other JSON object would be decoded as one
 // without files.
 func isTree(tree *gh.Tree) bool {
 	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil &&
@@ -219,7 +217,7 @@ func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte
 	name, id := file.Path, file.ID
 	data, _, err := r.client.Git.GetBlobRaw(ctx, r.owner, r.name, id)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		// A tree that was just read names it: the answer comes from a replica that lags.
+		// A tree that was just read has it, so the answer comes from a stale replica.
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
 	if err == nil && !provider.IsBlob(id, data) {

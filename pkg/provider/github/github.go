@@ -27,12 +27,12 @@ import (
 // Name is GitEventSpec.provider of the events this package decodes.
 const Name = delivery.Name
 
-// maxCached bounds each of the in-memory caches; what is evicted is recreated.
+// maxCached limits each of the in-memory caches. An evicted entry is created again.
 const maxCached = 2000
 
-// Options tune the provider. The zero value is right for production.
+// Options configure the provider. The zero value is right for production.
 type Options struct {
-	// UserAgent is sent with every call; GitHub requires one. Empty is "plumbline".
+	// UserAgent is sent with every call, as GitHub requires. Empty is "plumbline".
 	UserAgent string
 	// Limits are those of one call; zero fields are X1 of docs/errors.md.
 	Limits provider.Limits
@@ -40,7 +40,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// New returns the provider. Its caches of tokens and rate limits live as long as the value does.
+// New returns the provider. It owns the caches of tokens and rate limits.
 func New(o Options) provider.Provider {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -79,19 +79,19 @@ type service struct {
 	trees     provider.Trees
 }
 
-// paceKey is what GitHub limits: an installation at an API.
+// paceKey identifies an installation at an API, which GitHub limits.
 type paceKey struct {
 	api          string
 	installation int64
 }
 
-// limitKey is whose mints GitHub limits: an App at an API.
+// limitKey identifies an App at an API, whose mints GitHub limits.
 type limitKey struct {
 	api string
 	app int64
 }
 
-// minterKey is what a token is good for. The digest makes a rotated key another minter at once
+// minterKey identifies what a token covers. The digest makes a rotated key take effect at once
 // (I4).
 type minterKey struct {
 	api                      string
@@ -99,12 +99,9 @@ type minterKey struct {
 	key                      [sha256.Size]byte
 }
 
-// connect returns a client for the project; it makes no call.
+// connect implements provider.Provider.Connect.
 func (s *service) connect(
-	_ context.Context,
-	baseURL string,
-	p v1alpha1.Project,
-	c provider.Credentials,
+	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
 	api, err := apiURL(baseURL, p)
 	if err != nil {
@@ -113,7 +110,8 @@ func (s *service) connect(
 	if err := checkCredentials(p, c); err != nil {
 		return provider.Client{}, err
 	}
-	// The installation configures where GitHub is, no tenant: it may be anywhere.
+	// The installation's administrator configures where GitHub is, not a tenant, so it may be at
+	// any address.
 	reach := c.Reach
 	reach.Trusted = egress.HostPort(api.String())
 	base := s.transport.Within(reach)
@@ -149,34 +147,19 @@ func (s *service) connect(
 	})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{
-		minter: tokens,
-		base:   base,
-		limit:  s.limits.GetOrCreate(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
+		minter: tokens, base: base,
+		limit: s.limits.GetOrCreate(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
 	}
 	r := &repository{
-		client: client,
-		runs:   runs,
-		app:    c.AppID,
-		owner:  p.Owner,
-		name:   p.Name,
-		id:     p.ID,
-		web:    baseURL,
-		reader: reader,
-		trees:  &s.trees,
+		client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID,
+		web: baseURL, reader: reader, trees: &s.trees,
 	}
 	return provider.Client{
-		Source:       r,
-		History:      r,
-		Tips:         r,
-		Addresses:    r,
-		Access:       r,
-		Reporter:     r,
-		Conversation: r,
-		Tokens:       r,
+		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
 	}, nil
 }
 
-// repository is one repository seen through one installation.
+// repository is one repository as one installation sees it.
 type repository struct {
 	client      *gh.Client
 	runs        *runTokens
@@ -190,18 +173,18 @@ type repository struct {
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
-// CloneToken mints an installation token of this one repository for one run.
+// CloneToken mints an installation token for this one repository and one run.
 func (r *repository) CloneToken(ctx context.Context, permissions map[string]string) (provider.Token, error) {
 	return r.runs.mint(ctx, permissions)
 }
 
-// RevokeToken ends a run's token.
+// RevokeToken revokes a run's token.
 func (r *repository) RevokeToken(ctx context.Context, token string) error {
 	return r.runs.revoke(ctx, token)
 }
 
-// apiURL derives where the API is from configuration alone, and refuses a project that lives
-// elsewhere: a payload must not choose where credentials are sent.
+// apiURL returns the API's address from configuration alone, and refuses a project on another host:
+// a payload must not decide where credentials are sent.
 func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	api, base, err := apiOf(baseURL)
 	if err != nil {
@@ -215,7 +198,7 @@ func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	return api, nil
 }
 
-// apiOf returns the API of a GitHub, and the GitHub.
+// apiOf returns the API's address of a GitHub, and the GitHub's own.
 func apiOf(baseURL string) (api, base *url.URL, err error) {
 	if base, err = provider.BaseURL("github-url", baseURL); err != nil {
 		return nil, nil, err
@@ -226,13 +209,13 @@ func apiOf(baseURL string) (api, base *url.URL, err error) {
 	return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/api/v3/"}, base, nil
 }
 
-// loginPattern is GitHub's own alphabet for accounts. It matters: logins become parts of API paths.
+// loginPattern is GitHub's alphabet of logins, which become parts of API paths.
 var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
 
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	switch {
 	case !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0:
-		// A token is never minted without the repository's id: it would reach the whole
+		// A token is never minted without the repository's id: it would cover the whole
 		// installation.
 		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:

@@ -11,7 +11,7 @@ import (
 // GitHub signs the body and not X-GitHub-Delivery: a body is the same event under whatever id it
 // comes. When its event happened is in the body, so that an event that looks the same otherwise, a
 // tag that is made again for example, is another.
-func TestABodyIsOneEventUnderAnyID(t *testing.T) {
+func TestEventNameIgnoresDeliveryID(t *testing.T) {
 	name := func(event, id string, body []byte) string {
 		t.Helper()
 		spec, err := webhook{}.Decode(headers(event, "X-GitHub-Delivery", id), body)
@@ -58,7 +58,7 @@ func TestABodyIsOneEventUnderAnyID(t *testing.T) {
 	}
 }
 
-func TestWhenAnEventHappened(t *testing.T) {
+func TestHappenedAtOfDeliveries(t *testing.T) {
 	spec, err := webhook{}.Decode(headers("push"), recorded(t, "push-branch.json"))
 	if err != nil || !spec.Body.At.Time.Equal(time.Date(2026, 5, 2, 9, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v, %v", spec.Body, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// successor interprets a 404 in answer to a mint (G8): it returns the installation that the
-// repository has now, if the App was installed again since the delivery. Else it returns a fault.
+// successor interprets a mint that was answered 404 (G8). If the App was installed again since the
+// delivery, it returns the repository's current installation, else a fault.
 func (m *minter) successor(ctx context.Context) (int64, error) {
 	app, err := m.asApp()
 	if err != nil {
@@ -29,13 +29,13 @@ func (m *minter) successor(ctx context.Context) (int64, error) {
 	case err != nil:
 		return 0, limits.Failed("looking for the App's installation on the repository", err)
 	case now.GetID() == 0 || now.GetID() == m.installation:
-		return 0, installationNotFound() // another answer than the mint's: a replica lags
+		return 0, installationNotFound() // this contradicts the answer to the mint: a replica is stale
 	}
 	return now.GetID(), nil
 }
 
-// uninstalled is InstallationGone when that is certain, because GitHub finds the App itself and not
-// its installation. What the answers leave open is waited for.
+// uninstalled returns InstallationGone if that is certain: GitHub finds the App itself but not its
+// installation. Everything else is retried.
 func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
 	_, _, err := app.Apps.GetInstallation(ctx, m.installation)
 	switch {
@@ -47,7 +47,7 @@ func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
 	self, _, err := app.Apps.Get(ctx, "")
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound, err == nil && self.GetID() != m.app:
-		return installationNotFound() // what answers is not the API that the App is registered at
+		return installationNotFound() // the server is not the API that the App is registered at
 	case err != nil:
 		return limits.Failed("looking for the App", err)
 	}
@@ -60,7 +60,7 @@ func installationNotFound() *fault.Error {
 		"the GitHub App's installation is gone: install the App again, then push or redeliver")
 }
 
-// asApp returns a client that is the App itself. It is used for no other host than the API's.
+// asApp returns a client that authenticates as the App. It calls only the API's host.
 func (m *minter) asApp() (*gh.Client, error) {
 	base, err := url.Parse(m.api + "/")
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *minter) asApp() (*gh.Client, error) {
 	return asApp(m.login, m.base, base, m.from)
 }
 
-// asApp returns a client that logs in as the App, whose key is kept at from.
+// asApp returns a client that authenticates as the App, whose key is stored at from.
 func asApp(account *login, transport http.RoundTripper, api *url.URL, from string) (*gh.Client, error) {
 	signed := account.transport(transport)
 	if signed == nil {
@@ -87,7 +87,7 @@ func asApp(account *login, transport http.RoundTripper, api *url.URL, from strin
 	return client, nil
 }
 
-// badKey hides the cause, which may quote the key.
+// badKey hides the cause, which may contain the key.
 func badKey(from string) *fault.Error {
 	return fault.Operatorf(fault.ReasonCredentialsInvalid,
 		"github-private-key in %s is not an RSA key in PEM form: set it to the App's private key", from)

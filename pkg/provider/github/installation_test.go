@@ -21,7 +21,7 @@ func (b bench) installation() int64 {
 
 // G8: that the App is not installed any more is certain once no look-up finds the installation and
 // the App itself is found. Whatever else a 404 in answer to a mint may mean is waited for.
-func TestWhatAMissingInstallationMeans(t *testing.T) {
+func TestMissingInstallation(t *testing.T) {
 	json := http.Header{"Content-Type": {"application/json"}}
 	for sentence, c := range map[string]struct {
 		prepare func(b bench)
@@ -83,7 +83,7 @@ func TestWhatAMissingInstallationMeans(t *testing.T) {
 
 // An event of an App that was uninstalled and installed again names the installation that is gone:
 // its repository's other one is used, for the same repository alone.
-func TestAnAppThatIsInstalledAgainServesTheEventsOfBefore(t *testing.T) {
+func TestReinstalledAppServesEarlierEvents(t *testing.T) {
 	b := newBench(t)
 	b.Uninstall(b.installation())
 	b.Install(testApp, "acme")
@@ -110,7 +110,7 @@ func TestAnAppThatIsInstalledAgainServesTheEventsOfBefore(t *testing.T) {
 
 // A repository of the same name is not the one that the event came from, whoever installed the App
 // there.
-func TestAnotherRepositoryOfTheNameIsNotServed(t *testing.T) {
+func TestReplacedRepositoryIsNotServed(t *testing.T) {
 	b := newBench(t)
 	b.Uninstall(b.installation())
 	b.DeleteRepo(testRepo)

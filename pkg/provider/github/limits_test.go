@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// TestNothingIsCalledWhileLimited (E17): by no client of the installation, not even for a token.
-func TestNothingIsCalledWhileLimited(t *testing.T) {
+// TestRateLimitStopsCalls (E17): by no client of the installation, not even for a token.
+func TestRateLimitStopsCalls(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
 	clock := &clock{now: time.Now()}
 	p := New(Options{Now: clock.Now})

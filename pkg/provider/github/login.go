@@ -12,22 +12,22 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 )
 
-// jwtUse is how long a signed JWT is used again. ghinstallation makes it good for 90 s from now, so
-// a minute is left for the call and for clocks that differ.
+// jwtUse is how long a signed JWT is reused. ghinstallation makes it valid for 90 s from now, which
+// leaves a minute for the call and for clock differences.
 const jwtUse = 30 * time.Second
 
-// loginKey is who logs in: an App with one of its keys.
+// loginKey identifies an App with one of its keys.
 type loginKey struct {
 	app int64
 	key [sha256.Size]byte
 }
 
-// login signs the JWTs of an App. A signature takes 2 ms of CPU, and each run has a token of its
-// own to mint, so a JWT serves all calls of half a minute. It implements ghinstallation.Signer.
-// Safe for concurrent use.
+// login signs the JWTs of an App. A signature takes 2 ms of CPU, and each run mints its own token,
+// so one JWT serves all calls of half a minute. It implements ghinstallation.Signer and is safe for
+// concurrent use.
 type login struct {
 	app    int64
-	signer ghinstallation.Signer // nil if the key is none
+	signer ghinstallation.Signer // nil if the key is invalid
 	now    func() time.Time
 
 	mu     sync.Mutex
@@ -43,25 +43,25 @@ func newLogin(app int64, pem []byte, now func() time.Time) *login {
 	return l
 }
 
-// transport returns what logs in as the App through base; nil if its key is none.
+// transport returns a transport that authenticates as the App through base; nil if its key is
+// invalid.
 func (l *login) transport(base http.RoundTripper) *ghinstallation.AppsTransport {
 	if l.signer == nil {
 		return nil
 	}
 	t, err := ghinstallation.NewAppsTransportWithOptions(base, l.app, ghinstallation.WithSigner(l))
-	if err != nil { // it knows no other error than that there is no signer
+	if err != nil { // the only error is a missing signer
 		return nil
 	}
 	return t
 }
 
-// Sign returns a JWT with the claims, or one of a moment ago, whose claims differ in the time
-// alone.
+// Sign returns a JWT with the claims, or a recent one, whose claims differ only in the time.
 func (l *login) Sign(claims jwt.Claims) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if l.jwt != "" && lately(now.Sub(l.signed)) && lately(now.Round(0).Sub(l.signed.Round(0))) {
+	if l.jwt != "" && recently(now.Sub(l.signed)) && recently(now.Round(0).Sub(l.signed.Round(0))) {
 		return l.jwt, nil
 	}
 	signed, err := l.signer.Sign(claims)
@@ -72,6 +72,6 @@ func (l *login) Sign(claims jwt.Claims) (string, error) {
 	return signed, nil
 }
 
-// lately is asked with the time that has passed by both clocks of the machine: one stands still
-// while it sleeps, the other is set.
-func lately(passed time.Duration) bool { return passed >= 0 && passed < jwtUse }
+// recently is called with the time that has passed by both clocks of the machine: one does not
+// advance during sleep, the other can be set.
+func recently(passed time.Duration) bool { return passed >= 0 && passed < jwtUse }

@@ -9,7 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 )
 
-func TestAJWTServesHalfAMinute(t *testing.T) {
+func TestJWTIsReusedForHalfAMinute(t *testing.T) {
 	t.Parallel()
 	c := &clock{now: time.Now()}
 	l := newLogin(testApp, []byte(appKey()), c.Now)
@@ -36,7 +36,7 @@ func TestAJWTServesHalfAMinute(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsNoneSignsNothing(t *testing.T) {
+func TestInvalidKeySignsNothing(t *testing.T) {
 	t.Parallel()
 	if newLogin(testApp, []byte("no key"), time.Now).transport(nil) != nil {
 		t.Error("it logs in")

@@ -15,7 +15,7 @@ func (poison) RoundTrip(*http.Request) (*http.Response, error) { panic("poison")
 
 // A panic while a token is minted is met by each event that waits for it, which may catch it: it
 // does not end the process, and the next one mints again.
-func TestAPanicWhileMintingReachesTheCaller(t *testing.T) {
+func TestMintPanicReachesCaller(t *testing.T) {
 	t.Parallel()
 	m := &minter{base: poison{}, api: "https://git.example/", app: 1, installation: 2, repository: 3, login: newLogin(1, []byte(appKey()), time.Now), now: time.Now}
 	for range 2 {

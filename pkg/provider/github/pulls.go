@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Pulls lists the pull requests of a commit. Of a commit of the default branch GitHub names the
-// merged one that brought it
+// Pulls lists the pull requests of a commit. For a commit of the default branch GitHub lists the
+// merged one that added it
 // (https://docs.github.com/rest/commits/commits#list-pull-requests-associated-with-a-commit).
 func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	if err := provider.CheckSHA(sha); err != nil {
@@ -36,7 +36,7 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 				return nil, fault.Transientf("BadAnswer", "%s: GitHub answered with one that has no number or state", what)
 			}
 			if p.GetBase().GetRepo().GetID() != r.id {
-				continue // a fork's own pull requests hold the commit too
+				continue // a fork's own pull requests contain the commit too
 			}
 			pull := pullOf(p)
 			if pull.BaseRef == "" || pull.HeadRef == "" {

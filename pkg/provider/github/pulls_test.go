@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
+func TestPullsAcceptOnlyDocumentedAnswers(t *testing.T) {
 	for _, body := range []string{`[{}]`, `[{"number":1}]`, `[{"state":"open"}]`, `{}`, ``,
 		`[{"number":1,"state":"open","base":{"repo":{"id":REPO}}}]`, `[{"number":1,"state":"open","base":{"ref":"main","repo":{"id":REPO}}}]`,
 	} {
@@ -30,7 +30,7 @@ func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
 }
 
 // A fork's commits are known to both repositories: its own pull requests are not this repository's.
-func TestPullsOfOtherRepositoriesDoNotCount(t *testing.T) {
+func TestPullsSkipOtherRepositories(t *testing.T) {
 	b := newBench(t)
 	b.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: forge.Answer(http.StatusOK, nil, `[{"number":4,"state":"open","base":{"repo":{"id":999999}}}]`)})
 	if got, err := b.client.Pulls(t.Context(), b.head.SHA); len(got) != 0 || err != nil {
@@ -38,7 +38,7 @@ func TestPullsOfOtherRepositoriesDoNotCount(t *testing.T) {
 	}
 }
 
-func TestPullsAreAllPages(t *testing.T) {
+func TestPullsReadAllPages(t *testing.T) {
 	b := newBench(t)
 	b.Commit("main", map[string]string{"x": "y"})
 	sha := b.Commit("topic", map[string]string{"x": "z"})
@@ -95,7 +95,7 @@ func TestHeadReadsTheWholeMessageForASkipCommand(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAnswerIsNotAnEmptyListOfFiles(t *testing.T) {
+func TestChangedRefusesEmptyAnswer(t *testing.T) {
 	for route, event := range map[string]*v1alpha1.GitEventSpec{
 		forge.RoutePullFiles: {PullRequest: &v1alpha1.PullRequest{Number: 1}}, forge.RouteCommit: {}, forge.RouteCompare: {Before: shaBefore},
 	} {

@@ -13,21 +13,21 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// renewEvery is how often a token of an installation is minted again at most because a call was
-// refused. A token has what the installation had when it was minted, and lives for an hour: an
-// operator who has granted what was missing must not wait for its end.
+// renewEvery is how often an installation's token may be minted again because a call was refused. A
+// token has the permissions that the installation had when it was minted, and is valid for an hour.
+// When an administrator grants a missing permission, the next calls must not wait for its end.
 const renewEvery = time.Minute
 
-// renewals limits these mints for one installation. Safe for concurrent use.
+// renewals limits these mints for one installation. It is safe for concurrent use.
 type renewals struct {
 	mu     sync.Mutex
-	tried  time.Time // when a token was last minted again to see whether that helps
-	helped time.Time // when it did: older tokens of the installation's other repositories lack the same
+	tried  time.Time // when a token was last minted again because of a refusal
+	helped time.Time // when that helped: older tokens of the installation's other repositories lack the same
 	has    string    // the permissions of the newest token
 }
 
-// may reports whether a token that was minted at a time may be replaced now.
-func (r *renewals) may(since, now time.Time) bool {
+// mayRenew reports whether a token that was minted at since may be replaced now.
+func (r *renewals) mayRenew(since, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -40,8 +40,8 @@ func (r *renewals) may(since, now time.Time) bool {
 	return true
 }
 
-// help notes that a call is accepted with a token that was minted at since.
-func (r *renewals) help(since time.Time) {
+// recordHelp records that a call succeeded with a token that was minted at since.
+func (r *renewals) recordHelp(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if since.After(r.helped) {
@@ -49,9 +49,9 @@ func (r *renewals) help(since time.Time) {
 	}
 }
 
-// granted notes the permissions of a token that was minted at since. If they are others than those
-// of the one before, older tokens lack some: it need not be their own call that finds out.
-func (r *renewals) granted(permissions string, since time.Time) {
+// recordGrant records the permissions of a token that was minted at since. If they have changed, older
+// tokens may lack some, and are replaced before a call of theirs is refused.
+func (r *renewals) recordGrant(permissions string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.has != "" && r.has != permissions && since.After(r.helped) {
@@ -60,15 +60,15 @@ func (r *renewals) granted(permissions string, since time.Time) {
 	r.has = permissions
 }
 
-// renew replaces a token that a call was refused with. It reports whether there is another one: the
-// refused one stays if none can be had.
+// renew replaces a token with which a call was refused. It reports whether there is another token;
+// if none can be minted, the refused one stays.
 func (m *minter) renew(ctx context.Context, refused string) bool {
 	m.mu.Lock()
-	if m.kept.Value != refused {
+	if m.cached.Value != refused {
 		defer m.mu.Unlock()
-		return m.kept.Value != ""
+		return m.cached.Value != ""
 	}
-	if !m.renewals.may(m.since, m.now()) {
+	if !m.renewals.mayRenew(m.since, m.now()) {
 		m.mu.Unlock()
 		return false
 	}
@@ -78,17 +78,17 @@ func (m *minter) renew(ctx context.Context, refused string) bool {
 	return err == nil
 }
 
-// helped notes that the token that is used now is accepted where the one before was not.
-func (m *minter) helped() {
+// recordHelp records that the current token was accepted where the one before was not.
+func (m *minter) recordHelp() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.renewals.help(m.since)
+	m.renewals.recordHelp(m.since)
 }
 
-// lacks reports whether a call was refused for what the installation may have been granted since
-// its token was minted: a permission, the end of a suspension, or the repository itself. Any other
-// 404 is about something in the repository.
-func lacks(req *http.Request, err error) bool {
+// missesGrant reports whether a call was refused for something that the installation may have been
+// granted since its token was minted: a permission, the end of a suspension, or the repository
+// itself. Any other 404 is about something in the repository.
+func missesGrant(req *http.Request, err error) bool {
 	switch provider.StatusCode(err) {
 	case http.StatusForbidden:
 		f := fault.Of(err)
@@ -100,14 +100,14 @@ func lacks(req *http.Request, err error) bool {
 	return false
 }
 
-// again repeats a call with the renewed token. A repository that the one before did not see makes
-// every 404 that it was answered doubtful: the whole attempt is repeated.
-func (a *authenticated) again(req *http.Request, refused error) (*http.Response, error) {
+// repeat repeats a call with the new token. If the old token did not cover the repository, earlier
+// 404s are not reliable: then the whole attempt is repeated.
+func (a *authenticated) repeat(req *http.Request, refused error) (*http.Response, error) {
 	resp, _, err := a.send(req)
-	if lacks(req, err) {
+	if missesGrant(req, err) {
 		return resp, err
 	}
-	a.tokens.helped()
+	a.tokens.recordHelp()
 	if err == nil && provider.StatusCode(refused) == http.StatusNotFound {
 		return nil, fault.Transientf("TokenRenewed",
 			"GitHub shows the repository with a new token only: what it did not show before is asked for again")

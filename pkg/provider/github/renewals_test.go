@@ -25,7 +25,7 @@ var (
 type renewalBench struct {
 	*fake
 	t     *testing.T
-	world providertest.World
+	env   providertest.Env
 	clock *clock
 	sha   string
 }
@@ -35,13 +35,13 @@ func newRenewalBench(t *testing.T) *renewalBench {
 	clock := &clock{now: time.Now()}
 	f, w := openFake(t, forge.Options{}) // the App signs with the real time
 	w.Provider = New(Options{Now: clock.Now})
-	return &renewalBench{fake: f, t: t, world: w, clock: clock, sha: f.Commit("main", map[string]string{"x": "y"})}
+	return &renewalBench{fake: f, t: t, env: w, clock: clock, sha: f.Commit("main", map[string]string{"x": "y"})}
 }
 
 // connect is a client of one attempt.
 func (b *renewalBench) connect(project v1alpha1.Project) provider.Client {
 	b.t.Helper()
-	client, err := b.world.Provider.Connect(b.t.Context(), b.world.BaseURL, project, b.world.Credentials)
+	client, err := b.env.Provider.Connect(b.t.Context(), b.env.BaseURL, project, b.env.Credentials)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func (b *renewalBench) connect(project v1alpha1.Project) provider.Client {
 }
 
 func (b *renewalBench) put() error {
-	_, err := b.connect(b.world.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.world.Project}, "", check(status.Queued, ""), false)
+	_, err := b.connect(b.env.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "", check(status.Queued, ""), false)
 	return err
 }
 
@@ -62,7 +62,7 @@ func (b *renewalBench) wantReason(err error, reason string) {
 
 // A token has what the installation had when it was minted. What the operator grants later is used
 // at the next attempt.
-func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
+func TestGrantedPermissionIsUsedAtNextAttempt(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	b.wantReason(b.put(), fault.ReasonPermissionMissing)
@@ -79,7 +79,7 @@ func TestAGrantedPermissionIsUsedAtTheNextAttempt(t *testing.T) {
 
 // GitHub limits mints: however many calls lack a permission, an installation renews a token once a
 // minute.
-func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
+func TestRefusedPermissionCostsOneMintPerMinute(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	b.wantReason(b.put(), fault.ReasonPermissionMissing)
@@ -99,10 +99,10 @@ func TestARefusedPermissionCostsOneMintAMinute(t *testing.T) {
 
 // One repository finds out that a permission was granted: the others of the installation need not
 // wait for their minute.
-func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
+func TestGrantAppliesToAllRepositories(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
-	projects := []v1alpha1.Project{b.world.Project}
+	projects := []v1alpha1.Project{b.env.Project}
 	for i := range 5 {
 		name := fmt.Sprint("more-", i)
 		repo := b.CreateRepo("acme", name, forge.RepoOptions{Private: true})
@@ -134,7 +134,7 @@ func TestAGrantIsKnownToAllRepositoriesOfAnInstallation(t *testing.T) {
 
 // One repository that lacks for good what others never ask for renews its token each minute, and
 // finds out for the others that something else was granted.
-func TestOneRepositoryDoesNotKeepTheOthersFromRenewing(t *testing.T) {
+func TestRenewalsAreLimitedPerInstallation(t *testing.T) {
 	b := newRenewalBench(t)
 	b.SetPermissions(b.installed, readsChecks)
 	repo := b.CreateRepo("acme", "busy", forge.RepoOptions{Private: true})
@@ -160,7 +160,7 @@ func TestOneRepositoryDoesNotKeepTheOthersFromRenewing(t *testing.T) {
 
 // Neither a suspension that is lifted nor a repository that is added again has to wait for the end
 // of a token.
-func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {
+func TestOldTokenIsRenewedAfterSuspension(t *testing.T) {
 	for name, change := range map[string]func(b *renewalBench, there bool){
 		"suspended": func(b *renewalBench, there bool) { b.Suspend(b.installed, !there) },
 		"removed from the installation": func(b *renewalBench, there bool) {
@@ -195,10 +195,10 @@ func TestATokenOfBeforeASuspensionOrARemovalIsRenewed(t *testing.T) {
 }
 
 // A file that the old token did not see is not called missing.
-func TestAFileIsNotMissingBecauseOfAnOldToken(t *testing.T) {
+func TestOldTokenDoesNotHideFile(t *testing.T) {
 	b := newRenewalBench(t)
 	read := func() error {
-		_, err := b.connect(b.world.Project).File(t.Context(), b.sha, "x")
+		_, err := b.connect(b.env.Project).File(t.Context(), b.sha, "x")
 		return err
 	}
 	if err := read(); err != nil {
@@ -216,7 +216,7 @@ func TestAFileIsNotMissingBecauseOfAnOldToken(t *testing.T) {
 }
 
 // What was refused for good is refused, and its token stays when no other one can be had.
-func TestATokenStaysWhenNoOtherOneIsMinted(t *testing.T) {
+func TestTokenStaysIfRenewalFails(t *testing.T) {
 	b := newRenewalBench(t)
 	if err := b.put(); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestATokenStaysWhenNoOtherOneIsMinted(t *testing.T) {
 	b.clock.add(5 * time.Minute)
 	b.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Forbidden403()})
 	b.Inject(forge.Fault{Route: forge.RouteToken, Do: forge.ServerError502HTML()})
-	_, err := b.connect(b.world.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.world.Project}, "", check(status.Queued, ""), true)
+	_, err := b.connect(b.env.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "", check(status.Queued, ""), true)
 	b.wantReason(err, fault.ReasonPermissionMissing)
 	if err := b.put(); err != nil {
 		t.Errorf("the token that works is gone: %v", err)

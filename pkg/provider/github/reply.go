@@ -16,10 +16,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// maxComment is the characters of a comment: GitHub's refusal of a longer one says so.
+// maxComment is the maximum number of characters of a comment, according to GitHub's error for a
+// longer one.
 const maxComment = 65536
 
-// PutReply writes a comment, or edits the one that is there.
+// PutReply implements provider.Conversation.
 func (r *repository) PutReply(ctx context.Context, number int64, mark, body string) error {
 	body = text.Markdown(body, maxComment, cutMark, text.Runes)
 	known, err := r.ownComment(ctx, number, mark)
@@ -52,9 +53,9 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 	return err
 }
 
-// ownComment returns the oldest comment on the pull request that begins with the mark and that the
-// App wrote, nil if there is none. GitHub lists the oldest first. What others have written may be
-// large, so that no page is kept.
+// ownComment returns the oldest comment on the pull request that begins with the mark and was
+// written by the App, nil if there is none. GitHub lists the oldest first. Comments of other users
+// may be large, so no page is kept.
 func (r *repository) ownComment(ctx context.Context, number int64, mark string) (*gh.IssueComment, error) {
 	const what = "looking the reply up"
 	login, err := r.botLogin(ctx)
@@ -84,8 +85,7 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 	return nil, fault.Operatorf("TooMany", "%s: GitHub lists more than %d comments", what, maxPages*perPage)
 }
 
-// botLogin is the account in whose name the App writes. It is asked for each time: an App may be
-// renamed.
+// botLogin returns the App's account. It is read each time, because an App may be renamed.
 func (r *repository) botLogin(ctx context.Context) (string, error) {
 	app, err := r.runs.minter.asApp()
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *repository) comment(ctx context.Context, what, method, path, body strin
 		)
 	case err != nil:
 		return limits.Failed(what, err)
-	case written.GetID() == 0: // it may be there: the next attempt looks
+	case written.GetID() == 0: // it may exist: the next attempt looks it up
 		f := fault.Transientf(provider.ReasonBadAnswer, "%s: the answer holds no id", what)
 		f.Unknown = true
 		return f

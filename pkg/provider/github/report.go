@@ -3,11 +3,9 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,12 +19,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Put shows the check as a check run and returns its id. Repeating it is safe whatever became of
-// the first attempt: what was stored is found by its external id, and of several only the newest,
-// which is the one GitHub shows, is kept. It returns the id together with an error if the check was
-// accepted and only closing a duplicate failed.
+// Put shows the check as a check run and returns its id. It may be repeated whatever happened to
+// the first attempt: it finds a stored check run by its external id. If there are several, it keeps
+// the newest, which GitHub shows. It returns the id with an error if the check was accepted and
+// only closing a duplicate failed.
 func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (string, error) {
-	if err := provider.CheckCheck(checkName(check), check); err != nil {
+	if err := provider.ValidateCheck(checkName(check), check); err != nil {
 		return "", err
 	}
 	if err := provider.CheckSHA(head.SHA); err != nil {
@@ -37,7 +35,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	switch {
 	case check.OnlyOpen:
 		return r.closeOpen(ctx, head.SHA, known, check)
-	case sole && known != 0 && ends: // any other may be late (E6)
+	case sole && known != 0 && ends: // any other report may be late (E6)
 		return r.update(ctx, head.SHA, known, check)
 	case sole && id == "":
 		return r.create(ctx, head.SHA, check)
@@ -47,7 +45,7 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	return r.settle(ctx, head.SHA, known, check)
 }
 
-// parsed is the number of a check run, 0 for an id that is none of ours: it is as good as none.
+// parsed returns the number of a check run, 0 for an id that is not ours, which counts as none.
 func parsed(id string) int64 {
 	known, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -56,8 +54,8 @@ func parsed(id string) int64 {
 	return max(0, known)
 }
 
-// progress updates a check run that has no conclusion yet. One that has is left alone: this report
-// is late (E6).
+// progress updates a check run without a conclusion. If it has one, this report is late and changes
+// nothing (E6).
 func (r *repository) progress(ctx context.Context, sha string, id int64, check status.Check) (string, error) {
 	run, err := r.get(ctx, id)
 	if err != nil {
@@ -72,7 +70,7 @@ func (r *repository) progress(ctx context.Context, sha string, id int64, check s
 	return r.update(ctx, sha, id, check)
 }
 
-// settle looks for check runs of ours first, brings the newest up to date and closes the others.
+// settle looks for our check runs first, updates the newest and closes the others.
 func (r *repository) settle(ctx context.Context, sha string, known int64, check status.Check) (string, error) {
 	ours, err := r.find(ctx, sha, known, check)
 	if err != nil {
@@ -91,8 +89,8 @@ func (r *repository) settle(ctx context.Context, sha string, known int64, check 
 	return id, r.closeOlder(ctx, ours[1:], check)
 }
 
-// first posts a check of which there is none. Another event may have posted a shared one in the
-// same moment: whichever looks later sees both.
+// first creates a check that does not exist yet. Another event may create a shared check at the
+// same time; the later of the two look-ups finds both.
 func (r *repository) first(ctx context.Context, sha string, check status.Check) (string, error) {
 	id, err := r.create(ctx, sha, check)
 	if err != nil || !check.Shared {
@@ -105,7 +103,7 @@ func (r *repository) first(ctx context.Context, sha string, check status.Check) 
 	return format(ours[0].GetID()), r.closeOlder(ctx, ours[1:], check)
 }
 
-// closeOlder closes check runs that a newer one of the same check has taken the place of.
+// closeOlder closes check runs that a newer one of the same check replaces.
 func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check status.Check) error {
 	for _, run := range older {
 		if completed(run) && (check.State != status.Completed || run.GetConclusion() == string(status.Cancelled)) {
@@ -124,15 +122,15 @@ func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check
 	return nil
 }
 
-// closeOpen completes every check run of ours that is open, and makes none.
+// closeOpen completes every pending check run of ours, and creates none.
 func (r *repository) closeOpen(ctx context.Context, sha string, known int64, check status.Check) (string, error) {
 	ours, err := r.find(ctx, sha, known, check)
 	if err != nil || len(ours) == 0 {
 		return "", err
 	}
 	for _, run := range ours {
-		if completed(run) || !check.Is(run.GetExternalID()) || r.othersApp(run) {
-			continue // the known id may be anybody's word
+		if completed(run) || !check.HasExternalID(run.GetExternalID()) || r.isOtherApps(run) {
+			continue // the known id is not verified
 		}
 		if _, err := r.write(
 			ctx,
@@ -147,107 +145,6 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 	return format(ours[0].GetID()), nil
 }
 
-// find lists the check runs of the commit that are this check, newest first, the known one
-// included.
-func (r *repository) find(ctx context.Context, sha string, known int64, check status.Check) ([]*gh.CheckRun, error) {
-	opts := &gh.ListCheckRunsOptions{
-		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
-		ListOptions: gh.ListOptions{PerPage: perPage},
-	}
-	var ours []*gh.CheckRun
-	ctx = provider.Pages(ctx)
-	for range maxPages {
-		part, resp, err := r.client.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, opts)
-		if err != nil {
-			return nil, r.unavailable(ctx, "looking the check up", sha, err)
-		}
-		if none(part, opts.Page) {
-			return nil, noAnswer("looking the check up")
-		}
-		more, err := r.those(part.CheckRuns, check)
-		if err != nil {
-			return nil, err
-		}
-		ours = append(ours, more...)
-		if opts.Page = resp.NextPage; opts.Page == 0 {
-			break
-		}
-	}
-	if opts.Page != 0 {
-		return nil, fault.Operatorf(
-			"TooMany",
-			"looking the check up: GitHub lists more than %d of the name",
-			maxPages*perPage,
-		)
-	}
-	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
-		run, err := r.get(ctx, known)
-		if err != nil {
-			return nil, err
-		}
-		if run != nil {
-			ours = append(ours, run)
-		}
-	}
-	slices.SortFunc(ours, func(a, b *gh.CheckRun) int { return cmp.Compare(b.GetID(), a.GetID()) })
-	return ours, nil
-}
-
-// none reports whether an answer is not what was asked for: a list has its length, and a first page
-// has something of it.
-func none(part *gh.ListCheckRunsResults, page int) bool {
-	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
-}
-
-// those returns the check runs of a list that GitHub has filtered by our App that are this check.
-func (r *repository) those(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
-	for _, run := range runs {
-		is, err := r.is(run, check)
-		if err != nil {
-			return nil, err
-		}
-		if is {
-			ours = append(ours, run)
-		}
-	}
-	return ours, nil
-}
-
-// is reports whether a check run of a list that GitHub has filtered by our App is this check. An
-// entry without enough fields to decide is an error: taken for another App's, it would lead to a
-// second check.
-func (r *repository) is(run *gh.CheckRun, check status.Check) (bool, error) {
-	switch {
-	case r.othersApp(run):
-		return false, nil
-	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
-		return false, noAnswer("looking the check up")
-	}
-	return check.Is(run.GetExternalID()), nil
-}
-
-// othersApp reports whether a check run names another App than ours. Not every service names one.
-func (r *repository) othersApp(run *gh.CheckRun) bool {
-	id := run.GetApp().GetID()
-	return id != 0 && id != r.app
-}
-
-// get returns nil for a check run that does not exist in a readable repository.
-func (r *repository) get(ctx context.Context, id int64) (*gh.CheckRun, error) {
-	const what = "reading the check"
-	run, _, err := r.client.Checks.GetCheckRun(ctx, r.owner, r.name, id)
-	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.readable(ctx); err != nil {
-			return nil, wrapf(what, err)
-		}
-		return nil, nil
-	}
-	if err != nil {
-		return nil, limits.Failed(what, err)
-	}
-	return run, nil
-}
-
 func (r *repository) create(ctx context.Context, sha string, check status.Check) (string, error) {
 	body := makeCheckRun(check)
 	body.HeadSHA = sha
@@ -260,7 +157,7 @@ func (r *repository) create(ctx context.Context, sha string, check status.Check)
 	)
 }
 
-// update creates the check anew if it vanished meanwhile.
+// update creates the check again if it no longer exists.
 func (r *repository) update(ctx context.Context, sha string, id int64, check status.Check) (string, error) {
 	newID, err := r.write(ctx, "updating the check", http.MethodPatch, r.runPath(id), makeCheckRun(check))
 	if provider.StatusCode(err) != http.StatusNotFound {
@@ -286,7 +183,7 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 		return "", refusedCheck(what, err)
 	}
 	if run.GetID() == 0 {
-		// Accepted, but unknown under which id: the next attempt looks it up.
+		// It was accepted, but its id is unknown: the next attempt looks it up.
 		f := fault.Transientf("BadAnswer", "%s: the answer holds no id", what)
 		f.Unknown = true
 		return "", f
@@ -294,12 +191,11 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 	return format(run.GetID()), nil
 }
 
-// refusedCheck keeps every refusal of a check away from the author: G10 and D3 make it never
-// Invalid.
+// refusedCheck makes a refused check never the author's fault: by G10 and D3 it is never Invalid.
 func refusedCheck(what string, err error) error {
 	err = limits.Failed(what, err)
 	if provider.StatusCode(err) == http.StatusUnprocessableEntity &&
-		strings.Contains(provider.Said(err), "No commit found") {
+		strings.Contains(provider.Message(err), "No commit found") {
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitHub does not know the commit (yet)", what)
 	}
 	if f := fault.Of(err); f.Class == fault.Invalid {
@@ -312,7 +208,7 @@ func completed(run *gh.CheckRun) bool { return run.GetStatus() == string(status.
 
 func format(id int64) string { return strconv.FormatInt(id, 10) }
 
-// metadata is the check run's id, where PaC's tools look for it.
+// metadata returns the check run's id under PaC's names.
 func metadata(id string) (labels, annotations map[string]string) {
 	return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{pipelinesascode.CheckRunID: id}
 }

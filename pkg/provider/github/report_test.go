@@ -51,7 +51,7 @@ func (b bench) duplicate(t *testing.T, check status.Check) string {
 
 // Two events of one commit find no check that waits for approval and post one each, in the same
 // moment.
-func TestASharedCheckIsPostedTwiceAtOnce(t *testing.T) {
+func TestPutSettlesConcurrentSharedChecks(t *testing.T) {
 	b := newBench(t)
 	shared := check(status.Queued, "")
 	shared.Shared = true
@@ -123,7 +123,7 @@ func TestPutSettlesDuplicates(t *testing.T) {
 	}
 }
 
-func TestPutCreatesAVanishedCheckAnew(t *testing.T) {
+func TestPutRecreatesMissingCheck(t *testing.T) {
 	for _, put := range []status.Check{check(status.InProgress, ""), check(status.Completed, status.Failure)} {
 		b := newBench(t)
 		id, err := b.client.Put(t.Context(), b.head, "999999", put, false)
@@ -133,7 +133,7 @@ func TestPutCreatesAVanishedCheckAnew(t *testing.T) {
 	}
 }
 
-func TestPutIgnoresAChecksOfAnotherApp(t *testing.T) {
+func TestPutIgnoresChecksOfAnotherApp(t *testing.T) {
 	b := newBench(t)
 	other := b.CreateApp(testApp+1, "other", appKey(), "")
 	installation := b.Install(other.ID, "acme")
@@ -153,7 +153,7 @@ func TestPutIgnoresAChecksOfAnotherApp(t *testing.T) {
 	}
 }
 
-func TestPutReturnsTheIDWhenOnlyADuplicateStaysOpen(t *testing.T) {
+func TestPutReturnsIDIfDuplicateStaysPending(t *testing.T) {
 	b := newBench(t)
 	old := b.duplicate(t, check(status.InProgress, ""))
 	newest := b.duplicate(t, check(status.InProgress, ""))
@@ -171,7 +171,7 @@ func endsWith(r *http.Request, id string) bool {
 	return err == nil && len(r.URL.Path) > len(id) && r.URL.Path[len(r.URL.Path)-len(id)-1:] == "/"+id
 }
 
-func TestUpdateBringsStartedAt(t *testing.T) {
+func TestUpdateSendsStartedAt(t *testing.T) {
 	b := newBench(t)
 	id, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false)
 	if err != nil {
@@ -205,7 +205,7 @@ func TestPutSendsNoContradiction(t *testing.T) {
 
 // What nobody else can have posted is not looked for: each report is one call, and one more if it
 // may come after a conclusion.
-func TestWhatNobodyElseHasPostedIsNotLookedFor(t *testing.T) {
+func TestPutSkipsLookUpOfSoleCheck(t *testing.T) {
 	b := newBench(t)
 	id := ""
 	for _, c := range []status.Check{check(status.Queued, ""), check(status.InProgress, ""), check(status.Completed, status.Success)} {
@@ -227,7 +227,7 @@ func TestWhatNobodyElseHasPostedIsNotLookedFor(t *testing.T) {
 }
 
 // A report that waited for its turn is not sent by a process that was stopped meanwhile.
-func TestAReportWithoutALookIsFenced(t *testing.T) {
+func TestPutWithoutLookUpIsFenced(t *testing.T) {
 	b := newBench(t)
 	stopped := errors.New("stopped")
 	ctx := provider.Fenced(t.Context(), func() error { return stopped })

@@ -46,7 +46,7 @@ func TestDecodeRerun(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := rerequested(c.event, c.want)
-		want.Body, want.HappenedAt = got.Body, got.HappenedAt // TestABodyIsOneEventUnderAnyID
+		want.Body, want.HappenedAt = got.Body, got.HappenedAt // TestEventNameIgnoresDeliveryID
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}
@@ -100,7 +100,7 @@ func TestDecodeRefusesReruns(t *testing.T) {
 
 // S27. What is to run again in a pull request is completed with what that is now; another App's
 // check starts nothing, without a call.
-func TestACheckOfAnotherAppDoesNotRun(t *testing.T) {
+func TestCompleteIgnoresRerunOfAnotherApp(t *testing.T) {
 	b := newBench(t)
 	b.AddUser("dev")
 	b.GitHub.Commit(testRepo, "topic", forge.Change{Files: map[string]string{"a": "1"}})

@@ -16,24 +16,24 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
-// runTokens mints and revokes the tokens of runs. The controller's own token is another one: it may
-// write checks, which no run's may, and a run's is revoked when its event settles.
+// runTokens mints and revokes the tokens of runs. They differ from the controller's own token: they
+// must not write checks, and they are revoked when their event settles.
 type runTokens struct {
 	minter *minter
 	base   http.RoundTripper
-	// limit is the App's, as mints are: one that is limited stops those of its other repositories
-	// for a while as well.
+	// limit is the App's, because GitHub limits the mints of an App. A limited mint also stops
+	// those of its other repositories for a while.
 	limit *limits.Mints
 }
 
-// mint asks for a token of the repository alone with these permissions. Nobody waits for somebody
-// else's mint.
+// mint mints a token for this repository alone with these permissions. It never waits for another
+// mint.
 func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (provider.Token, error) {
 	wanted, err := permissionsOf(permissions)
 	if err != nil {
 		return provider.Token{}, err
 	}
-	if err := t.limit.Stands(t.minter.now()); err != nil {
+	if err := t.limit.Limited(t.minter.now()); err != nil {
 		return provider.Token{}, err
 	}
 	token, err := t.minter.ask(ctx, wanted)
@@ -42,8 +42,8 @@ func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (pr
 	return token, err
 }
 
-// revoke ends a token with the token itself. GitHub answers 401 for one that has expired or is
-// revoked already.
+// revoke revokes a token with the token itself. GitHub answers 401 if it has expired or is already
+// revoked.
 func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	const what = "revoking a run's token"
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, t.minter.api+"/installation/token", nil)
@@ -52,7 +52,7 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	}
 	req.Header.Set("Accept", "application/vnd.github+json")
 	req.Header.Set("Authorization", "Bearer "+secret)
-	resp, err := t.base.RoundTrip(req) // no redirect is followed: the token goes to this host alone
+	resp, err := t.base.RoundTrip(req) // no redirect is followed: the token is sent to this host only
 	switch {
 	case provider.StatusCode(err) == http.StatusUnauthorized:
 		return nil
@@ -66,8 +66,8 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	return nil
 }
 
-// lacking is the fault of a mint that GitHub answered 422 although the repository can be had: it is
-// about the permissions.
+// lacking returns the fault of a mint that GitHub answered 422 although the repository is covered:
+// a permission is missing.
 func lacking(err error) *fault.Error {
 	words := ""
 	if answer := (*provider.StatusError)(nil); errors.As(err, &answer) {
@@ -81,8 +81,8 @@ func lacking(err error) *fault.Error {
 	)
 }
 
-// permissionsOf is what the library asks for. A name that it does not know would be left out
-// without a word.
+// permissionsOf converts permissions to the library's type. It refuses a name that the type does
+// not have, which would be dropped silently.
 func permissionsOf(asked map[string]string) (*gh.InstallationPermissions, error) {
 	var known gh.InstallationPermissions
 	said, err := json.Marshal(asked)

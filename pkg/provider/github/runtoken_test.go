@@ -34,7 +34,7 @@ func (b bench) asRun(t *testing.T, method, path, token, body string) int {
 // S28: what a pod finds reads its repository. It writes no check, which would be a verdict on any
 // commit, and no comment; and it works no more once it is revoked, while the other run's and the
 // controller's do.
-func TestARunsTokenReadsAndIsItsOwn(t *testing.T) {
+func TestRunTokenIsSeparateAndReadOnly(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.client.CanWrite(t.Context(), "dev"); err != nil { // the controller has a token that may write
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestARunsTokenReadsAndIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestARunsTokenHasWhatItsRepositoryAsksFor(t *testing.T) {
+func TestRunTokenHasRequestedPermissions(t *testing.T) {
 	b := newBench(t)
 	wanted := map[string]string{"contents": "read", "metadata": "read", "pull_requests": "write"}
 	token, err := b.client.CloneToken(t.Context(), wanted)
@@ -98,7 +98,7 @@ func TestARunsTokenHasWhatItsRepositoryAsksFor(t *testing.T) {
 
 // An event may have hundreds of runs: when GitHub limits mints, the other runs do not ask one by
 // one.
-func TestALimitedMintIsNotRepeatedByTheOtherRuns(t *testing.T) {
+func TestLimitedMintStopsOtherRuns(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
 	clock := &clock{now: time.Now()}
 	client, err := New(Options{Now: clock.Now}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
@@ -124,7 +124,7 @@ func TestALimitedMintIsNotRepeatedByTheOtherRuns(t *testing.T) {
 	}
 }
 
-func TestATokenThatCannotBeRevokedIsAFault(t *testing.T) {
+func TestRevokeTokenReturnsFault(t *testing.T) {
 	for name, do := range map[string]forge.Action{
 		"GitHub is down": forge.ServerError502HTML(), "another answer": forge.Answer(http.StatusOK, nil, "<html>"), "a redirect": forge.Answer(http.StatusFound, http.Header{"Location": {"https://evil.example"}}, ""),
 		"no answer": forge.Drop(), "a limit": forge.SecondaryRateLimit(30),

@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Head returns the revision of the event; it calls GitHub only if the payload did not describe the
+// Head implements provider.Source. It calls GitHub only if the payload does not describe the
 // commit.
 func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
 	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
@@ -46,8 +46,8 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 	return head, nil
 }
 
-// DefaultBranch asks where the default branch is now; what the payload called it may be renamed
-// since.
+// DefaultBranch implements provider.Source. It reads the branch's name too, because the branch may
+// have been renamed since the delivery.
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	described, err := r.describe(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	return sha, nil
 }
 
-// File returns one file of at most a MiB.
+// File returns one file of at most 1 MiB.
 func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -99,9 +99,10 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	return decoded(what, name, file)
 }
 
-// isFile tells what a path of a repository holds: one object is a file, a link or a module, a list
-// is a directory (https://docs.github.com/rest/repos/contents#get-repository-content). Anything
-// else is no answer, and no sign that the file is missing. Git has no empty directories.
+// isFile reports whether a path of a repository is a file. One object is a file, a link or a
+// submodule, a list is a directory
+// (https://docs.github.com/rest/repos/contents#get-repository-content). Anything else is not an
+// answer, and does not mean that the file is missing. Git has no empty directories.
 func isFile(what string, file *gh.RepositoryContent, dir []*gh.RepositoryContent) (bool, error) {
 	for _, entry := range dir {
 		if entry.GetType() == "" || entry.GetPath() == "" {
@@ -117,8 +118,8 @@ func isFile(what string, file *gh.RepositoryContent, dir []*gh.RepositoryContent
 	return false, noAnswer(what)
 }
 
-// decoded returns the text of a file, which is whole: it has the length that the answer names, or
-// the id. The answer for a link that GitHub has followed may name the id of either.
+// decoded returns the content of a file if it is complete: it has the length that the answer names,
+// or the id. For a link that GitHub has followed, the id may be of either.
 func decoded(what, name string, file *gh.RepositoryContent) ([]byte, error) {
 	if file.GetSize() > provider.MaxFile {
 		return nil, provider.TooLarge(name, file.GetSize())
@@ -134,8 +135,8 @@ func decoded(what, name string, file *gh.RepositoryContent) ([]byte, error) {
 	return data, nil
 }
 
-// fileFailed tells a file that is not there from a replica that has not seen the commit: both are
-// 404. Only the directory can tell, once it was read.
+// fileFailed distinguishes a missing file from a stale replica, which both answer 404: it reads the
+// directory.
 func (r *repository) fileFailed(ctx context.Context, name, sha string, err error) error {
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return r.unavailable(ctx, "reading "+name, sha, err)

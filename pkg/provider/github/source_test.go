@@ -72,7 +72,7 @@ func TestFilesLimits(t *testing.T) {
 	}
 }
 
-func TestReadsOfWhatIsNotThere(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	cases := []struct {
 		name    string
 		prepare func(bench)
@@ -178,7 +178,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestFileIsNeitherLinkNorModule(t *testing.T) {
+func TestFileRefusesLinkAndSubmodule(t *testing.T) {
 	for _, kind := range []string{"submodule", "symlink"} {
 		b := newBench(t)
 		b.Inject(forge.Fault{Route: forge.RouteContents, Do: forge.Answer(http.StatusOK, nil, `{"type":"`+kind+`","content":"","encoding":""}`)})
@@ -188,7 +188,7 @@ func TestFileIsNeitherLinkNorModule(t *testing.T) {
 	}
 }
 
-func TestCanWriteAsksForNoImpossibleUser(t *testing.T) {
+func TestCanWriteSkipsInvalidLogin(t *testing.T) {
 	b := newBench(t)
 	for _, user := range []string{"", "..", "a/b", "a?b", "a b", "[bot]", "-x"} {
 		if got, err := b.client.CanWrite(t.Context(), user); got || err != nil {
@@ -200,7 +200,7 @@ func TestCanWriteAsksForNoImpossibleUser(t *testing.T) {
 	}
 }
 
-func TestCanWriteBelievesOnlyDocumentedAnswers(t *testing.T) {
+func TestCanWriteAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	for _, body := range []string{`{}`, `{"permission":"superuser"}`, `{"permission":null}`, `[]`, ``} {
 		b := newBench(t)
 		b.Inject(forge.Fault{Route: forge.RoutePermission, Do: forge.Answer(http.StatusOK, nil, body)})
@@ -211,7 +211,7 @@ func TestCanWriteBelievesOnlyDocumentedAnswers(t *testing.T) {
 }
 
 // Write access is whatever gives it, from whatever source.
-func TestWhoCanWrite(t *testing.T) {
+func TestCanWrite(t *testing.T) {
 	b := newBench(t)
 	for _, role := range []string{"read", "triage", "write", "maintain", "admin"} {
 		b.SetCollaborator(testRepo, role, role)

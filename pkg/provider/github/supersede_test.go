@@ -13,7 +13,7 @@ import (
 
 // An answer that GitHub does not document, and an outage of any call, is not an answer: the event
 // is neither superseded nor current.
-func TestSupersedesBelievesOnlyDocumentedAnswers(t *testing.T) {
+func TestSupersedesAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	unknown := forge.Answer(http.StatusOK, nil, `{}`)
 	odd := forge.Answer(http.StatusOK, nil, `{"status":"odd","object":{"sha":"main"},"head":{"sha":"main"}}`)
 	for _, route := range []string{forge.RouteRef, forge.RouteCompare, forge.RoutePull} {

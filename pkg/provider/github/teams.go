@@ -17,17 +17,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// maxSlug is what is repeated of a team's name; GitHub's own are shorter.
+// maxSlug is how much of a team's name a message repeats; GitHub's slugs are shorter.
 const maxSlug = 100
 
-// slugPattern is GitHub's alphabet of the slugs of teams, which it makes of their names.
+// slugPattern is GitHub's alphabet of team slugs.
 var slugPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 
-// Member reports whether the user is a collaborator of the repository, with whatever role, or a
-// member of its organization
+// Member reports whether the user is a collaborator of the repository, with any role, or a member
+// of its organization
 // (https://docs.github.com/rest/collaborators/collaborators#check-if-a-user-is-a-repository-collaborator
-// and https://docs.github.com/rest/orgs/members#check-organization-membership-for-a-user). An App
-// that may not read members is sent to the public ones.
+// and https://docs.github.com/rest/orgs/members#check-organization-membership-for-a-user). GitHub
+// redirects an App that may not read members to the public ones.
 func (r *repository) Member(ctx context.Context, user string) (bool, error) {
 	if !loginPattern.MatchString(user) {
 		return false, nil
@@ -45,7 +45,7 @@ func (r *repository) Member(ctx context.Context, user string) (bool, error) {
 	return yesOrNo(member, resp, err)
 }
 
-// yesOrNo reads an answer that is in its status alone. go-github takes each of 2xx for a yes.
+// yesOrNo reads an answer that is only a status. go-github takes every 2xx for a yes.
 func yesOrNo(what string, resp *gh.Response, err error) (bool, error) {
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
@@ -61,7 +61,7 @@ func yesOrNo(what string, resp *gh.Response, err error) (bool, error) {
 // InTeam reports whether the user is an active member of a team of the organization, or of a team
 // below it, by the team's slug
 // (https://docs.github.com/rest/teams/members#get-team-membership-for-a-user). GitHub answers 404
-// for a user who is no member and for a team that does not exist.
+// for a user who is not a member and for a team that does not exist.
 func (r *repository) InTeam(ctx context.Context, team, user string) (bool, error) {
 	const what = "asking whether the user is in the team"
 	if !slugPattern.MatchString(team) {
@@ -84,7 +84,7 @@ func (r *repository) InTeam(ctx context.Context, team, user string) (bool, error
 	return false, noAnswer(what)
 }
 
-// hasTeam is nil if the organization has the team.
+// hasTeam returns nil if the organization has the team.
 func (r *repository) hasTeam(ctx context.Context, team string) error {
 	const what = "reading the team"
 	got, _, err := r.client.Teams.GetTeamBySlug(ctx, r.owner, team)

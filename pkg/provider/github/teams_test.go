@@ -12,7 +12,7 @@ import (
 )
 
 // S25: only an active membership counts, and what an App may not see is waited for.
-func TestWhoIsInATeam(t *testing.T) {
+func TestInTeam(t *testing.T) {
 	b := newBench(t)
 	b.SetTeamMember("acme", "releasers", "in", "active")
 	b.SetTeamMember("acme", "releasers", "invited", "pending")
@@ -36,7 +36,7 @@ func TestWhoIsInATeam(t *testing.T) {
 	}
 }
 
-func TestAnAppThatMayNotReadMembers(t *testing.T) {
+func TestInTeamWithoutPermission(t *testing.T) {
 	b := newBench(t)
 	b.SetTeamMember("acme", "releasers", "in", "active")
 	b.SetOrgMember("acme", "shown", true)
@@ -59,7 +59,7 @@ func TestAnAppThatMayNotReadMembers(t *testing.T) {
 }
 
 // go-github takes every status below 300 for a yes.
-func TestAMemberIsWhoTheRightAnswerNames(t *testing.T) {
+func TestMemberAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	b := newBench(t)
 	b.AddUser("stranger")
 	for _, route := range []string{forge.RouteCollaborator, forge.RouteMember} {

@@ -21,31 +21,30 @@ import (
 )
 
 const (
-	// callLife is what a token must still live for a call; one call takes 30 s at most, and clocks
-	// differ.
+	// callLife is how long a token must still be valid for a call. A call takes at most 30 s, and
+	// clocks differ.
 	callLife = 2 * time.Minute
 )
 
-// minter mints and keeps the installation token of one repository. ghinstallation signs and asks;
-// it is used for one mint at a time because its own cache waits under a lock that no context
-// interrupts.
+// minter mints and caches the installation token of one repository. It uses ghinstallation for one
+// mint at a time, because that library's own cache waits for a lock without a context.
 type minter struct {
 	base                          http.RoundTripper
 	api                           string
 	login                         *login
 	app, installation, repository int64
-	owner, name                   string // of the repository, to look the App's installation up
-	from                          string // where the key is kept
+	owner, name                   string // of the repository, to find the App's installation
+	from                          string // where the key is stored
 	now                           func() time.Time
 	renewals                      *renewals
 
 	mu      sync.Mutex
-	kept    provider.Token // empty until one is minted
-	since   time.Time      // when kept was asked for
+	cached  provider.Token // empty until one is minted
+	since   time.Time      // when the mint of kept was started
 	running *minting
 }
 
-// minting is a mint that others wait for.
+// minting is a mint in flight that several callers wait for.
 type minting struct {
 	done   chan struct{}
 	began  time.Time
@@ -54,20 +53,20 @@ type minting struct {
 	caught panics.Catcher
 }
 
-// token returns a token that lives as long as asked for; concurrent callers share one mint. The
-// mint itself is not interrupted with ctx: others wait for it, and its token serves the next call.
+// token returns a token that is valid for at least life. Concurrent callers share one mint. It is
+// not cancelled with ctx, because others wait for it and its token serves the next call.
 func (m *minter) token(ctx context.Context, life time.Duration) (provider.Token, error) {
 	m.mu.Lock()
-	if m.kept.Value != "" && m.kept.ExpiresAt.Sub(m.now()) > life {
+	if m.cached.Value != "" && m.cached.ExpiresAt.Sub(m.now()) > life {
 		defer m.mu.Unlock()
-		return m.kept, nil
+		return m.cached, nil
 	}
 	run := m.join(ctx)
 	m.mu.Unlock()
 	return run.wait(ctx)
 }
 
-// join returns the mint that is under way, or starts one. The caller holds mu.
+// join returns the mint in flight, or starts one. The caller holds mu.
 func (m *minter) join(ctx context.Context) *minting {
 	if m.running == nil {
 		m.running = &minting{done: make(chan struct{}), began: m.now()}
@@ -90,8 +89,8 @@ func (run *minting) wait(ctx context.Context) (provider.Token, error) {
 func (m *minter) forget(secret string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept.Value == secret {
-		m.kept = provider.Token{}
+	if m.cached.Value == secret {
+		m.cached = provider.Token{}
 	}
 }
 
@@ -99,8 +98,8 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 	run.caught.Run(func() { run.token, run.err = m.ask(ctx, nil) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if run.err == nil && run.token.Value != "" { // it has none after a panic
-		m.kept, m.since = run.token, run.began
+	if run.err == nil && run.token.Value != "" { // there is no token after a panic
+		m.cached, m.since = run.token, run.began
 	}
 	m.running = nil
 	close(run.done)
@@ -116,8 +115,8 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 		}
 	}
 	if err != nil && permissions != nil && provider.StatusCode(err) == http.StatusUnprocessableEntity {
-		// The same answer for a repository that the installation does not cover: then our own token
-		// cannot be had either.
+		// GitHub answers the same for a repository that the installation does not cover. Then our
+		// own token cannot be minted either.
 		if _, own := m.token(ctx, callLife); own != nil {
 			return provider.Token{}, own
 		}
@@ -129,7 +128,7 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 	return token, nil
 }
 
-// askFor mints a token for the repository alone, whichever installation covers it.
+// askFor mints a token for this repository alone, whichever installation covers it.
 func (m *minter) askFor(
 	ctx context.Context,
 	installation int64,
@@ -155,28 +154,29 @@ func (m *minter) askFor(
 		return provider.Token{}, fault.New(fault.Transient, "BadAnswer", err)
 	}
 	if permissions == nil {
-		m.note(t, began)
+		m.recordGrant(t, began)
 	}
 	return provider.Token{Value: secret, ExpiresAt: expires}, nil
 }
 
-// note tells the installation's other repositories what a token has that was minted at since.
-func (m *minter) note(t *ghinstallation.Transport, since time.Time) {
+// recordGrant records for the installation's other repositories which permissions a token has that was
+// minted at since.
+func (m *minter) recordGrant(t *ghinstallation.Transport, since time.Time) {
 	has, err := t.Permissions()
 	if err != nil {
 		return
 	}
 	if said, err := json.Marshal(has); err == nil {
-		m.renewals.granted(string(said), since)
+		m.renewals.recordGrant(string(said), since)
 	}
 }
 
-// mintFault classifies a failed mint. It hides the answer's status from callers, who would take a
-// 404 for their own.
+// mintFault classifies a failed mint. It hides the answer's status from callers, which would take a
+// 404 for one about their own object.
 func (m *minter) mintFault(err error) *fault.Error {
 	var own *fault.Error
 	if errors.As(err, &own) && provider.StatusCode(err) == 0 && own.Class == fault.Operator {
-		return own // in our own words already
+		return own // already a message of ours
 	}
 	var answer *provider.StatusError
 	errors.As(err, &answer)
@@ -187,7 +187,7 @@ func (m *minter) mintFault(err error) *fault.Error {
 		return fault.Operatorf("RepositoryNotInstalled",
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
-		return provider.Refused(
+		return provider.CredentialsRefused(
 			err,
 			"GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock",
 		)
@@ -201,8 +201,8 @@ func (m *minter) mintFault(err error) *fault.Error {
 	}
 }
 
-// tokenAnswers refuses successful answers that hold no token: ghinstallation v2.10.0 dereferences a
-// null pointer on "null" and takes an empty token for a good one.
+// tokenAnswers refuses successful answers without a token: ghinstallation v2.10.0 dereferences a
+// null pointer on "null", and accepts an empty token.
 type tokenAnswers struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

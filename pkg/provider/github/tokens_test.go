@@ -68,7 +68,7 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-func TestTokensAreKeptUntilShortlyBeforeTheyExpire(t *testing.T) {
+func TestTokensAreCachedUntilTheyExpire(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
 	f.Grant("dev", "write")
 	clock := &clock{now: time.Now()}
@@ -192,7 +192,7 @@ func TestBadPrivateKeyIsNotShown(t *testing.T) {
 	}
 }
 
-func TestARevokedTokenIsMintedOnceAndACallRepeatedOnce(t *testing.T) {
+func TestRevokedTokenIsMintedOnce(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.client.CanWrite(t.Context(), "nobody"); err != nil {
 		t.Fatal(err)

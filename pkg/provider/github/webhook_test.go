@@ -94,7 +94,7 @@ func labelled() *v1alpha1.GitEventSpec {
 
 // A merge queue tests what it is about to merge on a branch of its own, which its bot pushes: that
 // is a push like others. Its own event is none that anything starts for.
-func TestAMergeQueuesBranchIsAPush(t *testing.T) {
+func TestDecodeMergeQueueAsPush(t *testing.T) {
 	const ref, bot = "refs/heads/gh-readonly-queue/main/pr-1-" + shaBefore, "github-merge-queue[bot]"
 	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`, `"type": "Bot"`, `"name": "ada"`, `"name": "`+bot+`"`).
 		Replace(string(recorded(t, "push-new-branch.json")))
@@ -278,7 +278,7 @@ func TestVerifyRefusesAnEmptySecret(t *testing.T) {
 	}
 }
 
-func TestPeekRefusesWhatGoesOn(t *testing.T) {
+func TestPeekRefusesTrailingData(t *testing.T) {
 	for _, body := range []string{"{}{}", "{} x", `{"a":1`, `{"a":` + strings.Repeat("[", 20000), `{"repository":{"html_url":[]}}`} {
 		if _, err := (webhook{}).Peek(headers("push"), []byte(body)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%.30s: %v, want an Invalid fault", body, err)

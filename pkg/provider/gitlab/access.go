@@ -22,14 +22,14 @@ import (
 var idPattern = regexp.MustCompile(`^` + delivery.IDPrefix + `([1-9][0-9]{0,17})$`)
 
 // CanWrite reports whether the user is an active member with the role Developer or more, directly
-// or through a group; that is who may push (https://docs.gitlab.com/user/permissions/). Guests and
+// or through a group: these may push (https://docs.gitlab.com/user/permissions/). Guests and
 // Reporters may not, unlike in Pipelines-as-Code.
 func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	return r.hasRole(ctx, user, gl.DeveloperPermissions)
 }
 
 // Member reports whether the user is an active member of the project, directly or through a group,
-// with whatever role.
+// with any role.
 func (r *repository) Member(ctx context.Context, user string) (bool, error) {
 	return r.hasRole(ctx, user, gl.MinimalAccessPermissions)
 }
@@ -43,7 +43,7 @@ func (r *repository) hasRole(ctx context.Context, user string, least gl.AccessLe
 		return r.memberByID(ctx, id, least)
 	}
 	if !delivery.ValidName(user) {
-		return false, nil // GitLab issues no such name, so it is nobody's
+		return false, nil // GitLab has no such name
 	}
 	return r.memberByName(ctx, user, least)
 }
@@ -57,7 +57,7 @@ func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLeve
 		gl.WithContext(ctx),
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return false, r.Nobody(ctx, what)
+		return false, r.Absent(ctx, what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)
@@ -68,13 +68,13 @@ func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLeve
 	return found.counts(least, r.now()), nil
 }
 
-// memberByName searches among the members: GitLab finds more than the username (names, parts of
-// them), and may name one that is a member in several ways more than once.
+// memberByName searches the members. GitLab's search also matches other names and parts of them,
+// and may list one user several times.
 func (r *repository) memberByName(ctx context.Context, user string, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
 	members, err := r.members(ctx, what, "projects/"+gl.PathEscape(r.Path), user)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return false, err
 		}
 		return false, fault.Transientf("BadAnswer", "%s: GitLab does not show who is a member (yet)", what)
@@ -85,10 +85,10 @@ func (r *repository) memberByName(ctx context.Context, user string, least gl.Acc
 	return r.anyOf(what, user, least, members)
 }
 
-// members lists those of a project or group, inherited ones too, that a search for the name finds;
-// without a name all (https://docs.gitlab.com/api/members/).
+// members lists the members of a project or group that match the name, including inherited ones;
+// all members without a name (https://docs.gitlab.com/api/members/).
 func (r *repository) members(ctx context.Context, what, of, name string) ([]*member, error) {
-	opts := &gl.ListProjectMembersOptions{} // a group's are the same
+	opts := &gl.ListProjectMembersOptions{} // the options of a group are the same
 	if name != "" {
 		opts.Query = &name
 	}
@@ -101,7 +101,7 @@ func (r *repository) members(ctx context.Context, what, of, name string) ([]*mem
 func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members []*member) (bool, error) {
 	for _, m := range members {
 		if m == nil || m.Username == "" {
-			return false, api.NoAnswer(what) // of something else, which says nothing of the user
+			return false, api.NoAnswer(what) // an incomplete entry says nothing about the user
 		}
 		if (strings.EqualFold(m.Username, user) || user == delivery.IDPrefix+strconv.Itoa(m.ID)) && m.counts(least, r.now()) {
 			return true, nil
@@ -110,21 +110,20 @@ func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members
 	return false, nil
 }
 
-// stateActive is that of an account that is not blocked, and of a membership that an administrator
-// has let begin.
+// stateActive is the state of an account that is not blocked, and of a membership that is active.
 const stateActive = "active"
 
 // member is a member of a project or group.
 type member struct {
 	ID       int    `json:"id"`
 	Username string `json:"username"`
-	// State is the account's: active or blocked, say.
+	// State is the account's: active or blocked, for example.
 	State string `json:"state"`
-	// Membership is active, or awaiting for who was added beyond the seats that are paid for: that
-	// one may not do anything yet. GitLab's free edition has no such field.
+	// Membership is active, or awaiting for a user beyond the paid seats, who has no rights yet.
+	// GitLab's free edition has no such field.
 	Membership *string             `json:"membership_state"`
 	Level      gl.AccessLevelValue `json:"access_level"`
-	// Ends is the day on which the membership ends; GitLab removes those once a day only.
+	// Ends is the day on which the membership ends; GitLab removes ended ones only once a day.
 	Ends *gl.ISOTime `json:"expires_at"`
 }
 

@@ -15,7 +15,7 @@ import (
 	forgelab "github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
-func TestRoles(t *testing.T) {
+func TestCanWriteByRole(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme")
 	levels := map[string]forgelab.Level{
@@ -48,7 +48,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-func TestAMembershipThatEndedIsNone(t *testing.T) {
+func TestEndedMembershipDoesNotCount(t *testing.T) {
 	now := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
 	for day, want := range map[string]bool{"2026-05-01": false, "2026-05-02": false, "2026-05-03": true} {
 		end, err := gl.ParseISOTime(day)
@@ -63,7 +63,7 @@ func TestAMembershipThatEndedIsNone(t *testing.T) {
 
 // Who was added beyond the paid seats is listed with a role, and has no right yet. The free edition
 // does not say it at all.
-func TestAMembershipThatAwaitsIsNone(t *testing.T) {
+func TestAwaitingMembershipDoesNotCount(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme/team")
 	b.SetMember("acme/team", b.token.User.Username, forgelab.Guest)
@@ -91,7 +91,7 @@ func TestAMembershipThatAwaitsIsNone(t *testing.T) {
 	}
 }
 
-func TestAskingForARoleFailsClosed(t *testing.T) {
+func TestCanWriteFailsClosed(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	for _, c := range []struct {
 		user, route string

@@ -19,23 +19,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// confirmWithin is how long after its receipt an event waits for GitLab to show who acted. GitLab
-// writes the activity of a push in a background job, which may end after the one that calls the
-// webhook; and a replica may lag.
+// confirmWithin is how long after its receipt an event waits for GitLab to show the actor. GitLab
+// records a push in a background job, which may run after the one that calls the webhook, and a
+// replica may be stale.
 const confirmWithin = 2 * time.Minute
 
-// acted is what GitLab says of who acted.
+// acted is what GitLab says about the actor.
 type acted struct {
-	// by is the username, "" for nobody.
+	// by is the username, "" if there is none.
 	by string
-	// final is true if GitLab will say the same later.
+	// final is true if GitLab's answer will not change.
 	final bool
 }
 
-// Actor returns who has acted on the event's merge request as GitLab itself has it: told is only
-// what the delivery says. A label counts for whoever set one last. For everything else somebody
-// must answer for the head as it is: the author if the merge request was opened with it, who
-// reopened the merge request while it was the head, else who pushed it.
+// Actor returns the actor of the merge request's event according to GitLab itself; told is only
+// what the delivery says. For a label it is the user who last set one. Otherwise it is the user who
+// is responsible for the current head: the author if the merge request was opened with it, the user
+// who reopened the merge request while it was the head, or the user who pushed it.
 func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error) {
 	who, err := r.acted(ctx, event)
 	if err != nil {
@@ -73,12 +73,12 @@ func (r *repository) acted(ctx context.Context, event *v1alpha1.GitEventSpec) (a
 		return acted{by: by}, err
 	}
 	who, err := r.pushedBy(ctx, event)
-	who.final = false // what was looked for first may still come
+	who.final = false // what was searched first may still appear
 	return who, err
 }
 
-// openedBy returns the author if the event's commit is the first head of the merge request.
-// Whatever came later may have been pushed by others.
+// openedBy returns the author if the event's commit is the first head of the merge request. Others
+// may have pushed later heads.
 func (r *repository) openedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	versions, err := r.versions(ctx, event)
 	if err != nil || len(versions) == 0 || versions[len(versions)-1].HeadCommitSHA != event.SHA {
@@ -87,8 +87,8 @@ func (r *repository) openedBy(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return event.PullRequest.Author, nil
 }
 
-// reopenedBy returns who opened the merge request again last, "" if that was before its head was
-// pushed.
+// reopenedBy returns the user who last reopened the merge request, "" if that was before its head
+// was pushed.
 func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	const what = "listing who closed and opened the merge request"
 	states, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.StateEvent, *gl.Response, error) {
@@ -102,15 +102,15 @@ func (r *repository) reopenedBy(ctx context.Context, event *v1alpha1.GitEventSpe
 			continue
 		}
 		if s.User == nil || s.CreatedAt == nil {
-			return "", nil // of an account that was deleted
+			return "", nil // the account was deleted
 		}
 		return r.sinceHead(ctx, event, s.User.Username, *s.CreatedAt)
 	}
 	return "", nil
 }
 
-// labelledBy returns who set a label last, "" if that was before a fork's head was pushed. Into the
-// project itself only those push who may write.
+// labelledBy returns the user who last set a label, "" if that was before a fork's head was pushed.
+// Only users with write access push to the project itself.
 func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpec) (string, error) {
 	const what = "listing who set labels"
 	labels, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
@@ -133,13 +133,14 @@ func (r *repository) labelledBy(ctx context.Context, event *v1alpha1.GitEventSpe
 	return "", nil
 }
 
-// newest sorts what happened to a merge request, the newest first. GitLab lists it in no particular
-// order: a row that it has changed since, e.g. for a label that was renamed, may move.
+// newest sorts a merge request's events, newest first. GitLab lists them in no particular order: an
+// entry that it has changed since (a renamed label, for example) may move.
 func newest[T any](all []T, id func(T) int) []T {
 	return slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(id(b), id(a)) })
 }
 
-// sinceHead returns who did something, if the event's commit was the merge request's head by then.
+// sinceHead returns the user of an event if the event's commit was the merge request's head at that
+// time.
 func (r *repository) sinceHead(
 	ctx context.Context,
 	event *v1alpha1.GitEventSpec,
@@ -150,7 +151,7 @@ func (r *repository) sinceHead(
 	if err != nil {
 		return "", err
 	}
-	for _, v := range versions { // newest first; a new target branch makes a version of the same head
+	for _, v := range versions { // newest first; a new target branch adds a version with the same head
 		if v.HeadCommitSHA != event.SHA || v.CreatedAt == nil {
 			break
 		}
@@ -161,8 +162,8 @@ func (r *repository) sinceHead(
 	return "", nil
 }
 
-// pushedBy returns who pushed the event's commit to the merge request's branch last, as the
-// activity of the source project has it. What the token may not see confirms nothing.
+// pushedBy returns the user who last pushed the event's commit to the merge request's branch, from
+// the activity of the source project. If the token may not read it, nothing is confirmed.
 func (r *repository) pushedBy(ctx context.Context, event *v1alpha1.GitEventSpec) (acted, error) {
 	source := int(event.PullRequest.HeadProjectID)
 	if source <= 0 { // the fork was deleted

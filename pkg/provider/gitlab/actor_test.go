@@ -78,7 +78,7 @@ func (a acting) is(why, action, atOnce, inTheEnd string) {
 }
 
 // S11: GitLab's own word counts of who acted on a merge request from a fork.
-func TestWhoActedIsAskedFor(t *testing.T) {
+func TestActor(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
 	a.is("as it was opened", "open", "writer", "writer")
@@ -112,7 +112,7 @@ func TestWhoActedIsAskedFor(t *testing.T) {
 }
 
 // A label in the project itself needs no look at the heads: who pushes there may write.
-func TestALabelInTheProjectItself(t *testing.T) {
+func TestActorOfLabelInProject(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
 	a.Commit("own", map[string]string{"x": "z"})
@@ -127,7 +127,7 @@ func TestALabelInTheProjectItself(t *testing.T) {
 }
 
 // GitLab promises no order of what happened to a merge request, and changes rows of it.
-func TestTheLastWhoActedIsTheNewestInWhateverOrder(t *testing.T) {
+func TestActorIsNewestInAnyOrder(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
 	row := func(id int, by, what string) string {
@@ -142,7 +142,7 @@ func TestTheLastWhoActedIsTheNewestInWhateverOrder(t *testing.T) {
 }
 
 // What the token may not see confirms nothing, at once; what fails is not known.
-func TestWhatIsHiddenConfirmsNothing(t *testing.T) {
+func TestActorIsUnknownIfHidden(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
 	for route, action := range map[string]string{forgelab.RouteMRVersions: "open", forgelab.RouteMRStates: "reopen", forgelab.RouteMRLabels: "label", forgelab.RouteEvents: "update"} {

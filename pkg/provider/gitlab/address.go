@@ -14,12 +14,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// address is what a page of GitLab shows a file of.
+// address is a file that a page of GitLab shows.
 type address struct{ project, ref, path string }
 
-// FileAt reads the file through the API with the event's own token. Which other projects that one
-// reaches is the choice of whoever configured it for the Repository. A token that other tenants use
-// too reads the event's own project only: who may write there must not read a stranger's.
+// FileAt reads the file through the API with the event's own token. The user who configured the
+// token for the Repository has decided which other projects it covers. A token that other tenants
+// use too reads only the event's own project: its users must not read another tenant's through it.
 func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	at, ok := parseAddress(r.base, text)
 	if !ok {
@@ -43,13 +43,14 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 			at.ref,
 		)
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) && !strings.EqualFold(at.project, r.Path):
-		// Another project's rules on who may read; they say nothing about our credentials.
+		// These are another project's rules about who may read. They say nothing about our
+		// credentials.
 		return nil, fault.Ignoredf("NotCovered", "%s: %s", at.project, fault.Of(err).Message)
 	}
 	return data, err
 }
 
-// parseAddress reads the forms GitLab has: <base>/<groups>/<name>/-/blob|raw/<ref>/<path>.
+// parseAddress parses GitLab's form: <base>/<groups>/<name>/-/blob|raw/<ref>/<path>.
 func parseAddress(base *url.URL, text string) (address, bool) {
 	u, err := url.Parse(text)
 	if err != nil || provider.Host(u) != provider.Host(base) {

@@ -60,7 +60,7 @@ func TestDecodeRefusesComments(t *testing.T) {
 }
 
 // People may be called nearly like a bot, and versions before 16.11 tell of no action.
-func TestDecodeCommentsOfPeople(t *testing.T) {
+func TestDecodeAcceptsUserComments(t *testing.T) {
 	for old, renamed := range map[string]string{
 		`"username": "dev"`: `"username": "project_manager_bot"`, `"action": "create"`: `"x": "y"`, `"note": "Looks`: `"note": "<!-- plumbline --> Looks`,
 	} {
@@ -75,7 +75,7 @@ func TestDecodeCommentsOfPeople(t *testing.T) {
 }
 
 // The access of the author is asked for by the name of today, not by the id of the payload.
-func TestCompleteACommentOnAFork(t *testing.T) {
+func TestCompleteCommentOnFork(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	comment := b.decode(b.NoteDelivery(b.AddNote(testProject, iid, "rita", "/deploy")))
 	if !strings.HasPrefix(comment.PullRequest.Author, delivery.IDPrefix) || comment.Sender != "rita" {
@@ -93,7 +93,7 @@ func TestCompleteACommentOnAFork(t *testing.T) {
 	}
 }
 
-func TestCompleteBelievesOnlyTheWholeMergeRequest(t *testing.T) {
+func TestCompleteNeedsWholeMergeRequest(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "z"})
 	event := b.Comment(b.PullRequest("topic", "dev"), "ada", "/deploy")

@@ -10,7 +10,7 @@ import (
 
 // S11: labels choose pipelines (on-label), and the title is a variable: of a comment, too, they are
 // the merge request's own, whatever a body says.
-func TestLabelsAndTitleOfACommentsMergeRequestAreAskedFor(t *testing.T) {
+func TestCompleteReadsLabelsAndTitleOfComment(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	forged := b.decode(b.NoteDelivery(b.AddNote(testProject, iid, "rita", "/test")))
 	title := forged.PullRequest.Title

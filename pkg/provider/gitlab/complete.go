@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,41 +25,40 @@ import (
 const (
 	stateClosed = "closed"
 	stateMerged = "merged"
-	// reasonForged is that of an event that GitLab's own answers contradict.
+	// reasonForged is the reason of an event that GitLab itself contradicts.
 	reasonForged = "NotTrue"
 )
 
-// Complete asks GitLab for what the delivery says. GitLab signs nothing: whoever knows a webhook's
-// token can send any body, and the global token is known to every team that uses it. So a body only
-// says where to look.
+// Complete reads from GitLab everything that the delivery says. GitLab signs nothing: anybody who
+// knows a webhook's token can send any body, and every team that uses the global token knows it. So
+// a body only says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	project, err := r.owned(ctx)
+	project, err := r.describeOwned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	complete := r.pushed
+	complete := r.completePush
 	switch {
 	case event.PullRequest == nil && event.Comment != nil:
 		complete = func(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-			return r.pointed(ctx, event, project.DefaultBranch)
+			return r.completeOnCommit(ctx, event, project.DefaultBranch)
 		}
 	case event.PullRequest != nil && event.Comment != nil:
-		complete = r.comment
+		complete = r.completeComment
 	case event.PullRequest != nil:
-		complete = r.merging
+		complete = r.completeMergeRequest
 	}
 	out, err := complete(ctx, event)
 	if err != nil {
 		return nil, err
 	}
-	r.in(out, project)
-	return out, r.from(ctx, out, project)
+	r.setProject(out, project)
+	return out, r.setHead(ctx, out, project)
 }
 
-// in makes the project of an event what GitLab says of it. The path is the body's as long as it
-// differs in more than cases: the project was moved since, and is still called by the path that the
-// Repository has.
-func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
+// setProject sets the event's project to what GitLab says. If the path differs in more than case, the
+// body's is kept: the project was moved since, and the Repository still has the old path.
+func (r *repository) setProject(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	p := &event.Project
 	p.ID, p.OwnerID = int64(project.ID), int64(project.Namespace.ID)
 	p.DefaultBranch = text.Bytes(text.Clean(project.DefaultBranch), payload.MaxRef)
@@ -69,9 +67,9 @@ func (r *repository) in(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	}
 }
 
-// from sets where the event's branch lives. It is empty for a fork that was deleted, for one that
-// GitLab does not show to the token, which could not read it either, and for what only ends runs.
-func (r *repository) from(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
+// setHead sets the repository of the event's branch. It stays empty for a deleted fork, for one that
+// GitLab does not show to the token, and for an event that only cancels runs.
+func (r *repository) setHead(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
 	event.HeadURL = webURL(project)
 	pr := event.PullRequest
 	if pr == nil || pr.HeadProjectID == r.ID {
@@ -92,10 +90,9 @@ func webURL(project *gl.Project) string {
 	return text.Bytes(text.Clean(project.WebURL), payload.MaxURL)
 }
 
-// owned returns the project that has the path now, with the group or user whose it is. It is an
-// error if that is another project than the delivery's: a path that changed hands says nothing of
-// what was pushed before.
-func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
+// describeOwned returns the project that has the path now, with its group or user. It is an error if that
+// is another project than the delivery's.
+func (r *repository) describeOwned(ctx context.Context) (*gl.Project, error) {
 	project, err := r.Describe(ctx)
 	switch {
 	case err != nil:
@@ -106,29 +103,28 @@ func (r *repository) owned(ctx context.Context) (*gl.Project, error) {
 	return project, nil
 }
 
-// comment takes everything from the merge request of this moment: its head may have moved, its
-// branch may have been retargeted.
-func (r *repository) comment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+// completeComment completes a comment with the current merge request: its head may have moved, its target
+// branch may have changed.
+func (r *repository) completeComment(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the merge request of the comment"
-	mr, err := r.told(ctx, what, event)
+	mr, err := r.mergeRequestOf(ctx, what, event)
 	if err != nil {
 		return nil, err
 	}
 	if mr.State != delivery.StateOpened {
 		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
 	}
-	body, written, err := r.noted(ctx, event)
+	body, written, err := r.readNote(ctx, event)
 	if err != nil {
 		return nil, err
 	}
-	out := as(event, mr)
+	out := withMergeRequest(event, mr)
 	out.SHA, out.Comment.Body, out.HappenedAt, out.Commit = mr.SHA, body, written, nil
 	return out, nil
 }
 
-// noted returns what a comment says and when it was written, if the one who is said to have written
-// it has.
-func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
+// readNote returns the text and time of a comment, if it is by the delivery's sender.
+func (r *repository) readNote(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
 	note, _, err := r.Client.Notes.GetMergeRequestNote(
 		r.Path,
@@ -137,7 +133,7 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 		gl.WithContext(ctx),
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return "", nil, err
 		}
 		return "", nil, fault.Transientf(
@@ -150,86 +146,22 @@ func (r *repository) noted(ctx context.Context, event *v1alpha1.GitEventSpec) (s
 	if err != nil {
 		return "", nil, provider.Failed(what, err)
 	}
-	return said(what, event, note)
+	return checkNote(what, event, note)
 }
 
-// said returns what GitLab says of the event's comment, if the one who is said to have written it
-// has.
-func said(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
+// checkNote returns the text and time of GitLab's note, if it is by the delivery's sender.
+func checkNote(what string, event *v1alpha1.GitEventSpec, note *gl.Note) (string, *metav1.Time, error) {
 	switch {
 	case note == nil || int64(note.ID) != event.Comment.ID || note.Author.Username == "" || note.Body == "":
 		return "", nil, api.NoAnswer(what)
 	case note.System || !strings.EqualFold(note.Author.Username, event.Sender):
 		return "", nil, forged("the comment is not of %s", event.Sender)
 	}
-	return text.Clean(note.Body), second(note.CreatedAt), nil
+	return text.Clean(note.Body), eventTime(note.CreatedAt), nil
 }
 
-// merging confirms the event of a merge request. Its head may be an older one than that of now; of
-// a fork only the newest counts, because only of that one it is known who has pushed it last.
-func (r *repository) merging(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	const what = "reading the merge request of the event"
-	mr, err := r.told(ctx, what, event)
-	if err != nil {
-		return nil, err
-	}
-	if event.Closes() {
-		return closing(event, mr)
-	}
-	if mr.State == stateClosed || mr.State == stateMerged {
-		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its event was read", mr.IID)
-	}
-	if mr.SHA != event.SHA {
-		if err := r.wasHead(ctx, event); err != nil {
-			return nil, err
-		}
-		if int64(mr.SourceProjectID) != r.ID {
-			return nil, fault.Ignoredf(
-				"Superseded",
-				"merge request !%d has another head by now, %s, whose own event counts",
-				mr.IID,
-				mr.SHA,
-			)
-		}
-	}
-	if at := second(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d was not changed so late (yet)", mr.IID)
-	}
-	out := as(event, mr)
-	out.Commit = nil // GitLab is asked for it
-	return out, nil
-}
-
-// closing confirms that a merge request is not open any more, and tells who has closed or merged
-// it, and when, as GitLab says it. One that is open was reopened, or a replica does not know better
-// yet.
-func closing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
-	var who *gl.BasicUser
-	var at *time.Time
-	switch mr.State {
-	case stateClosed:
-		who, at = mr.ClosedBy, mr.ClosedAt
-	case stateMerged:
-		who, at = mr.MergedBy, mr.MergedAt
-	default:
-		return nil, fault.Transientf(
-			fault.ReasonNotConfirmed,
-			"merge request !%d is %s, and not closed (yet)",
-			mr.IID,
-			mr.State,
-		)
-	}
-	out := as(event, mr)
-	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
-	if who != nil {
-		out.Actor = text.Bytes(text.Clean(who.Username), payload.MaxLogin)
-	}
-	out.HappenedAt = second(at)
-	return out, nil
-}
-
-// second is a time as events have it; nil stays nil.
-func second(at *time.Time) *metav1.Time {
+// eventTime returns a time as events store it; nil stays nil.
+func eventTime(at *time.Time) *metav1.Time {
 	if at == nil {
 		return nil
 	}
@@ -237,84 +169,6 @@ func second(at *time.Time) *metav1.Time {
 	return &stamp
 }
 
-// told returns the merge request of the event unless it is another one than the delivery speaks of.
-// Neither its author nor its source project and branch ever change, but for a source that is
-// deleted.
-func (r *repository) told(ctx context.Context, what string, event *v1alpha1.GitEventSpec) (*gl.MergeRequest, error) {
-	number := int(event.PullRequest.Number)
-	mr, err := r.mergeRequest(ctx, what, number)
-	if f := fault.Of(err); f != nil && f.Reason == reasonNoMergeRequest {
-		return nil, fault.Transientf(fault.ReasonNotConfirmed, "%w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := r.believable(what, mr); err != nil {
-		return nil, err
-	}
-	told := event.PullRequest
-	switch {
-	case told.AuthorID != 0 && told.AuthorID != int64(mr.Author.ID):
-		return nil, forged("merge request !%d is of another author", number)
-	case told.HeadProjectID != 0 && mr.SourceProjectID != 0 && told.HeadProjectID != int64(mr.SourceProjectID):
-		return nil, forged("merge request !%d comes from another project", number)
-	case event.HeadRef != mr.SourceBranch:
-		return nil, forged("merge request !%d comes from another branch", number)
-	}
-	return mr, nil
-}
-
 func forged(format string, args ...any) error {
 	return fault.Ignoredf(reasonForged, format+", other than its delivery says: GitLab has not sent that", args...)
-}
-
-// as is the event as its merge request is.
-func as(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) *v1alpha1.GitEventSpec {
-	out := event.DeepCopy()
-	out.BaseRef, out.HeadRef = mr.TargetBranch, mr.SourceBranch
-	out.PullRequest.Author, out.PullRequest.AuthorID = mr.Author.Username, int64(mr.Author.ID)
-	out.PullRequest.App = false // GitLab's bots are members with a role, which counts
-	out.PullRequest.Draft = mr.Draft
-	out.PullRequest.Title = text.FirstLine(mr.Title, payload.MaxTitle)
-	out.PullRequest.Labels = nil
-	for _, label := range mr.Labels[:min(len(mr.Labels), payload.MaxLabels)] {
-		out.PullRequest.Labels = append(out.PullRequest.Labels, text.Bytes(text.Clean(label), payload.MaxName))
-	}
-	out.PullRequest.HeadProjectID = int64(mr.SourceProjectID) // 0 if the fork was deleted
-	return out
-}
-
-// believable refuses an answer that is not about the project, or that lacks what decides about the
-// merge request.
-func (r *repository) believable(what string, mr *gl.MergeRequest) error {
-	if int64(mr.TargetProjectID) != r.ID || mr.State == "" || mr.Author == nil || mr.Author.ID <= 0 ||
-		!provider.IsSHA(mr.SHA) {
-		return api.NoAnswer(what)
-	}
-	err := payload.Check(
-		payload.Text("", mr.SourceBranch, payload.MaxRef),
-		payload.Text("", mr.TargetBranch, payload.MaxRef),
-		payload.Text("", mr.Author.Username, payload.MaxLogin),
-	)
-	if err != nil {
-		return api.NoAnswer(what)
-	}
-	return nil
-}
-
-// wasHead is nil if the event's commit was the merge request's head once.
-func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) error {
-	versions, err := r.versions(ctx, event)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
-		return nil
-	}
-	return fault.Transientf(
-		fault.ReasonNotConfirmed,
-		"commit %s is no head that merge request !%d ever had (yet)",
-		event.SHA,
-		event.PullRequest.Number,
-	)
 }

@@ -41,7 +41,7 @@ func (b bench) pushEvent(ref string) *v1alpha1.GitEventSpec {
 }
 
 // What decides about a merge request is what GitLab says of it, whatever the body did.
-func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
+func TestCompleteReadsMergeRequest(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.SetLabels(testProject, iid, "rita", "true")
 	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid}))
@@ -65,7 +65,7 @@ func TestAMergeRequestIsWhatGitLabSays(t *testing.T) {
 
 // Who pushed an older head of a fork is not known: whoever can push there could have it run in
 // another's name.
-func TestOnlyTheNewestHeadOfAForkCounts(t *testing.T) {
+func TestCompleteAcceptsOnlyNewestHeadOfFork(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	event := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
 	b.completes(t, event)
@@ -76,7 +76,7 @@ func TestOnlyTheNewestHeadOfAForkCounts(t *testing.T) {
 // What happened before a merge request was merged or closed starts nothing any more. That it is not
 // open is believed only once GitLab says so, and who has closed it and when is what GitLab says:
 // the body may have said anything.
-func TestAMergeRequestThatIsNotOpen(t *testing.T) {
+func TestCompleteOfClosedMergeRequest(t *testing.T) {
 	for name, close := range map[string]func(b bench, iid int64){
 		"merge": func(b bench, iid int64) { b.Merge(testProject, iid, "dev") },
 		"close": func(b bench, iid int64) { b.CloseMergeRequest(testProject, iid, "dev") },
@@ -102,7 +102,7 @@ func TestAMergeRequestThatIsNotOpen(t *testing.T) {
 	}
 }
 
-func TestAPushIsDescribedByGitLab(t *testing.T) {
+func TestCompleteReadsPush(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")
 	want := *event.Commit
@@ -117,7 +117,7 @@ func TestAPushIsDescribedByGitLab(t *testing.T) {
 
 // What a ref was is confirmed by the activity: after a push that came later, a forced one, and when
 // it was deleted.
-func TestAPushWhoseRefHasMovedOn(t *testing.T) {
+func TestCompleteOfPushToMovedRef(t *testing.T) {
 	for name, change := range map[string]func(b bench, first string){
 		"pushed to": func(b bench, _ string) { b.Commit("topic", map[string]string{"x": "later"}) },
 		"set back":  func(b bench, first string) { b.SetBranch(testProject, "topic", first, "dev") },
@@ -137,7 +137,7 @@ func TestAPushWhoseRefHasMovedOn(t *testing.T) {
 
 // Nobody has pushed what only lies between two pushes: an old commit must not come back as if it
 // were new.
-func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
+func TestCompleteRefusesCommitThatWasNotPushed(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})
 	sha := b.Commit("topic", map[string]string{"x": "b"})
@@ -161,7 +161,7 @@ func TestACommitInTheHistoryOfABranchWasNotPushed(t *testing.T) {
 // Of a busy project so many pages of pushes are looked through, which came before the event was
 // received. One that has waited for long, because the API server was down say, is found behind
 // whatever was pushed since (I-1).
-func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
+func TestCompleteLimitsSearchedPushes(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := b.pushEvent("refs/heads/main")
 	const later = maxActivityPages*api.PerPage + 1
@@ -179,7 +179,7 @@ func TestThePushesThatAreLookedThroughAreBounded(t *testing.T) {
 }
 
 // S12: an error of any look-up is a wait and confirms nothing.
-func TestWhatCannotBeAskedConfirmsNothing(t *testing.T) {
+func TestCompleteNeedsReadableActivity(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})
 	request := b.PullRequest("topic", "dev")
@@ -208,7 +208,7 @@ func TestWhatCannotBeAskedConfirmsNothing(t *testing.T) {
 }
 
 // The comment's author and words are GitLab's.
-func TestACommentIsWhatGitLabSays(t *testing.T) {
+func TestCompleteReadsComment(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "a"})
 	event := b.Comment(b.PullRequest("topic", "dev"), "ada", "/deploy")

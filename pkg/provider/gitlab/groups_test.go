@@ -12,7 +12,7 @@ import (
 
 // Members of a group above are members; blocked ones, and those of a project in it, are none. What
 // the token does not see is told.
-func TestWhoIsInAGroup(t *testing.T) {
+func TestInTeamOfGroup(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme/team/releasers")
 	b.CreateGroup("secret/club")

@@ -16,16 +16,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// maxCommitFiles is how many files of a commit GitLab lists, unless its operators allow more
-// (https://docs.gitlab.com/administration/diff_limits/). There is no other sign that more were
-// changed.
+// maxCommitFiles is how many files of a commit GitLab lists, unless its administrators allow more
+// (https://docs.gitlab.com/administration/diff_limits/). Nothing else shows that more were changed.
 const maxCommitFiles = 1000
 
-// reasonNoMergeRequest is that of a merge request that GitLab does not show.
+// reasonNoMergeRequest is the reason of a merge request that GitLab does not show.
 const reasonNoMergeRequest = "PullRequestUnknown"
 
-// Changed lists the files of a merge request, of a push since the commit it replaced, or, for a new
-// branch or tag, of its head commit.
+// Changed lists the files that an event changes: of a merge request, of a push since the commit
+// that it replaced, or, for a new branch or tag, of its head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return git.Changes{}, err
@@ -40,9 +39,9 @@ func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 }
 
 // changedByMergeRequest waits until GitLab has computed the changes, which it does after it has
-// created a merge request, and takes the "+" behind their number for the sign that it does not list
-// all (https://docs.gitlab.com/api/merge_requests/). Then the commits are compared, which older
-// versions do without a limit.
+// created a merge request. A "+" after their number means that GitLab does not list all
+// (https://docs.gitlab.com/api/merge_requests/). Then it compares the commits, which older versions
+// do without a limit.
 func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git.Changes, error) {
 	const what = "listing the merge request's files"
 	mr, err := r.mergeRequest(ctx, what, number)
@@ -67,7 +66,7 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	files, err := api.List(ctx, what, func(page ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiff, *gl.Response, error) {
 		part, resp, err := r.Client.MergeRequests.ListMergeRequestDiffs(r.Path, number, nil, page...)
 		for _, f := range part {
-			f.Diff = "" // not read, and the next page comes on top
+			f.Diff = "" // unused; freed before the next page is read
 		}
 		return part, resp, err
 	})
@@ -88,7 +87,7 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 func (r *repository) mergeRequest(ctx context.Context, what string, number int) (*gl.MergeRequest, error) {
 	mr, _, err := r.Client.MergeRequests.GetMergeRequest(r.Path, number, nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
-		if err := r.Nobody(ctx, what); err != nil {
+		if err := r.Absent(ctx, what); err != nil {
 			return nil, err
 		}
 		return nil, fault.Transientf(reasonNoMergeRequest, "%s: GitLab does not show merge request !%d (yet)", what, number)
@@ -117,8 +116,8 @@ func (r *repository) changedByCommit(ctx context.Context, sha string) (git.Chang
 	return changes(what, files, len(files) >= maxCommitFiles)
 }
 
-// changedByPush compares the trees. What a forced push replaced may be gone for good: then the head
-// commit's own files are what can be told, marked as incomplete.
+// changedByPush compares the trees. A commit that a forced push replaced may be gone. Then it lists
+// the head commit's own files, marked as incomplete.
 func (r *repository) changedByPush(ctx context.Context, before, after string) (git.Changes, error) {
 	all, err := r.between(ctx, before, after)
 	if provider.StatusCode(err) != http.StatusNotFound {
@@ -129,7 +128,7 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 	return own, err
 }
 
-// between lists what differs between two commits; all files are in one answer.
+// between lists the files that differ between two commits; one answer has all files.
 func (r *repository) between(ctx context.Context, from, to string) (git.Changes, error) {
 	for _, sha := range []string{from, to} {
 		if err := provider.CheckSHA(sha); err != nil {
@@ -172,8 +171,8 @@ func add(to *git.Changes, f *gl.Diff) {
 	}
 }
 
-// Pulls lists the merge requests of a commit. Of a commit of the default branch GitLab names the
-// merged one that brought it
+// Pulls lists the merge requests of a commit. For a commit of the default branch GitLab lists the
+// merged one that added it
 // (https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit).
 func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) {
 	if err := provider.CheckSHA(sha); err != nil {

@@ -20,7 +20,7 @@ import (
 // hooked is a project whose webhook leads to a receiver that answers with a code.
 type hooked struct {
 	*fake
-	w      providertest.World
+	w      providertest.Env
 	hook   int64
 	answer atomic.Int64
 	log    provider.HookLog
@@ -58,7 +58,7 @@ func (h *hooked) send(t *testing.T, starts bool) string {
 }
 
 // A Maintainer's token sees what was missed, has it sent again, and hears what it was answered.
-func TestWhatFailedIsSentAgain(t *testing.T) {
+func TestHookLogResendsFailedAttempts(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	first, none := h.send(t, true), h.send(t, false)
 	hooks, err := h.log.Hooks(t.Context())
@@ -84,7 +84,7 @@ func TestWhatFailedIsSentAgain(t *testing.T) {
 }
 
 // The log comes in pages of 20.
-func TestTheLogHasPages(t *testing.T) {
+func TestHookLogPages(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.answer.Store(http.StatusAccepted)
 	for range hooks.PerPage + 1 {
@@ -101,7 +101,7 @@ func TestTheLogHasPages(t *testing.T) {
 
 // Events have their whole payloads: a page of large ones is read one by one, and what is too large
 // alone hides no other.
-func TestALargePageOfTheLogIsRead(t *testing.T) {
+func TestHookLogReadsLargePage(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.w.Credentials.Token = h.CreateToken(forgelab.NewToken{Project: testProject, Level: forgelab.Maintainer}).Value
 	h.answer.Store(http.StatusAccepted)
@@ -125,7 +125,7 @@ func TestALargePageOfTheLogIsRead(t *testing.T) {
 
 // A tenant may have a server of its own, which answers what it likes: what is kept of a log is
 // bounded by the pages that are read of it.
-func TestAPageWithMoreThanWasAskedForIsRefused(t *testing.T) {
+func TestHookLogRefusesOversizedPage(t *testing.T) {
 	entries := hooks.PerPage
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
@@ -146,7 +146,7 @@ func TestAPageWithMoreThanWasAskedForIsRefused(t *testing.T) {
 }
 
 // What cannot be asked for says why.
-func TestRefusalsOfHooks(t *testing.T) {
+func TestHookLogErrors(t *testing.T) {
 	developer := openHooked(t, forgelab.Developer)
 	if _, err := developer.log.Hooks(t.Context()); fault.Of(err).Reason != fault.ReasonPermissionMissing {
 		t.Errorf("a Developer's token: %v", err)
@@ -179,7 +179,7 @@ func TestRefusalsOfHooks(t *testing.T) {
 }
 
 // More than five in a minute are refused. That holds up nothing else that the token is for.
-func TestTooManyResends(t *testing.T) {
+func TestResendLimit(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	h.answer.Store(http.StatusAccepted)
 	h.send(t, true)

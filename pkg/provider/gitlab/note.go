@@ -26,13 +26,13 @@ import (
 
 const (
 	notePrefix = "note/"
-	// maxNote is the characters of a note (https://docs.gitlab.com/api/notes/).
+	// maxNote is the maximum number of characters of a note (https://docs.gitlab.com/api/notes/).
 	maxNote    = 1_000_000
 	noteCutOff = "\n\n… (cut: longer than GitLab allows)"
 )
 
-// marks are what the first line of a note says of itself, unseen by people: of which check it is,
-// of which run on which commit, and whether that one has ended.
+// marks is the invisible first line of a note: its check, its run and commit, and whether the run
+// is finished.
 type marks struct {
 	check, run, commit string
 	ended              bool
@@ -42,7 +42,7 @@ func marksOf(sha string, c status.Check) marks {
 	return marks{check: digest(c.Name), run: digest(c.ExternalID), commit: sha, ended: c.State == status.Completed}
 }
 
-// digest holds nothing that could end an HTML comment.
+// digest returns text that cannot end an HTML comment.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])
@@ -66,10 +66,10 @@ func readMarks(body string) (marks, bool) {
 	return marks{check: found[1], run: found[2], commit: found[3], ended: found[4] == "true"}, true
 }
 
-// putNote tells the verdict in the merge request, where the fork takes no status: in one note a
-// check, which is found by its marks and changed in place, whichever run it is of. The rules are
-// those of statuses: what is late changes nothing, and a run whose note a newer one has taken
-// leaves it alone. If there are several, because a post landed after another process had looked,
+// putNote shows the verdict on the merge request where the fork accepts no status. It writes one
+// note for each check, finds it by its marks, and edits it, whichever run it is of. The rules are
+// those of statuses: a late report changes nothing, and a run whose note belongs to a newer run
+// leaves it alone. If there are several notes, because another process wrote one after our look-up,
 // the oldest is kept. The id comes with an error if only a duplicate could not be deleted.
 func (r *repository) putNote(ctx context.Context, head git.Head, id string, check status.Check) (string, error) {
 	number, want := int(head.PullRequest.Number), marksOf(head.SHA, check)
@@ -86,32 +86,32 @@ func (r *repository) putNote(ctx context.Context, head git.Head, id string, chec
 		return r.createNote(ctx, number, body)
 	}
 	kept := ours[0]
-	leave, err := r.leaves(ctx, number, want, kept.marks, strings.HasPrefix(id, notePrefix))
+	leave, err := r.keepsNote(ctx, number, want, kept.marks, strings.HasPrefix(id, notePrefix))
 	if err == nil && !leave && strings.TrimSpace(kept.Body) != strings.TrimSpace(body) {
 		err = r.updateNote(ctx, number, kept.ID, body)
 	}
 	if err != nil {
-		return "", err // with an id the run would seem to have had the note
+		return "", err // an id would mean that the run already had the note
 	}
 	return notePrefix + strconv.Itoa(kept.ID), r.deleteNotes(ctx, number, ours[1:])
 }
 
-// adoptFormer takes notes that the version before has written of a run for the run's.
+// adoptFormer treats notes that the previous version wrote for the run as the run's.
 func adoptFormer(ours []ownNote, check status.Check, run string) {
-	if check.Former == "" {
+	if check.FormerExternalID == "" {
 		return
 	}
 	for i := range ours {
-		if ours[i].run == digest(check.Former) {
+		if ours[i].run == digest(check.FormerExternalID) {
 			ours[i].run = run
 		}
 	}
 }
 
-// leaves reports whether a note is left as it is, because what is wanted is older. Of two runs on a
-// commit the newer one is that which has not had the note yet; of two commits it is the merge
-// request's head of this moment, whoever had the note.
-func (r *repository) leaves(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
+// keepsNote reports whether a note must stay as it is, because the new report is older. Of two runs on
+// a commit, the newer is the one that had no note yet. Of two commits, the newer is the merge
+// request's current head.
+func (r *repository) keepsNote(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
 	switch {
 	case have.run == want.run:
 		return have.ended && !want.ended, nil
@@ -143,7 +143,7 @@ func (r *repository) updateNote(ctx context.Context, number, id int, body string
 	return provider.Failed(what, err)
 }
 
-// deleteNotes takes duplicates back. Whoever wrote a note may delete it
+// deleteNotes deletes duplicates. The author of a note may delete it
 // (https://docs.gitlab.com/api/notes/).
 func (r *repository) deleteNotes(ctx context.Context, number int, duplicates []ownNote) error {
 	const what = "deleting a duplicate of the note"
@@ -156,14 +156,14 @@ func (r *repository) deleteNotes(ctx context.Context, number int, duplicates []o
 	return nil
 }
 
-// ownNote is a note that the token's own user wrote, and what it says of itself.
+// ownNote is a note by the token's own user, with its marks.
 type ownNote struct {
 	*gl.Note
 	marks
 }
 
-// ownNotes returns the notes of a check, oldest first. Only what the token's own user wrote counts:
-// marks can be copied by anybody.
+// ownNotes returns the notes of a check, oldest first. Only notes by the token's own user count,
+// because anybody can copy the marks.
 func (r *repository) ownNotes(ctx context.Context, number int, check string) (ours []ownNote, err error) {
 	notes, err := r.myNotes(ctx, number)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *repository) ownNotes(ctx context.Context, number int, check string) (ou
 	return ours, nil
 }
 
-// myNotes returns what the token's own user has written on a merge request, oldest first.
+// myNotes returns all notes on a merge request by the token's own user, oldest first.
 func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error) {
 	const what = "looking the note up"
 	me, _, err := r.Client.Users.CurrentUser(gl.WithContext(ctx))
@@ -190,7 +190,7 @@ func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error
 	if err != nil {
 		return nil, provider.Failed(what, err)
 	}
-	if me.ID <= 0 || slices.ContainsFunc(notes, unsaid) {
+	if me.ID <= 0 || slices.ContainsFunc(notes, undecidedNote) {
 		return nil, api.NoAnswer(what)
 	}
 	notes = slices.DeleteFunc(notes, func(note *gl.Note) bool { return note.System || note.Author.ID != me.ID })
@@ -198,9 +198,9 @@ func (r *repository) myNotes(ctx context.Context, number int) ([]*gl.Note, error
 	return notes, nil
 }
 
-// unsaid reports whether a list does not say whether a note is ours. Ours begin as comments in HTML
-// do.
-func unsaid(note *gl.Note) bool {
+// undecidedNote reports whether a list does not say if a note is ours. Our notes begin with an HTML
+// comment.
+func undecidedNote(note *gl.Note) bool {
 	return note == nil || (note.ID <= 0 || note.Author.ID <= 0) && strings.HasPrefix(note.Body, "<!-- plumbline ")
 }
 
@@ -219,9 +219,9 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 	return notePrefix + strconv.Itoa(note.ID), nil
 }
 
-// noteBody words a note as Pipelines-as-Code does.
+// noteBody returns the text of a note, as Pipelines-as-Code writes it.
 func noteBody(m marks, c status.Check) string {
-	body := m.String() + "\n**" + inert(
+	body := m.String() + "\n**" + escape(
 		text.OneLine(c.Name, maxField, text.Runes),
 	) + "** has " + text.OneLine(
 		c.Title,
@@ -241,12 +241,12 @@ func noteBody(m marks, c status.Check) string {
 	return text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), room, noteCutOff, text.Runes) + link
 }
 
-// commandPattern finds what GitLab would carry out: a line of a note that starts with a slash is a
-// quick action (https://docs.gitlab.com/user/project/quick_actions/), and parts of a report are an
+// commandPattern matches quick actions, which GitLab would carry out: lines of a note that start
+// with a slash (https://docs.gitlab.com/user/project/quick_actions/). Parts of a report are an
 // author's words.
 var commandPattern = regexp.MustCompile(`(?m)^([\s>]*)/`)
 
-// inert keeps a pipeline's name from being markup or a mention of somebody.
-func inert(words string) string {
+// escape escapes a pipeline's name, so that it is neither markup nor a mention of a user.
+func escape(words string) string {
 	return strings.NewReplacer("@", "@\u200b", "<", "&lt;", "*", `\*`, "`", "\\`", "[", `\[`).Replace(words)
 }

@@ -15,7 +15,7 @@ import (
 // A note is of the merge request, whatever commit a run is of. What is told of a commit that was
 // replaced must not hide the verdict on the one that took its place, in whichever order the runs
 // report.
-func TestTheNoteIsOfTheMergeRequestsHead(t *testing.T) {
+func TestNoteIsOfCurrentHead(t *testing.T) {
 	named := func(run string, c status.Check) status.Check {
 		c.ExternalID, c.Title = run, run+" "+c.Title
 		return c
@@ -58,7 +58,7 @@ func TestTheNoteIsOfTheMergeRequestsHead(t *testing.T) {
 // A process that was told to end, or stopped, may post its note after another one had looked for it
 // and posted its own: the first of the two is kept and tells the truth, whichever knew of it. What
 // others wrote is left alone.
-func TestANoteThatLandedLateIsTakenBack(t *testing.T) {
+func TestLateNoteIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {
 		b, iid := forked(t, forgelab.Private, "")

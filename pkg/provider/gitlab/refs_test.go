@@ -49,7 +49,7 @@ func (b bench) wantPipelines(t *testing.T, project string, want ...string) {
 	}
 }
 
-func TestEachRefOfACommitHasItsOwnPipeline(t *testing.T) {
+func TestEachRefHasItsOwnPipeline(t *testing.T) {
 	for name, others := range map[string][]string{
 		"two branches":                 {"refs/heads/release-1"},
 		"a branch and a tag":           {"refs/tags/v1"},
@@ -73,14 +73,14 @@ func TestEachRefOfACommitHasItsOwnPipeline(t *testing.T) {
 	}
 }
 
-func TestARefThatIsMadeLaterLeavesTheEarlierVerdict(t *testing.T) {
+func TestLaterRefKeepsEarlierVerdict(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.Completed, status.Failure))
 	b.at("refs/tags/v1").put(t, "", of("v1-1", status.Completed, status.Success))
 	b.wantPipelines(t, testProject, "main failed: failed", "v1 success: success")
 }
 
-func TestARerunReplacesOnlyTheStatusOfItsRef(t *testing.T) {
+func TestRerunReplacesStatusOfItsRef(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.Completed, status.Failure))
 	b.at("release-1").put(t, "", of("release-1", status.InProgress, ""))
@@ -93,7 +93,7 @@ func TestARerunReplacesOnlyTheStatusOfItsRef(t *testing.T) {
 
 // A status that GitLab stored without answering is found again, although another ref has one of the
 // same name.
-func TestAStatusThatWasNotAnsweredIsFoundOnItsRef(t *testing.T) {
+func TestUnansweredStatusIsFoundOnItsRef(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.InProgress, ""))
 	release := b.at("release-1")
@@ -107,7 +107,7 @@ func TestAStatusThatWasNotAnsweredIsFoundOnItsRef(t *testing.T) {
 }
 
 // The sweep closes what no event reports any more, and nothing of another ref.
-func TestClosingAnOrphanedStatusLeavesOtherRefs(t *testing.T) {
+func TestOrphanedStatusIsClosedOnItsRef(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.InProgress, ""))
 	b.at("release-1").put(t, "", of("release-1", status.InProgress, ""))
@@ -123,7 +123,7 @@ func TestClosingAnOrphanedStatusLeavesOtherRefs(t *testing.T) {
 
 // A version before has put the status of a run into the pipeline of another ref of the commit,
 // where the run's verdict does not belong: it is not left open there.
-func TestAStatusThatAVersionBeforePutOnAnotherRefIsEnded(t *testing.T) {
+func TestStatusOfEarlierVersionIsClosed(t *testing.T) {
 	for name, last := range map[string]status.Check{
 		"its run goes on": of("release-1", status.Completed, status.Failure), "its event is gone": of("release-1", status.Completed, status.Cancelled),
 	} {
@@ -143,7 +143,7 @@ func TestAStatusThatAVersionBeforePutOnAnotherRefIsEnded(t *testing.T) {
 
 // GitLab takes 255 characters of a ref. Without one it would choose the newest pipeline of the
 // commit, which is another ref's.
-func TestARefThatIsTooLongForAStatusHasItsOwnPipeline(t *testing.T) {
+func TestLongRefHasItsOwnPipeline(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.put(t, "", of("main-1", status.Completed, status.Failure))
 	long := strings.Repeat("x", maxField)
@@ -161,7 +161,7 @@ func TestARefThatIsTooLongForAStatusHasItsOwnPipeline(t *testing.T) {
 
 // A fork's commit may be on a branch of the target as well: what runs for the merge request says
 // nothing of that branch.
-func TestAForksStatusIsNotABranchsOfTheTarget(t *testing.T) {
+func TestForkStatusIsNotOfTargetBranch(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.SetVisibility(testProject, forgelab.Public)
 	b.SetBranch(testProject, "old", b.head.SHA, "dev")
@@ -184,7 +184,7 @@ func TestAForksStatusIsNotABranchsOfTheTarget(t *testing.T) {
 
 // Where the target project runs GitLab's own pipeline of the merge request, the status is in that
 // one, which the merge request shows.
-func TestAForksStatusIsInTheMergeRequestsOwnPipeline(t *testing.T) {
+func TestForkStatusIsInMergeRequestPipeline(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.SetBranch(testProject, "elsewhere", b.head.SHA, "dev")
 	b.NativePipeline(testProject, "refs/merge-requests/1/head", b.head.SHA)

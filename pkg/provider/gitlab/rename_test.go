@@ -15,7 +15,7 @@ import (
 
 // The application has another name when a run ends than when it began: its commit shows one status,
 // which has ended.
-func TestAStatusEndsUnderTheNameItWasBegunUnder(t *testing.T) {
+func TestStatusKeepsItsName(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "push-1"}, Status: v1alpha1.GitEventStatus{
 		Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{},
@@ -41,7 +41,7 @@ func TestAStatusEndsUnderTheNameItWasBegunUnder(t *testing.T) {
 
 // A path that belongs to another project by now shows nothing, although that has the commit and the
 // token reaches it.
-func TestNothingIsReportedAtAnotherProjectOfTheSamePath(t *testing.T) {
+func TestPutRefusesAnotherProjectOfSamePath(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	const path = "acme/team/taken"
 	taken := f.CreateProject(path, forgelab.ProjectOptions{Unprotected: true})

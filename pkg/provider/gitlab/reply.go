@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// PutReply writes a note, or edits the one that is there.
+// PutReply implements provider.Conversation.
 func (r *repository) PutReply(ctx context.Context, number int64, mark, body string) error {
 	body = text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), maxNote, noteCutOff, text.Runes)
 	err := r.reply(ctx, int(number), mark, body)

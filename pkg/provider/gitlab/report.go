@@ -19,21 +19,22 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Put shows the check as a commit status. Its id is "<pipeline>/<status>", or "note/<note>" where a
-// fork takes no status.
+// Put shows the check as a commit status. Its id is "<pipeline>/<status>", or "note/<note>" if a
+// fork accepts no status.
 //
-// What GitLab makes of a check: of the statuses of one name in a pipeline it shows the newest, and
-// a pipeline is of one commit and one ref. So on each ref the newest run wins: its status takes the
-// place, and with it the link, of the run before, which is canceled if it was still open (I-8);
-// what a replaced run reports later is left out. A status belongs to a run if its description ends
-// with the run's name, because GitLab keeps nothing else that could tell. One that has ended is
-// never opened again (I-7): GitLab would take the late report for a new status and show that.
-// GitLab also has no way back from running to pending, and old versions take no new description for
-// a status in the same state. So the statuses of the commit are looked up each time, also when the
-// caller knows of all posts of this run.
+// GitLab shows the newest of several statuses with the same name in a pipeline; a pipeline belongs
+// to one commit and one ref. So on each ref the newest run wins. Its status, with its link,
+// replaces that of the run before, which is canceled if it was still pending (I-8). Later reports
+// of a replaced run are dropped.
+//
+// A status belongs to a run if its description ends with the run's name, because GitLab stores
+// nothing else that identifies it. A finished status is never reopened (I-7): GitLab would treat
+// the late report as a new status and show that. GitLab also cannot go back from running to
+// pending, and old versions accept no new description for the same state. So the statuses of the
+// commit are looked up each time, even if the caller knows all posts of this run.
 func (r *repository) Put(ctx context.Context, head git.Head, id string, check status.Check, _ bool) (string, error) {
 	want := makeStatus(check)
-	if err := provider.CheckCheck(want.name, check); err != nil {
+	if err := provider.ValidateCheck(want.name, check); err != nil {
 		return "", err
 	}
 	if err := provider.CheckSHA(head.SHA); err != nil {
@@ -51,23 +52,23 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	return r.putNote(ctx, head, id, check)
 }
 
-// place is a project that may take a commit's statuses.
+// place is a project that may accept a commit's statuses.
 type place struct {
 	// project is a path or an id.
 	project any
-	// ref is the branch or tag whose pipeline the statuses are in; empty leaves that to GitLab.
+	// ref is the branch or tag whose pipeline has the statuses; if it is empty, GitLab decides.
 	ref string
-	// foreign is true where a refusal is no news: the status is shown elsewhere then.
+	// foreign is true for a project that may refuse: then the status is shown elsewhere.
 	foreign bool
 }
 
-// fork reports whether the commit is on a branch of another project, or of one that was deleted.
+// fork reports whether the commit is on a branch of another project, or of a deleted one.
 func fork(head git.Head) bool {
 	return head.PullRequest != nil && head.PullRequest.HeadProjectID != head.Project.ID
 }
 
-// showForFork tries the fork, where the commit's pipelines and with them the merge request's are,
-// and then the target. It returns "" if neither has a place for the status.
+// showForFork tries the fork, which has the pipelines of the commit and so of the merge request,
+// and then the target. It returns "" if neither accepts the status.
 func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted) (string, error) {
 	source, err := r.source(ctx, head.PullRequest)
 	if err != nil {
@@ -88,9 +89,9 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 	return r.showInTarget(ctx, head, want)
 }
 
-// showInTarget shows the status in the pipeline that the target has of the merge request itself,
-// and "" if there is none: one that is made here would not be shown by the merge request, and one
-// of a branch or tag that has the commit as well is about that one
+// showInTarget shows the status in the target's own pipeline of the merge request, and returns ""
+// if there is none. The merge request would not show a pipeline that is created here, and the
+// pipeline of a branch or tag with the same commit belongs to that branch or tag
 // (https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/).
 func (r *repository) showInTarget(ctx context.Context, head git.Head, want wanted) (string, error) {
 	ref := fmt.Sprintf("refs/merge-requests/%d/head", head.PullRequest.Number)
@@ -102,15 +103,14 @@ func (r *repository) showInTarget(ctx context.Context, head git.Head, want wante
 	return r.show(ctx, at, head.SHA, "", want)
 }
 
-// elsewhere reports whether the next place is tried: this one has refused the status, or has no
-// place for it. It may also be one that anybody may read, and that does not have the status that is
-// to be closed.
+// elsewhere reports whether the next place is tried: this one has refused the status, or has none
+// to close.
 func elsewhere(shown string, err error) bool {
 	return err == nil && shown == "" || refused(err)
 }
 
-// source returns the id of the fork, 0 if it is gone. GitLab is asked for it: with an id that a
-// payload chose, a status could be set in any project that the token reaches.
+// source returns the id of the fork, 0 if it is gone. The id is read from GitLab: with an id from a
+// payload, a status could be set in any project that the token covers.
 func (r *repository) source(ctx context.Context, pr *v1alpha1.PullRequest) (int, error) {
 	if pr.HeadProjectID == 0 {
 		return 0, nil
@@ -122,12 +122,12 @@ func (r *repository) source(ctx context.Context, pr *v1alpha1.PullRequest) (int,
 	return mr.SourceProjectID, nil
 }
 
-// sourceReads is how often a fork must be absent before that is believed (L4, B8b): one 404 may be
-// a replica's.
+// sourceReads is how often a fork must be missing before that is accepted (L4, B8b): one 404 may be
+// from a stale replica.
 const sourceReads = 3
 
-// confirm returns nil if a refusal of the fork is to be believed: a 403, or a 404 that the project
-// itself gives each time.
+// confirm returns nil if a refusal by the fork is reliable: a 403, or a 404 that the project itself
+// returns each time.
 func (r *repository) confirm(ctx context.Context, source int, refusal error) error {
 	if provider.StatusCode(refusal) != http.StatusNotFound {
 		return nil
@@ -156,15 +156,14 @@ func (r *repository) sourceProject(ctx context.Context, source int) (*gl.Project
 	return nil, nil
 }
 
-// refused reports whether GitLab said that the token may not, or that there is nothing.
+// refused reports whether GitLab said that the token has no permission, or that there is nothing.
 func refused(err error) bool {
 	code := provider.StatusCode(err)
 	return fault.Is(err, fault.Operator) && (code == http.StatusForbidden || code == http.StatusNotFound)
 }
 
-// refName is a branch or tag as GitLab's statuses name it. One that is too long for them is cut,
-// and a digest tells it from others: without a ref GitLab would put the status into another one's
-// pipeline.
+// refName returns a branch or tag as GitLab's statuses name it. A name that is too long is cut and
+// gets a digest. Without a ref GitLab would put the status into another ref's pipeline.
 func refName(ref string) string {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
 	if name := []rune(ref); len(name) > maxField {
@@ -174,10 +173,10 @@ func refName(ref string) string {
 	return ref
 }
 
-// settled words GitLab's refusal of a status where it has to take it. No refusal is the author's
-// fault.
-func (p place) settled(what string, err error) error {
-	switch said := provider.Said(err); {
+// refused returns the fault of a status that GitLab refuses although it has to accept it. It is
+// never the author's.
+func (p place) refused(what string, err error) error {
+	switch said := provider.Message(err); {
 	case p.foreign:
 		return provider.Failed(what, err)
 	case provider.StatusCode(err) == http.StatusNotFound && (strings.Contains(said, "Commit Not Found") || strings.Contains(said, "References for commit")):
@@ -191,7 +190,7 @@ func (p place) settled(what string, err error) error {
 	return provider.Failed(what, err)
 }
 
-// metadata is the id of the pipeline that the status is in; a note is in none.
+// metadata returns the id of the pipeline that has the status; a note has none.
 func metadata(id string) (labels, annotations map[string]string) {
 	labels, annotations = map[string]string{}, map[string]string{}
 	if pipeline, _, found := strings.Cut(id, "/"); found && !strings.HasPrefix(id, notePrefix) {

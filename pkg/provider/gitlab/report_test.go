@@ -75,7 +75,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestWhatDidNotRunNeverPassesOnAnOldServer(t *testing.T) {
+func TestSkippedIsCanceledOnOldServer(t *testing.T) {
 	b := newBench(t, forgelab.Options{NoSkipped: true})
 	skipped := check(status.Completed, status.Skipped)
 	id := b.put(t, "", skipped)
@@ -84,7 +84,7 @@ func TestWhatDidNotRunNeverPassesOnAnOldServer(t *testing.T) {
 	}
 }
 
-func TestARefusalIsWordedWhereNothingElseShowsIt(t *testing.T) {
+func TestDescriptionHasWordsWithoutURL(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	refused := check(status.Completed, status.Failure)
 	refused.Title, refused.Text, refused.DetailsURL = "pipelinerun start failure", "There was <b>an error</b>:\n\n```\nno such task\n```", ""
@@ -96,7 +96,7 @@ func TestARefusalIsWordedWhereNothingElseShowsIt(t *testing.T) {
 	}
 }
 
-func TestPutIsIdempotentWithServersThatRefuseAndThatTakeRepetitions(t *testing.T) {
+func TestPutIsIdempotentOnAllServers(t *testing.T) {
 	for _, o := range []forgelab.Options{{}, {AcceptRepeated: true}} {
 		b := newBench(t, o)
 		id := b.put(t, "", check(status.Queued, ""))
@@ -121,7 +121,7 @@ func TestPutIsIdempotentWithServersThatRefuseAndThatTakeRepetitions(t *testing.T
 	}
 }
 
-func TestARunOnTheSameCommitTakesThePlaceOfTheOneBefore(t *testing.T) {
+func TestNewRunReplacesStatusOfSameCommit(t *testing.T) {
 	cases := []struct {
 		name   string
 		before status.Check
@@ -152,7 +152,7 @@ func TestARunOnTheSameCommitTakesThePlaceOfTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestARefusedTransitionIsComparedAndNeverAssumed(t *testing.T) {
+func TestRefusedTransitionIsCompared(t *testing.T) {
 	refuse := func(b bench, count int) {
 		b.Inject(forgelab.Fault{Route: forgelab.RouteStatusCreate, Count: count, Do: forgelab.CannotTransition400("run", "running")})
 	}
@@ -208,7 +208,7 @@ func TestStatusesKeepTheirPipeline(t *testing.T) {
 	}
 }
 
-func TestATokenThatMaySetNoStatusIsTheOperatorsToMend(t *testing.T) {
+func TestTokenWithoutStatusPermissionIsOperatorFault(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.InsufficientScope403()})
 	_, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false)
@@ -221,7 +221,7 @@ func TestATokenThatMaySetNoStatusIsTheOperatorsToMend(t *testing.T) {
 }
 
 // E6: GitLab shows a report that lands after the verdict. The next look puts that right.
-func TestAReportThatLandsAfterTheVerdictIsPutRight(t *testing.T) {
+func TestLateReportIsCorrected(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	id := b.put(t, "", check(status.Completed, status.Success))
 	late := makeStatus(check(status.InProgress, ""))

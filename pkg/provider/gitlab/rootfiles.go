@@ -10,12 +10,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// headRef is what GitLab calls the commit that the default branch is at
+// headRef is GitLab's name of the commit that the default branch is at
 // (https://docs.gitlab.com/api/repository_files/).
 const headRef = "HEAD"
 
-// RootFiles reads files of the default branch. The directory says which content each of them has:
-// one that has another by the time it is read is of another commit.
+// RootFiles reads files of the default branch. The directory has the id of each file's content; a
+// file with another id when it is read is of another commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, err := r.root(ctx, "")
 	if err != nil {
@@ -32,8 +32,7 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 	})
 }
 
-// Differ compares the root directories of two commits. Those of a fork are in the project as well
-// (Head).
+// Differ implements provider.History. The project has a fork's commits too (Head).
 func (r *repository) Differ(ctx context.Context, earlier, later string, names ...string) ([]string, error) {
 	return provider.Differ(earlier, later, names, func(sha string) ([]provider.Entry, error) {
 		what := "reading the root directory of commit " + sha
@@ -50,7 +49,7 @@ func (r *repository) Differ(ctx context.Context, earlier, later string, names ..
 	})
 }
 
-// root lists the root directory of a commit, without one that of the default branch.
+// root lists the root directory of a commit, or of the default branch without one.
 func (r *repository) root(ctx context.Context, sha string) ([]provider.Entry, error) {
 	nodes, err := r.tree(ctx, sha, "", false)
 	entries := make([]provider.Entry, 0, len(nodes))

@@ -25,13 +25,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Head returns the revision of the event; it calls GitLab only if the payload did not describe the
+// Head implements provider.Source. It calls GitLab only if the payload does not describe the
 // commit.
 //
-// All reads are of the event's own project, the target of a merge request. A fork's commits are
-// there too: GitLab fetches them to refs/merge-requests/<iid>/head before it shows the merge
-// request (https://docs.gitlab.com/user/project/merge_requests/versions/, gitlab-foss#3138), so
-// that no fork needs to be readable.
+// All reads are of the event's own project, the target of a merge request. It has a fork's commits
+// too: GitLab fetches them to refs/merge-requests/<iid>/head before it shows the merge request
+// (https://docs.gitlab.com/user/project/merge_requests/versions/, gitlab-foss#3138). So no fork
+// needs to be readable.
 func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Head, error) {
 	head := git.Head{SHA: event.SHA, Project: event.Project, Ref: event.HeadRef, PullRequest: event.PullRequest}
 	if event.Commit != nil {
@@ -65,8 +65,8 @@ func (r *repository) commit(ctx context.Context, sha string) (*gl.Commit, error)
 	return commit, err
 }
 
-// DefaultBranch asks where the default branch is now; what the payload called it may be renamed
-// since.
+// DefaultBranch implements provider.Source. It reads the branch's name too, because the branch may
+// have been renamed since the delivery.
 func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	described, err := r.Describe(ctx)
 	if err != nil {
@@ -89,8 +89,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	return branch.Commit.ID, nil
 }
 
-// Files returns the YAML files below dir at sha, sorted by path. Their text is returned as it is,
-// whatever it is.
+// Files returns the YAML files below dir at sha, sorted by path, with their content unchanged.
 func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func (r *repository) Files(ctx context.Context, sha, dir string) ([]git.File, er
 	return r.trees.Files(ctx, id, list, func(ctx context.Context, file provider.Definition) ([]byte, error) {
 		data, err := r.contents(ctx, r.Path, sha, file.Path)
 		if provider.StatusCode(err) == http.StatusNotFound {
-			// A tree that was just read names it: the answer comes from a replica that lags.
+			// A tree that was just read has it, so the answer comes from a stale replica.
 			return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", file.Path)
 		}
 		return data, err
@@ -135,10 +134,9 @@ func (r *repository) definitions(ctx context.Context, sha, dir string) ([]provid
 	return found, nil
 }
 
-// entry returns what is at a path of the commit, nil if nothing is. It is looked for in the
-// directory above it: GitLab answers 404 for what is missing and for a commit that a replica has
-// not seen. A directory that was listed is certain with one read, because the commit fixes what it
-// holds.
+// entry returns the entry at a path of the commit, nil if there is none. It lists the directory
+// above, because GitLab answers 404 for a missing entry and for a commit that a replica does not
+// have yet. One list is certain, because the commit fixes its content.
 func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode, error) {
 	segments := strings.Split(name, "/")
 	for i, parent := 0, ""; ; i++ {
@@ -159,7 +157,7 @@ func (r *repository) entry(ctx context.Context, sha, name string) (*gl.TreeNode,
 	}
 }
 
-// tree lists a directory by keyset pages, the kind GitLab has no limit for. Of no commit it is the
+// tree lists a directory by keyset pages, the kind without a limit. Without a commit it is the
 // default branch's
 // (https://docs.gitlab.com/api/repositories/#list-all-repository-trees-in-a-project).
 func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) ([]*gl.TreeNode, error) {
@@ -178,7 +176,7 @@ func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) 
 		return nil, err
 	}
 	for _, e := range entries {
-		// Any other list of objects would be read as a directory without files.
+		// Any other list of objects would be decoded as a directory without files.
 		if e.Name == "" || e.Type == "" || !strings.HasPrefix("/"+e.Path, path.Join("/", dir)) {
 			return nil, api.NoAnswer(what)
 		}
@@ -186,7 +184,7 @@ func (r *repository) tree(ctx context.Context, sha, dir string, recursive bool) 
 	return entries, nil
 }
 
-// File returns one file of at most a MiB.
+// File returns one file of at most 1 MiB.
 func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error) {
 	if err := provider.CheckSHA(sha); err != nil {
 		return nil, err
@@ -198,7 +196,7 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return data, err
 	}
-	// A file that is not there and a commit that is not there yet are both 404.
+	// GitLab answers 404 for a missing file and for a commit that is not there yet.
 	found, err := r.entry(ctx, sha, name)
 	switch {
 	case err != nil:
@@ -209,8 +207,8 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.Path, sha)
 }
 
-// contents reads a file of a project as JSON, which a proxy's page is not, and compares it with its
-// digest: a page that was taken for a definition would be reported as the author's mistake.
+// contents reads a file of a project as JSON, which a proxy's page is not, and checks its digest. A
+// page that was taken for a definition would be reported as the author's mistake.
 func (r *repository) contents(ctx context.Context, project, ref, name string) ([]byte, error) {
 	what := "reading " + name
 	file, _, err := r.Client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))

@@ -55,7 +55,7 @@ func TestFilesLimits(t *testing.T) {
 }
 
 // A fork's commits are read from the target, which no membership in the fork is needed for.
-func TestAForksDefinitionsAreReadFromTheTarget(t *testing.T) {
+func TestFilesOfForkAreReadFromTarget(t *testing.T) {
 	b, _ := forked(t, forgelab.Private, "")
 	sha := b.GitLab.Commit(testFork, "main", forgelab.Change{Author: "stranger", Files: map[string]string{".tekton/a.yaml": "theirs"}})
 	got, err := b.client.Files(t.Context(), sha, ".tekton")
@@ -64,7 +64,7 @@ func TestAForksDefinitionsAreReadFromTheTarget(t *testing.T) {
 	}
 }
 
-func TestReadsOfWhatIsNotThere(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	cases := []struct {
 		name    string
 		prepare func(bench)
@@ -102,7 +102,7 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAFileFarTooLargeIsTheAuthorsMistakeAndNotAnOutage(t *testing.T) {
+func TestFileFarTooLargeIsInvalid(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	sha := f.Commit("main", map[string]string{"x": strings.Repeat("x", 1<<16)})
 	client, err := New(Options{Limits: provider.Limits{Answer: 1 << 15}}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
@@ -114,7 +114,7 @@ func TestAFileFarTooLargeIsTheAuthorsMistakeAndNotAnOutage(t *testing.T) {
 	}
 }
 
-func TestAnEmptyProjectIsWaitedFor(t *testing.T) {
+func TestEmptyProjectIsRetried(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestChangedByPush(t *testing.T) {
 }
 
 // What a merge request does not list, a comparison may; if neither does, that is told.
-func TestAMergeRequestOfTooManyFilesIsCompared(t *testing.T) {
+func TestChangedComparesLargeMergeRequest(t *testing.T) {
 	b := newBench(t, forgelab.Options{DiffLimit: 3})
 	b.Commit("topic", map[string]string{"a": "1", "b": "1", "c": "1"})
 	event := b.PullRequest("topic", "dev")
@@ -192,7 +192,7 @@ func TestAMergeRequestOfTooManyFilesIsCompared(t *testing.T) {
 	}
 }
 
-func TestAMergeRequestThatIsStillPreparedIsWaitedFor(t *testing.T) {
+func TestChangedWaitsForPreparation(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"a": "1"})
 	event := b.PullRequest("topic", "dev")
@@ -217,7 +217,7 @@ func TestAMergeRequestThatIsStillPreparedIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
+func TestPullsAcceptOnlyDocumentedAnswers(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	for _, body := range []string{`[{}]`, `[{"iid":1}]`, `[{"state":"opened"}]`, `{}`, ``, `null`,
 		fmt.Sprintf(`[{"iid":1,"state":"opened","target_branch":"main","target_project_id":%d}]`, b.head.Project.ID),
@@ -234,7 +234,7 @@ func TestPullsBelieveOnlyDocumentedAnswers(t *testing.T) {
 	}
 }
 
-func TestCloneTokenIsTheConfiguredOne(t *testing.T) {
+func TestCloneTokenIsConfiguredToken(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	if got, err := b.client.CloneToken(t.Context(), map[string]string{"contents": "read", "metadata": "read"}); err != nil || got != (provider.Token{User: "ci-bot", Value: b.token.Value}) {
 		t.Errorf("%+v, %v", got, err)
@@ -243,7 +243,7 @@ func TestCloneTokenIsTheConfiguredOne(t *testing.T) {
 
 // S29: the global Repository's token is other tenants' as well. Whoever may write to one project
 // reads no other one with it, not even one that the token reaches.
-func TestASharedTokenReadsTheEventsProjectAlone(t *testing.T) {
+func TestSharedTokenReadsOnlyEventsProject(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	other := f.CreateProject("acme/team/other", forgelab.ProjectOptions{Visibility: forgelab.Private})
 	f.SetMember(other.FullPath, f.token.User.Username, forgelab.Developer)
@@ -267,7 +267,7 @@ func TestASharedTokenReadsTheEventsProjectAlone(t *testing.T) {
 	}
 }
 
-func TestFileAtOtherProjects(t *testing.T) {
+func TestFileAtOfOtherProjects(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	for path, visibility := range map[string]string{"other/private": forgelab.Private, "other/public": forgelab.Public} {
 		project := b.CreateProject(path, forgelab.ProjectOptions{Visibility: visibility})

@@ -4,95 +4,19 @@ package gitlab
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
-	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// maxField is the characters that a status' name, description, target_url and ref may have
-// (https://docs.gitlab.com/api/commits/#set-the-pipeline-status-of-a-commit).
-const maxField = 255
-
-// maxExternalID is the characters of a run's name that a description ends with; longer ones are
-// replaced by a digest.
-const maxExternalID = 128
-
-// wanted is a check in GitLab's terms and limits.
-type wanted struct {
-	name, description, url string
-	state                  gl.BuildStateValue
-	// mark ends the description of the run's statuses.
-	mark string
-	// former is the mark that the version before gave it, which may be the same.
-	former string
-	// onlyOpen is the check's.
-	onlyOpen bool
-}
-
-func makeStatus(c status.Check) wanted {
-	w := wanted{
-		name:     text.OneLine(c.Name, maxField, text.Runes),
-		state:    stateOf(c),
-		mark:     markOf(c.ExternalID),
-		onlyOpen: c.OnlyOpen,
-	}
-	if w.former = w.mark; c.Former != "" {
-		w.former = markOf(c.Former)
-	}
-	w.url = provider.DetailsURL(c.DetailsURL, maxField)
-	title := c.Title
-	if c.Words != "" && w.url == "" {
-		title += ": " + c.Words // nothing else shows what went wrong
-	}
-	title = text.OneLine(title, maxField-len([]rune(w.mark)), text.Runes)
-	if title == "" {
-		title = text.OneLine(c.Name, maxField-len([]rune(w.mark)), text.Runes)
-	}
-	w.description = title + w.mark
-	return w
-}
-
-// markOf is how a description tells whose status it is, for people as well.
-func markOf(externalID string) string {
-	id := text.OneLine(externalID, maxField, text.Runes)
-	if len(id) > maxExternalID || id != externalID {
-		sum := sha256.Sum256([]byte(externalID))
-		id = hex.EncodeToString(sum[:16])
-	}
-	return " (" + id + ")"
-}
-
-// stateOf names the states as GitLab does: queued is pending, cancelled has one l, and a failure
-// has failed.
-func stateOf(c status.Check) gl.BuildStateValue {
-	switch {
-	case c.State == status.Queued:
-		return gl.Pending
-	case c.State == status.InProgress:
-		return gl.Running
-	case c.Conclusion == status.Success:
-		return gl.Success
-	case c.Conclusion == status.Failure:
-		return gl.Failed
-	case c.Conclusion == status.Skipped:
-		return gl.Skipped
-	}
-	return gl.Canceled
-}
-
-// show makes the project show the status, if it does not yet and no newer run's has taken its
-// place. The id is that of the run's status, "" if none is known.
+// show makes the project show the status, unless it does already or a newer run's has replaced it.
+// id is that of the run's status, "" if none is known.
 func (r *repository) show(ctx context.Context, at place, sha, id string, want wanted) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
@@ -100,7 +24,7 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	}
 	mine := want.among(known)
 	if mine == nil && id != "" {
-		if err := r.leaveOther(ctx, at, sha, want); err != nil {
+		if err := r.closeOnOtherRef(ctx, at, sha, want); err != nil {
 			return "", err
 		}
 	}
@@ -120,9 +44,9 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	return r.set(ctx, at, sha, want, mine.PipelineId)
 }
 
-// replace shows the status of a run that has none yet in the place of the run before on the same
-// ref, in the same pipeline: only there GitLab takes the older one for replaced. An open one is
-// closed first, because GitLab would change that one instead of making another, or refuse to.
+// replace shows the first status of a run in the same pipeline as that of the run before on the
+// same ref: only there GitLab treats the older one as replaced. It closes a pending one first,
+// because GitLab would change that one instead of adding another, or refuse.
 func (r *repository) replace(
 	ctx context.Context,
 	at place,
@@ -140,7 +64,7 @@ func (r *repository) replace(
 	return r.set(ctx, at, sha, want, newest.PipelineId)
 }
 
-// end closes a status that is open.
+// end closes a pending status.
 func (r *repository) end(ctx context.Context, at place, sha string, s *gl.CommitStatus) error {
 	if !open(s) {
 		return nil
@@ -151,15 +75,15 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 		sha,
 		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)},
 	)
-	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it has ended meanwhile
-		return at.settled("closing the status of the run before", err)
+	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it is finished in the meantime
+		return at.refused("closing the status of the run before", err)
 	}
 	return nil
 }
 
-// leaveOther ends the run's status on another ref. Versions before put the statuses of a commit
-// into one pipeline, whatever their refs: that ref's would be open for ever.
-func (r *repository) leaveOther(ctx context.Context, at place, sha string, want wanted) error {
+// closeOnOtherRef closes the run's status on another ref, which would stay pending for ever. Earlier
+// versions put all statuses of a commit into one pipeline.
+func (r *repository) closeOnOtherRef(ctx context.Context, at place, sha string, want wanted) error {
 	at.ref = ""
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
@@ -171,9 +95,9 @@ func (r *repository) leaveOther(ctx context.Context, at place, sha string, want 
 	return nil
 }
 
-// statuses lists the statuses of a name on the commit and the place's ref, newest first, replaced
-// ones included. Those of other refs are other runs' verdicts: a commit may be on several branches
-// and tags.
+// statuses lists the statuses with this name on the commit and the place's ref, newest first,
+// including replaced ones. Statuses of other refs are other runs' verdicts: a commit may be on
+// several branches and tags.
 func (r *repository) statuses(ctx context.Context, at place, sha, name string) ([]*gl.CommitStatus, error) {
 	const what = "looking the status up"
 	found, err := r.list(ctx, what, at, sha, &gl.GetCommitStatusesOptions{Name: &name, All: gl.Ptr(true)})
@@ -185,7 +109,7 @@ func (r *repository) statuses(ctx context.Context, at place, sha, name string) (
 	return found, nil
 }
 
-// list returns the statuses of a commit on the place's ref, on any if the place has none.
+// list returns the statuses of a commit on the place's ref, or on any ref if the place has none.
 func (r *repository) list(
 	ctx context.Context, what string, at place, sha string, opts *gl.GetCommitStatusesOptions,
 ) ([]*gl.CommitStatus, error) {
@@ -210,18 +134,18 @@ func (r *repository) list(
 	), nil
 }
 
-// undecided reports whether a list does not say which status an entry is. Who took it for another's
-// would post a second one. The ref is what was asked for unless the entry names another one.
+// undecided reports whether a list does not say which status an entry is. If it were taken for
+// another run's, a second status would be posted. Without a ref the entry is of the requested one.
 func undecided(s *gl.CommitStatus) bool { return s == nil || s.ID <= 0 || s.Name == "" }
 
-// set posts the status. If GitLab's state machine refuses the step, what GitLab shows decides:
-// never is it assumed that the refused state is the shown one (L6, E12).
+// set posts the status. If GitLab's state machine refuses the transition, it reads what GitLab
+// shows. It never assumes that GitLab already shows the refused state (L6, E12).
 func (r *repository) set(ctx context.Context, at place, sha string, want wanted, in int) (string, error) {
 	const what = "setting the status"
 	opts := &gl.SetCommitStatusOptions{
 		State: want.state, Name: &want.name, Description: &want.description, PipelineID: pipeline(in),
 	}
-	if want.url != "" { // GitLab refuses an empty one
+	if want.url != "" { // GitLab refuses an empty URL
 		opts.TargetURL = &want.url
 	}
 	if in == 0 && at.ref != "" {
@@ -229,7 +153,7 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 	}
 	shown, err := r.post(ctx, at, sha, opts)
 	if provider.StatusCode(err) == http.StatusNotFound && in != 0 {
-		// The pipeline is gone or archived: another one takes over.
+		// The pipeline is gone or archived: another one is used.
 		return r.set(ctx, at, sha, want, 0)
 	}
 	refusal := fault.Of(err)
@@ -239,11 +163,11 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 	case refusal.Reason == fault.ReasonTransition:
 		return r.compare(ctx, at, sha, want, refusal)
 	case want.state == gl.Skipped && provider.StatusCode(err) == http.StatusBadRequest:
-		// Old versions know no skipped. What did not run must not count as passed.
+		// Old versions have no state skipped. A run that did not happen must not count as passed.
 		want.state = gl.Canceled
 		return r.set(ctx, at, sha, want, in)
 	}
-	return "", at.settled(what, err)
+	return "", at.refused(what, err)
 }
 
 func (r *repository) compare(
@@ -285,45 +209,12 @@ func (r *repository) post(
 		return nil, provider.Failed("setting the status", err)
 	}
 	if shown.ID == 0 {
-		// Accepted, but unknown under which id: the next attempt looks it up.
+		// It was accepted, but its id is unknown: the next attempt looks it up.
 		f := fault.Transientf("BadAnswer", "setting the status: the answer holds no id")
 		f.Unknown = true
 		return nil, f
 	}
 	return shown, nil
-}
-
-// among returns the run's own status, the newest of several.
-func (w wanted) among(known []*gl.CommitStatus) *gl.CommitStatus {
-	at := slices.IndexFunc(known, func(s *gl.CommitStatus) bool {
-		return strings.HasSuffix(s.Description, w.mark) || strings.HasSuffix(s.Description, w.former)
-	})
-	if at < 0 {
-		return nil
-	}
-	return known[at]
-}
-
-// late reports whether a report was overtaken by what is shown already (E6).
-func (w wanted) late(shown *gl.CommitStatus) bool {
-	switch w.state {
-	case gl.Pending:
-		return shown.Status != string(gl.Pending) && shown.Status != "created"
-	case gl.Running:
-		return !open(shown)
-	}
-	return w.onlyOpen && !open(shown)
-}
-
-// shown reports whether nothing is left to do.
-func (w wanted) shown(s *gl.CommitStatus) bool {
-	same := s.Status == string(w.state) || (w.state == gl.Skipped && s.Status == string(gl.Canceled))
-	return same && s.Description == w.description && (w.url == "" || s.TargetURL == w.url)
-}
-
-// open reports whether a status has not ended.
-func open(s *gl.CommitStatus) bool {
-	return slices.Contains([]string{"created", "pending", "running"}, s.Status)
 }
 
 func idOf(s *gl.CommitStatus) string { return fmt.Sprintf("%d/%d", s.PipelineId, s.ID) }

@@ -92,7 +92,7 @@ func TestUpdatesOfAMergeRequest(t *testing.T) {
 
 // A merge request that became a draft again before its event was read still was ready: as at GitHub
 // its event counts, once.
-func TestADraftThatWasReadyInBetween(t *testing.T) {
+func TestUpdateOfDraftThatWasReady(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"x": "z"})
 	iid := b.OpenMergeRequest(forgelab.NewMergeRequest{
@@ -111,7 +111,7 @@ func TestADraftThatWasReadyInBetween(t *testing.T) {
 }
 
 // Who made a draft ready is not who answers for its commit: that is who pushed it.
-func TestWhoMadeADraftReadyDoesNotAnswerForTheHead(t *testing.T) {
+func TestReadyDoesNotConfirmHead(t *testing.T) {
 	b, iid := forked(t, forgelab.Public, "")
 	b.RetitleMergeRequest(testProject, iid, "stranger", "Draft: x")
 	b.ReadyMergeRequest(testProject, iid, "rita")

@@ -14,8 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// Versions returns the heads that the event's merge request has had, by GitLab's own word: its
-// deliveries are not signed. They are known once the newest is the head that the event has.
+// Versions implements provider.History. It waits until the newest version is the event's head.
 func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec) ([]git.Version, error) {
 	listed, err := r.versions(ctx, event)
 	if err != nil {
@@ -26,7 +25,7 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 		if v.CreatedAt == nil || !provider.IsSHA(v.HeadCommitSHA) {
 			return nil, api.NoAnswer("listing the merge request's versions")
 		}
-		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: second(v.CreatedAt).Time})
+		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: eventTime(v.CreatedAt).Time})
 	}
 	if len(all) == 0 || all[0].SHA != event.SHA {
 		return nil, fault.Transientf(
@@ -39,8 +38,8 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return all, nil
 }
 
-// versions returns the heads that the event's merge request has had, newest first: each push makes
-// one, and so does another target branch
+// versions returns the heads that the event's merge request has had, newest first. Each push adds
+// one, and so does a new target branch
 // (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
 func (r *repository) versions(
 	ctx context.Context,

@@ -12,7 +12,7 @@ import (
 
 // The heads of a merge request and their times are GitLab's own, in whatever order it lists them.
 // Until it shows the one that the event has nothing is known.
-func TestTheHeadsOfAMergeRequest(t *testing.T) {
+func TestVersions(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
 	first := a.event("open")

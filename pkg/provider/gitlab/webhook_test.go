@@ -222,7 +222,7 @@ func TestDecodeHeaders(t *testing.T) {
 
 // docs/adr/0010: what a repetition keeps is in the key of a version that sends none, and what tells
 // two events apart.
-func TestDeliveryKeyWithoutGitLabsOwn(t *testing.T) {
+func TestDeliveryKeyOfOldServers(t *testing.T) {
 	key := func(event, uuid, body string) string {
 		// GitLab makes this one anew for each request.
 		h := headers(event, "X-Gitlab-Webhook-UUID", fmt.Sprint(rand.Int()), "X-Gitlab-Event-UUID", uuid)

@@ -8,14 +8,14 @@ import (
 	"encoding/hex"
 )
 
-// DigestPrefix begins the keys that are made of a body.
+// DigestPrefix is the prefix of keys that are derived from a body.
 const DigestPrefix = "sha256:"
 
-// Digest is a key that is made of parts of a delivery, its body among them.
+// Digest returns a key that is derived from parts of a delivery, including its body.
 func Digest(parts ...[]byte) string {
 	sum := sha256.New()
 	for _, part := range parts {
-		// With their lengths no two lists of parts have the same bytes. A hash never fails to
+		// With their lengths, no two lists of parts have the same bytes. A hash never fails to
 		// write.
 		_ = binary.Write(sum, binary.BigEndian, uint64(len(part)))
 		sum.Write(part)

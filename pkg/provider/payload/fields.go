@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// The sizes of the fields of a GitEventSpec, in bytes.
+// The maximum sizes of the fields of a GitEventSpec, in bytes.
 const (
 	MaxTitle  = 1024
 	MaxRef    = 1024
@@ -23,7 +23,7 @@ const (
 	MaxURL    = 2048
 	MaxLabels = 100
 	MaxHeader = 1024
-	// maxKey is what a delivery key may have.
+	// maxKey is the maximum size of a delivery key.
 	maxKey = 255
 )
 
@@ -33,10 +33,10 @@ type Field struct {
 	limit       int
 }
 
-// Text is a Field: where it is in the body, what it is, and the most bytes it may have.
+// Text returns a Field: its place in the body, its value, and its maximum size in bytes.
 func Text(name, value string, limit int) Field { return Field{name, value, limit} }
 
-// Check reports whether every field is there, fits, and is text. The fault is Invalid.
+// Check returns an Invalid fault unless every field is set, fits, and is clean text.
 func Check(fields ...Field) error {
 	for _, f := range fields {
 		if f.value == "" || len(f.value) > f.limit || text.Clean(f.value) != f.value {
@@ -46,14 +46,13 @@ func Check(fields ...Field) error {
 	return nil
 }
 
-// Missing is the fault of a body without a field that is needed.
+// Missing returns the fault of a body without a required field.
 func Missing(name string) error {
 	return fault.Invalidf("BadPayload", "the delivery's body has no usable %s", name)
 }
 
-// Unmarshal decodes a body that Scan has found to be valid JSON into the parts that are read of it.
-// Members at its top that no field is read from are left out before: they are what makes a body
-// large. What is left is refused if it would take too much memory.
+// Unmarshal decodes a body that Scan has accepted. It first removes the named members at the top,
+// which are not read but make a body large. It refuses the rest if that would take too much memory.
 func Unmarshal(body []byte, into any, without ...string) error {
 	var err error
 	for _, name := range without {
@@ -73,8 +72,8 @@ func Unmarshal(body []byte, into any, without ...string) error {
 	return nil
 }
 
-// ReadsJSON refuses form-encoded deliveries.
-func ReadsJSON(h http.Header) error {
+// CheckJSON refuses form-encoded deliveries.
+func CheckJSON(h http.Header) error {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err == nil && kind == "application/x-www-form-urlencoded" {
 		return Bad("the delivery is form-encoded: set the webhook's content type to application/json at the Git service")
@@ -91,8 +90,8 @@ func Key(h http.Header, name string) (string, error) {
 	return key, nil
 }
 
-// Headers keeps what expressions may read: the caller lists what is kept, so that no secret is
-// forgotten.
+// Headers returns the headers that expressions may read. The caller names each of them, so that no
+// secret is included by mistake.
 func Headers(h http.Header, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
@@ -103,7 +102,7 @@ func Headers(h http.Header, names ...string) map[string]string {
 	return out
 }
 
-// Unauthenticated is the fault of a delivery that is not signed as it must be.
+// Unauthenticated returns the fault of a delivery without a valid signature.
 func Unauthenticated(message string) error {
 	return fault.Operatorf("Unauthenticated", "%s", message)
 }

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// errNotObject means that the JSON value is something else than an object.
+// errNotObject means that a JSON value is not an object.
 var errNotObject = errors.New("not a JSON object")
 
-// eachMember calls f with the name and the value of each member, in their order and however often a
-// name occurs. The value is a part of object. eachMember stops at the first error of f and returns
-// it.
+// eachMember calls f with the name and value of each member in order, also if a name occurs several
+// times. The value is a slice of object. eachMember stops at the first error of f and returns it.
 //
-// object must be valid (json.Valid): there is no other check than that it is an object.
+// object must be valid (json.Valid); only whether it is an object is checked.
 func eachMember(object []byte, f func(name string, value []byte) error) error {
 	rest := bytes.TrimLeft(object, space)
 	if len(rest) == 0 || rest[0] != '{' {
@@ -29,7 +28,7 @@ func eachMember(object []byte, f func(name string, value []byte) error) error {
 			return nil
 		}
 		n := stringLength(rest)
-		name, err := decoded(rest[:n])
+		name, err := unquote(rest[:n])
 		if err != nil {
 			return err
 		}
@@ -42,9 +41,9 @@ func eachMember(object []byte, f func(name string, value []byte) error) error {
 	}
 }
 
-// Element decodes the first element of the array called list, at the top of a body that Scan has
-// found to be valid, whose field key is value. It reads the others in place: a push of many commits
-// names one of them. Without such an element into stays as it is.
+// Element decodes the first element whose field key is value, in the array list at the top of a
+// body that Scan has accepted. It skips the others in place: a push of many commits needs only one
+// of them. Without such an element, into is unchanged.
 func Element(body []byte, list, key, value string, into any) error {
 	return eachMember(body, func(name string, array []byte) error {
 		if !strings.EqualFold(name, list) || array[0] != '[' {
@@ -54,7 +53,7 @@ func Element(body []byte, list, key, value string, into any) error {
 			n := length(rest)
 			element := rest[:n:n]
 			rest = rest[n:]
-			if holds(element, key, value) {
+			if hasField(element, key, value) {
 				return json.Unmarshal(element, into)
 			}
 		}
@@ -62,12 +61,12 @@ func Element(body []byte, list, key, value string, into any) error {
 	})
 }
 
-// holds reports whether an object has a text as its field.
-func holds(object []byte, key, value string) bool {
+// hasField reports whether an object has a field with this text.
+func hasField(object []byte, key, value string) bool {
 	is := false
-	_ = eachMember(object, func(name string, field []byte) error { // what is no object holds nothing
+	_ = eachMember(object, func(name string, field []byte) error { // a value that is not an object has no fields
 		if strings.EqualFold(name, key) && len(field) > 0 && field[0] == '"' {
-			text, err := decoded(field)
+			text, err := unquote(field)
 			is = err == nil && text == value
 		}
 		return nil
@@ -75,8 +74,8 @@ func holds(object []byte, key, value string) bool {
 	return is
 }
 
-// withoutMember returns object without the members of that name, in whatever case, as encoding/json
-// matches names. It copies what is left. object must be valid, as for eachMember.
+// withoutMember returns object without the members of that name, ignoring case, as encoding/json
+// matches names. It copies the rest. object must be valid, as for eachMember.
 func withoutMember(object []byte, name string) ([]byte, error) {
 	out := []byte{'{'}
 	err := eachMember(object, func(member string, value []byte) error {
@@ -97,11 +96,11 @@ func withoutMember(object []byte, name string) ([]byte, error) {
 	return append(out, '}'), err
 }
 
-// space is what JSON has between tokens.
+// space is the white space of JSON.
 const space = " \t\r\n"
 
-// decoded is the text of a quoted string.
-func decoded(quoted []byte) (string, error) {
+// unquote returns the text of a quoted string.
+func unquote(quoted []byte) (string, error) {
 	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1]), nil
 	}
@@ -110,7 +109,7 @@ func decoded(quoted []byte) (string, error) {
 	return s, err
 }
 
-// length is how long the value at the start is.
+// length returns the length of the value at the start.
 func length(json []byte) int {
 	if len(json) == 0 {
 		return 0
@@ -127,8 +126,8 @@ func length(json []byte) int {
 	return len(json)
 }
 
-// nested is the length of an object or an array. It counts brackets and looks at nothing else but
-// strings, which may have some in them.
+// nested returns the length of an object or an array. It counts brackets, and skips strings, which
+// may contain brackets.
 func nested(json []byte) int {
 	depth := 0
 	for i := 0; i < len(json); i++ {
@@ -146,7 +145,7 @@ func nested(json []byte) int {
 	return len(json)
 }
 
-// stringLength is the length of the string at the start, with its quotes.
+// stringLength returns the length of the string at the start, including its quotes.
 func stringLength(json []byte) int {
 	for i := 1; i < len(json); i++ {
 		switch json[i] {

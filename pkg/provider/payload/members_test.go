@@ -68,7 +68,7 @@ func TestWithout(t *testing.T) {
 }
 
 // A large body costs what is read of it.
-func TestALargeMemberIsNotCopied(t *testing.T) {
+func TestLargeMemberIsNotCopied(t *testing.T) {
 	body := []byte(`{"a":1,"commits":["` + strings.Repeat("x", 4<<20) + `"],"b":2}`)
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package payload reads webhook bodies that nobody has vouched for yet.
+// Package payload reads webhook bodies that are not verified yet.
 package payload
 
 import (
@@ -12,24 +12,24 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Value takes the JSON of a known key's value.
+// Value reads the JSON value of a known key.
 type Value func(value []byte) error
 
 // Values are the known keys of an object.
 type Values map[string]Value
 
-// Scan reads the known keys at the top of a body that is one JSON object, and copies nothing else:
-// a push may be 25 MB. A key that occurs twice is refused, in whatever case: a decoder would read
-// the one that was not looked at here, after the signature was checked with the secret of another
-// repository. Errors are Invalid.
+// Scan reads the known keys at the top of a body that is one JSON object, without copying the rest:
+// a push may be 25 MB. It refuses a key that occurs twice, ignoring case. A decoder would use the
+// second one after the signature was checked with the secret of the first one's repository. Errors
+// are Invalid.
 func Scan(body []byte, known Values) error {
-	if !json.Valid(body) { // which also refuses values that nest deeper than 10000 levels
+	if !json.Valid(body) { // which also refuses values that are nested deeper than 10000 levels
 		return Bad("the delivery's body is not JSON")
 	}
 	return object("the delivery's body", body, known)
 }
 
-// Object is an object or null.
+// Object reads an object, or null.
 func Object(what string, known Values) Value {
 	return func(value []byte) error {
 		if bytes.Equal(value, []byte("null")) {
@@ -39,7 +39,7 @@ func Object(what string, known Values) Value {
 	}
 }
 
-// String is a string.
+// String reads a string.
 func String(what string, into *string) Value {
 	return func(value []byte) error {
 		var text *string
@@ -51,7 +51,7 @@ func String(what string, into *string) Value {
 	}
 }
 
-// Number is any number; it only notes that there is one.
+// Number reads a number; it only records that there is one.
 func Number(what string, there *bool) Value {
 	return func(value []byte) error {
 		var number *float64
@@ -63,7 +63,7 @@ func Number(what string, there *bool) Value {
 	}
 }
 
-// object gives the values of known keys to their functions. The value is valid JSON.
+// object passes the values of known keys to their functions. The value is valid JSON.
 func object(what string, value []byte, known Values) error {
 	seen := map[string]bool{}
 	err := eachMember(value, func(name string, value []byte) error {
@@ -92,5 +92,5 @@ func lookup(known Values, name string) (string, Value) {
 	return "", nil
 }
 
-// Bad is the Invalid fault of a body that cannot be used.
+// Bad returns the Invalid fault of a body that cannot be used.
 func Bad(message string) error { return fault.Invalidf("BadPayload", "%s", message) }

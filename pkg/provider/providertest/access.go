@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testAccess: only a positive answer is yes, and no failure is an answer.
-func testAccess(t *testing.T, open func(*testing.T) World) {
+// testAccess: only a positive answer means yes, and a failure is not an answer.
+func testAccess(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	w.Service.Commit("main", map[string]string{"x": "y"})
 	client := connect(t, w)
@@ -25,7 +25,7 @@ func testAccess(t *testing.T, open func(*testing.T) World) {
 			t.Errorf("user %q: %t, %v, want false", user, got, err)
 		}
 	}
-	failing(t, AskPermission, open, func(t *testing.T, w World) (bool, error) {
+	failing(t, AskPermission, open, func(t *testing.T, w Env) (bool, error) {
 		w.Service.Grant("writer", "write")
 		return connect(t, w).CanWrite(t.Context(), "writer")
 	})
@@ -39,8 +39,8 @@ func testAccess(t *testing.T, open func(*testing.T) World) {
 	})
 }
 
-// failing: no failure of an operation is an answer.
-func failing(t *testing.T, op Operation, open func(*testing.T) World, ask func(*testing.T, World) (bool, error)) {
+// failing: a failure of an operation is not an answer.
+func failing(t *testing.T, op Operation, open func(*testing.T) Env, ask func(*testing.T, Env) (bool, error)) {
 	t.Helper()
 	for how, want := range map[Failure]fault.Class{
 		Unavailable: fault.Transient, Disconnected: fault.Transient, Garbage: fault.Transient, SlowDown: fault.Throttled,
@@ -56,8 +56,8 @@ func failing(t *testing.T, op Operation, open func(*testing.T) World, ask func(*
 	}
 }
 
-// testMember: whoever has a role is a member, whatever it is, and nobody else.
-func testMember(t *testing.T, open func(*testing.T) World) {
+// testMember: a user with any role is a member, other users are not.
+func testMember(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
 	for role, want := range map[string]bool{"none": false, "read": true, "write": true} {
@@ -71,14 +71,14 @@ func testMember(t *testing.T, open func(*testing.T) World) {
 			t.Errorf("user %q: %t, %v, want false", user, got, err)
 		}
 	}
-	failing(t, AskMember, open, func(t *testing.T, w World) (bool, error) {
+	failing(t, AskMember, open, func(t *testing.T, w Env) (bool, error) {
 		w.Service.Grant("reader", "read")
 		return connect(t, w).Member(t.Context(), "reader")
 	})
 }
 
-// testTeam: who is in a team is, and a team that is not there is told as such.
-func testTeam(t *testing.T, open func(*testing.T) World) {
+// testTeam: only members are in a team, and a team that does not exist is reported as such.
+func testTeam(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
 	w.Service.Grant("outside", "admin")
@@ -99,7 +99,7 @@ func testTeam(t *testing.T, open func(*testing.T) World) {
 			t.Errorf("team %.20q: %t, %v, want that there is none", name, got, err)
 		}
 	}
-	failing(t, AskTeam, open, func(t *testing.T, w World) (bool, error) {
+	failing(t, AskTeam, open, func(t *testing.T, w Env) (bool, error) {
 		return connect(t, w).InTeam(t.Context(), w.Service.Join("releasers", "inside"), "inside")
 	})
 }

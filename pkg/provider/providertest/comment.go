@@ -11,15 +11,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// commented opens a pull request and has somebody else comment on it.
-func commented(w World) (opened, comment *v1alpha1.GitEventSpec) {
+// commented opens a pull request, and another user comments on it.
+func commented(w Env) (opened, comment *v1alpha1.GitEventSpec) {
 	w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
 	opened = w.Service.PullRequest("topic", "dev")
 	return opened, w.Service.Comment(opened, "ada", "/deploy \"größe\"\nnow")
 }
 
-func testComment(t *testing.T, w World) {
+func testComment(t *testing.T, w Env) {
 	opened, event := commented(w)
 	if event.Comment == nil || event.Comment.ID <= 0 || event.Comment.Body != "/deploy \"größe\"\nnow" || event.Sender != "ada" || event.EventType != "on-comment" ||
 		event.Trigger != v1alpha1.TriggerPullRequest ||
@@ -53,8 +53,8 @@ func testComment(t *testing.T, w World) {
 	}
 }
 
-// testCommentFaults: what is not known of a pull request is waited for, and never made up.
-func testCommentFaults(t *testing.T, w World) {
+// testCommentFaults: what is not known about a pull request is retried and never invented.
+func testCommentFaults(t *testing.T, w Env) {
 	_, event := commented(w)
 	client := connect(t, w)
 	for how, class := range map[Failure]fault.Class{

@@ -3,6 +3,7 @@
 package providertest
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,19 +12,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testComplete: what a signature vouches for is taken as it is, without a call; what only a token
-// does is asked for.
-func testComplete(t *testing.T, w World) {
+// testComplete: an event of a signed delivery is returned unchanged, without a call. Without a
+// signature it is read from the service.
+func testComplete(t *testing.T, w Env) {
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
 	if w.Mints && w.SignsBody {
-		w.Service.Fail(MintToken, Unavailable, 0) // no call can be made
+		w.Service.Fail(MintToken, Unavailable, 0) // no call can succeed
 	}
 	client := connect(t, w)
-	push := &v1alpha1.GitEventSpec{
-		Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main",
-		HeadURL: w.Project.URL, Project: w.Project,
-	}
+	push := pushed(w, "refs/heads/main", sha)
 	for _, event := range []*v1alpha1.GitEventSpec{w.Service.PullRequest("topic", "dev"), push} {
 		want := event.DeepCopy()
 		got, err := client.Complete(t.Context(), event)
@@ -43,8 +41,8 @@ func testComplete(t *testing.T, w World) {
 	}
 }
 
-// owned requires that a service vouches for the account that an event's project belongs to, and
-// returns its id.
+// owned requires that the service confirms the owner of an event's project, and returns the owner's
+// id.
 func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
 	t.Helper()
 	if event.Project.OwnerID <= 0 {
@@ -53,89 +51,115 @@ func owned(t *testing.T, event *v1alpha1.GitEventSpec) int64 {
 	return event.Project.OwnerID
 }
 
-// testForged: of a service that signs nothing whoever knows the token says what they like. None of
-// it is believed, and what may still become true is waited for.
-func testForged(t *testing.T, open func(*testing.T) World) {
-	if open(t).SignsBody {
-		t.Skip("this service signs its deliveries: nobody can forge a body")
+// claim is an event that a delivery claims, and what Complete makes of it.
+type claim struct {
+	event func(w Env) *v1alpha1.GitEventSpec
+	// want is a reason to wait, ignored, or empty if the service confirms the event.
+	want string
+}
+
+const (
+	branch  = "feature/a" // with a slash, as people name branches
+	ignored = "ignored"
+)
+
+// pushed is the event of a push of a commit to a ref.
+func pushed(w Env, ref, sha string) *v1alpha1.GitEventSpec {
+	return &v1alpha1.GitEventSpec{
+		Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: ref, HeadRef: ref, HeadURL: w.Project.URL, Project: w.Project,
 	}
-	pushed := func(w World, ref, sha string) *v1alpha1.GitEventSpec {
-		return &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, SHA: sha, BaseRef: ref, HeadRef: ref, Project: w.Project}
-	}
-	const branch, wait, ignored = "feature/a", fault.ReasonNotConfirmed, "ignored"
-	pull := func(w World) *v1alpha1.GitEventSpec {
-		w.Service.Commit(branch, map[string]string{"x": "a"})
-		return w.Service.PullRequest(branch, "dev")
-	}
-	for name, c := range map[string]struct {
-		event func(w World) *v1alpha1.GitEventSpec
-		want  string // the wait, ignored, or nothing: it is confirmed
-	}{
-		"a push to where the branch is": {func(w World) *v1alpha1.GitEventSpec {
-			return pushed(w, "refs/heads/"+branch, w.Service.Commit(branch, map[string]string{"x": "a"}))
+}
+
+// commit pushes a file with this content to the branch.
+func commit(w Env, branch, content string) string {
+	return w.Service.Commit(branch, map[string]string{"x": content})
+}
+
+// opened opens a pull request from the branch and returns its event.
+func opened(w Env) *v1alpha1.GitEventSpec {
+	commit(w, branch, "a")
+	return w.Service.PullRequest(branch, "dev")
+}
+
+func claimedPushes() map[string]claim {
+	const wait = fault.ReasonNotConfirmed
+	return map[string]claim{
+		"a push to the tip of a branch": {func(w Env) *v1alpha1.GitEventSpec {
+			return pushed(w, "refs/heads/"+branch, commit(w, branch, "a"))
 		}, ""},
-		"a push that others came after": {func(w World) *v1alpha1.GitEventSpec {
-			sha := w.Service.Commit(branch, map[string]string{"x": "a"})
-			w.Service.Commit(branch, map[string]string{"x": "b"})
+		"a push that was followed by others": {func(w Env) *v1alpha1.GitEventSpec {
+			sha := commit(w, branch, "a")
+			commit(w, branch, "b")
 			return pushed(w, "refs/heads/"+branch, sha)
 		}, ""},
-		"a push that a forced push replaced": {func(w World) *v1alpha1.GitEventSpec {
-			base := w.Service.Commit(branch, map[string]string{"x": "base"})
-			sha := w.Service.Commit(branch, map[string]string{"x": "a"})
+		"a push that a forced push replaced": {func(w Env) *v1alpha1.GitEventSpec {
+			base, sha := commit(w, branch, "base"), commit(w, branch, "a")
 			w.Service.ForcePush(branch, base, nil)
 			return pushed(w, "refs/heads/"+branch, sha)
 		}, ""},
-		"a push to a branch of a commit of another": {func(w World) *v1alpha1.GitEventSpec {
-			w.Service.Commit("main", map[string]string{"x": "base"})
-			return pushed(w, "refs/heads/main", w.Service.Commit(branch, map[string]string{"x": "a"}))
+		"a push of another branch's commit": {func(w Env) *v1alpha1.GitEventSpec {
+			commit(w, "main", "base")
+			return pushed(w, "refs/heads/main", commit(w, branch, "a"))
 		}, wait},
-		"a push to a branch that never was": {func(w World) *v1alpha1.GitEventSpec {
-			return pushed(w, "refs/heads/never", w.Service.Commit(branch, map[string]string{"x": "a"}))
+		"a push to a branch that never existed": {func(w Env) *v1alpha1.GitEventSpec {
+			return pushed(w, "refs/heads/never", commit(w, branch, "a"))
 		}, wait},
-		"a tag that never was": {func(w World) *v1alpha1.GitEventSpec {
-			return pushed(w, "refs/tags/v1", w.Service.Commit(branch, map[string]string{"x": "a"}))
+		"a tag that never existed": {func(w Env) *v1alpha1.GitEventSpec {
+			return pushed(w, "refs/tags/v1", commit(w, branch, "a"))
 		}, wait},
-		"an older head of a pull request": {func(w World) *v1alpha1.GitEventSpec {
-			event := pull(w)
-			w.Service.Commit(branch, map[string]string{"x": "b"})
+	}
+}
+
+func claimedPullRequests() map[string]claim {
+	const wait = fault.ReasonNotConfirmed
+	changed := func(change func(Env, *v1alpha1.GitEventSpec)) func(Env) *v1alpha1.GitEventSpec {
+		return func(w Env) *v1alpha1.GitEventSpec {
+			event := opened(w)
+			change(w, event)
 			return event
-		}, ""},
-		"a head that the pull request never had": {func(w World) *v1alpha1.GitEventSpec {
-			event := pull(w)
-			event.SHA = w.Service.Commit("another", map[string]string{"x": "b"})
-			return event
-		}, wait},
-		"a pull request that never was": {func(w World) *v1alpha1.GitEventSpec {
-			event := pull(w)
+		}
+	}
+	return map[string]claim{
+		"an older head of a pull request": {changed(func(w Env, _ *v1alpha1.GitEventSpec) {
+			commit(w, branch, "b")
+		}), ""},
+		"a head that the pull request never had": {changed(func(w Env, event *v1alpha1.GitEventSpec) {
+			event.SHA = commit(w, "another", "b")
+		}), wait},
+		"a pull request that never existed": {changed(func(_ Env, event *v1alpha1.GitEventSpec) {
 			event.PullRequest.Number += 1000
-			return event
-		}, wait},
-		"another author": {func(w World) *v1alpha1.GitEventSpec {
-			event := pull(w)
+		}), wait},
+		"another author": {changed(func(_ Env, event *v1alpha1.GitEventSpec) {
 			event.PullRequest.Author, event.PullRequest.AuthorID = "admin", event.PullRequest.AuthorID+1000
-			return event
-		}, ignored},
-		"another head repository": {func(w World) *v1alpha1.GitEventSpec {
-			event := pull(w)
+		}), ignored},
+		"another head repository": {changed(func(_ Env, event *v1alpha1.GitEventSpec) {
 			event.PullRequest.HeadProjectID += 1000
-			return event
-		}, ignored},
-		"a pull request that was closed since": {func(w World) *v1alpha1.GitEventSpec {
-			event := pull(w)
+		}), ignored},
+		"a pull request that was closed since": {changed(func(w Env, event *v1alpha1.GitEventSpec) {
 			w.Service.Withdraw(event)
-			return event
-		}, ignored},
-		"a comment that never was": {func(w World) *v1alpha1.GitEventSpec {
-			event := w.Service.Comment(pull(w), "ada", "/deploy")
+		}), ignored},
+		"a comment that never existed": {func(w Env) *v1alpha1.GitEventSpec {
+			event := w.Service.Comment(opened(w), "ada", "/deploy")
 			event.Comment.ID += 1000
 			return event
 		}, wait},
-		"a comment of somebody else": {func(w World) *v1alpha1.GitEventSpec {
-			event := w.Service.Comment(pull(w), "ada", "/deploy")
+		"a comment of another user": {func(w Env) *v1alpha1.GitEventSpec {
+			event := w.Service.Comment(opened(w), "ada", "/deploy")
 			event.Sender = "admin"
 			return event
 		}, ignored},
-	} {
+	}
+}
+
+// testForged: at a service that does not sign bodies, anybody who knows the token can post any
+// body. Complete trusts none of it, and waits for what may still become true.
+func testForged(t *testing.T, open func(*testing.T) Env) {
+	if open(t).SignsBody {
+		t.Skip("this service signs its deliveries: nobody can forge a body")
+	}
+	claims := claimedPushes()
+	maps.Copy(claims, claimedPullRequests())
+	for name, c := range claims {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			got, err := connect(t, w).Complete(t.Context(), c.event(w))
@@ -146,7 +170,8 @@ func testForged(t *testing.T, open func(*testing.T) World) {
 			case f != nil:
 				said = f.Reason
 			}
-			if said != c.want || (got == nil) == (c.want == "") || c.want == wait && !fault.Is(err, fault.Transient) {
+			waits := c.want != "" && c.want != ignored
+			if said != c.want || (got == nil) == (c.want == "") || waits && !fault.Is(err, fault.Transient) {
 				t.Errorf("%+v, %v, want %q", got, err, c.want)
 			}
 		})

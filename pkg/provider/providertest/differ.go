@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testDiffer: what two commits do not have alike is told by what they have, however they came
-// about; what can be told by no later attempt either is Invalid, and everything else a wait.
-func testDiffer(t *testing.T, open func(*testing.T) World) {
+// testDiffer: the difference of two commits depends on their content, not on their history. What no
+// retry can find out is Invalid, everything else is retried.
+func testDiffer(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
 	first := w.Service.Commit(

@@ -15,13 +15,13 @@ import (
 type faultCase struct {
 	op   Operation
 	call func(context.Context, reporting) error
-	// except are other classes than the usual ones.
+	// except are classes other than the usual ones.
 	except map[Failure]fault.Class
 }
 
-// testFaults: each row of docs/errors.md gets its class wherever it is met, none is the author's
-// fault, and the same call works when the service does.
-func testFaults(t *testing.T, open func(*testing.T) World) {
+// testFaults: each row of docs/errors.md has its class at every call, no fault is the author's, and
+// the same call succeeds when the service works.
+func testFaults(t *testing.T, open func(*testing.T) Env) {
 	classes := map[Failure]fault.Class{
 		Unavailable: fault.Transient, Disconnected: fault.Transient, Garbage: fault.Transient, Unauthorized: fault.Operator,
 		Forbidden: fault.Operator, RateLimited: fault.Throttled, SlowDown: fault.Throttled, UnknownRevision: fault.Transient,
@@ -62,7 +62,7 @@ func testFaults(t *testing.T, open func(*testing.T) World) {
 	testRecovery(t, open, reports)
 }
 
-func testRecovery(t *testing.T, open func(*testing.T) World, reports func(context.Context, reporting) error) {
+func testRecovery(t *testing.T, open func(*testing.T) Env, reports func(context.Context, reporting) error) {
 	t.Run("what failed works when the service does", func(t *testing.T) {
 		r := report(t, open(t))
 		r.Service.Fail(CreateCheck, Unavailable, 1)
@@ -87,7 +87,7 @@ func testRecovery(t *testing.T, open func(*testing.T) World, reports func(contex
 	})
 }
 
-func testFault(t *testing.T, w World, c faultCase, how Failure, want fault.Class) {
+func testFault(t *testing.T, w Env, c faultCase, how Failure, want fault.Class) {
 	r := report(t, w)
 	r.head.SHA = w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
 	if c.op == UpdateCheck {
@@ -102,7 +102,7 @@ func testFault(t *testing.T, w World, c faultCase, how Failure, want fault.Class
 	if want == fault.Throttled && first.RetryAfter <= 0 {
 		t.Errorf("throttled without a time: %+v", first)
 	}
-	// While limited the second call is not made, and says so.
+	// During the limit the second call is not made, and says so.
 	if second == nil || second.Class != want || (want != fault.Throttled && second.Message != first.Message) {
 		t.Errorf("the text changes from one attempt to the next:\n%+v\n%+v", first, second)
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// testMemory: the memory of large answers is asked for, and what there is none for now is no fault
-// of the service's.
-func testMemory(t *testing.T, open func(*testing.T) World) {
+// testMemory: large answers reserve memory, and a lack of memory is not the service's fault.
+func testMemory(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	sha := w.Service.Commit("main", map[string]string{"large.txt": strings.Repeat("x", 900<<10)})
 	var mu sync.Mutex

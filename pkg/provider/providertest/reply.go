@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Comment is what somebody wrote on a pull request.
+// Comment is a comment on a pull request.
 type Comment struct {
-	// Ours is true for what was written with the credentials of the World.
+	// Ours is true for a comment by the Env's credentials.
 	Ours  bool
 	Body  string
 	Edits int
@@ -30,12 +30,12 @@ const (
 
 // replying is a client and an open pull request.
 type replying struct {
-	World
+	Env
 	client provider.Client
 	pull   *v1alpha1.GitEventSpec
 }
 
-func reply(t *testing.T, w World) replying {
+func reply(t *testing.T, w Env) replying {
 	t.Helper()
 	w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("topic", map[string]string{"x": "z"})
@@ -61,7 +61,7 @@ func (r replying) wants(t *testing.T, want ...string) {
 	}
 }
 
-func testReply(t *testing.T, open func(*testing.T) World) {
+func testReply(t *testing.T, open func(*testing.T) Env) {
 	t.Run("it is written once and edited in place", func(t *testing.T) {
 		r := reply(t, open(t))
 		for _, text := range []string{firstTold, firstTold, nextTold, nextTold} {
@@ -122,7 +122,7 @@ func testReply(t *testing.T, open func(*testing.T) World) {
 	testReplyFaults(t, open)
 }
 
-func testReplyFaults(t *testing.T, open func(*testing.T) World) {
+func testReplyFaults(t *testing.T, open func(*testing.T) Env) {
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
 		t.Run("one that was "+string(how)+" is found again", func(t *testing.T) {
 			r := reply(t, open(t))
@@ -152,7 +152,7 @@ func testReplyFaults(t *testing.T, open func(*testing.T) World) {
 	for _, op := range []Operation{ListComments, WriteComment, EditComment} {
 		for how, want := range classes {
 			if op == EditComment && how == NotFound {
-				want = fault.Transient // it was deleted meanwhile
+				want = fault.Transient // it was deleted in the meantime
 			}
 			t.Run(string(op)+": "+string(how), func(t *testing.T) {
 				r := reply(t, open(t))

@@ -31,15 +31,15 @@ func ended(c status.Conclusion) status.Check {
 
 // reporting is a commit to report on.
 type reporting struct {
-	World
+	Env
 	client provider.Client
 	head   git.Head
 }
 
-func report(t *testing.T, w World) reporting {
+func report(t *testing.T, w Env) reporting {
 	t.Helper()
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
-	return reporting{World: w, client: connect(t, w), head: git.Head{SHA: sha, Project: w.Project}}
+	return reporting{Env: w, client: connect(t, w), head: git.Head{SHA: sha, Project: w.Project}}
 }
 
 func (r reporting) put(t *testing.T, id string, check status.Check) string {
@@ -70,7 +70,7 @@ func (r reporting) only(t *testing.T) Check {
 	return checks[0]
 }
 
-func testReporter(t *testing.T, open func(*testing.T) World) {
+func testReporter(t *testing.T, open func(*testing.T) Env) {
 	t.Run("a check is created, updated and completed as one", func(t *testing.T) { testCreateUpdateComplete(t, open(t)) })
 	t.Run("a check that nobody else has posted is the same one", func(t *testing.T) { testSole(t, open(t)) })
 	t.Run("repeating any step changes nothing", func(t *testing.T) { testRepeat(t, open(t)) })
@@ -82,14 +82,13 @@ func testReporter(t *testing.T, open func(*testing.T) World) {
 	t.Run("a check is known by what the version before called it", func(t *testing.T) { testFormer(t, open(t)) })
 	t.Run("a check that contradicts itself is never sent", func(t *testing.T) { testContradiction(t, open(t)) })
 	for _, how := range []Failure{StoredThen502, StoredThenGone} {
-		t.Run(
-			"a check that was "+string(how)+" is found again",
-			func(t *testing.T) { testLookupBeforeRepeat(t, open(t), how) },
-		)
+		t.Run("a check that was "+string(how)+" is found again", func(t *testing.T) {
+			testLookupBeforeRepeat(t, open(t), how)
+		})
 	}
 }
 
-func testCreateUpdateComplete(t *testing.T, w World) {
+func testCreateUpdateComplete(t *testing.T, w Env) {
 	r := report(t, w)
 	id := r.put(t, "", running())
 	want := Check{
@@ -110,8 +109,8 @@ func testCreateUpdateComplete(t *testing.T, w World) {
 	}
 }
 
-// testSole: whoever knows of all posts need not have anything looked up, and sees the same.
-func testSole(t *testing.T, w World) {
+// testSole: a caller that knows all posts needs no look-up, and gets the same result.
+func testSole(t *testing.T, w Env) {
 	r := report(t, w)
 	id := ""
 	for _, check := range []status.Check{running(), ended(status.Failure)} {
@@ -126,7 +125,7 @@ func testSole(t *testing.T, w World) {
 	}
 }
 
-func testRepeat(t *testing.T, w World) {
+func testRepeat(t *testing.T, w Env) {
 	r := report(t, w)
 	for _, check := range []status.Check{running(), ended(status.Failure)} {
 		id := r.put(t, "", check)
@@ -141,7 +140,7 @@ func testRepeat(t *testing.T, w World) {
 	}
 }
 
-func testLateReport(t *testing.T, w World) {
+func testLateReport(t *testing.T, w Env) {
 	r := report(t, w)
 	id := r.put(t, "", ended(status.Success))
 	before := r.only(t)
@@ -150,8 +149,8 @@ func testLateReport(t *testing.T, w World) {
 			t.Errorf("late report with id %q: %s, want %s", known, again, id)
 		}
 	}
-	// Of two processes that both believe for some seconds to lead, one believes still that every
-	// post was its own.
+	// Two processes may both believe for some seconds to be the leader; one still believes that
+	// every post was its own.
 	if _, err := r.client.Put(t.Context(), r.head, id, running(), true); err != nil {
 		t.Error(err)
 	}
@@ -160,7 +159,7 @@ func testLateReport(t *testing.T, w World) {
 	}
 }
 
-func testOtherRun(t *testing.T, w World) {
+func testOtherRun(t *testing.T, w Env) {
 	r := report(t, w)
 	first := r.put(t, "", ended(status.Failure))
 	second := running()
@@ -168,17 +167,15 @@ func testOtherRun(t *testing.T, w World) {
 	if id := r.put(t, "", second); id == first {
 		t.Error("the check of another run was taken")
 	}
-	if got := r.Service.Checks(
-		r.head.SHA,
-	); len(got) != 2 || got[0].Conclusion != "failure" ||
-		got[1].State != "in_progress" {
+	got := r.Service.Checks(r.head.SHA)
+	if len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// testNewestRun: a run that is started again on the same commit is seen with its own link from then
-// on, whatever the run before still reports.
-func testNewestRun(t *testing.T, w World) {
+// testNewestRun: a run that is started again on the same commit is shown with its own link,
+// whatever the earlier run still reports.
+func testNewestRun(t *testing.T, w Env) {
 	r := report(t, w)
 	first := r.put(t, "", running())
 	again := running()
@@ -198,7 +195,7 @@ func testNewestRun(t *testing.T, w World) {
 	}
 }
 
-func testManyChecks(t *testing.T, w World) {
+func testManyChecks(t *testing.T, w Env) {
 	r := report(t, w)
 	id := r.put(t, "", running())
 	for range 120 {
@@ -212,70 +209,7 @@ func testManyChecks(t *testing.T, w World) {
 	}
 }
 
-// testOnlyOpen: whoever does not know what was reported makes no check, takes no verdict back and
-// closes what is open.
-func testOnlyOpen(t *testing.T, w World) {
-	r := report(t, w)
-	closing := ended(status.Cancelled)
-	closing.OnlyOpen = true
-	put := func(id string) {
-		t.Helper()
-		if _, err := r.client.Put(t.Context(), r.head, id, closing, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("")
-	if got := r.Service.Checks(r.head.SHA); len(got) != 0 {
-		t.Fatalf("made %+v", got)
-	}
-	r.put(t, "", running())
-	closing.ExternalID = "another run's"
-	put("")
-	if got := r.only(t); got.State != "in_progress" {
-		t.Errorf("closed for another run: %+v", got)
-	}
-	closing.ExternalID = running().ExternalID
-	put("")
-	if got := r.only(t); got.Conclusion != "cancelled" {
-		t.Errorf("not closed: %+v", got)
-	}
-	r.put(t, "", ended(status.Success)) // as of a verdict that the closing has overwritten
-	checks := r.Service.Checks(r.head.SHA)
-	if got := checks[len(checks)-1]; got.Conclusion != "success" {
-		t.Errorf("the verdict is not put back: %+v", checks)
-	}
-	r = report(t, w)
-	id := r.put(t, "", ended(status.Success))
-	put(id)
-	if got := r.only(t); got.Conclusion != "success" {
-		t.Errorf("the verdict was taken back: %+v", got)
-	}
-}
-
-// testFormer: what the version before has posted is neither posted again nor left open.
-func testFormer(t *testing.T, w World) {
-	r := report(t, w)
-	before := running()
-	before.ExternalID, before.State = "before", status.Queued
-	id := r.put(t, "", before)
-	again := running()
-	again.Shared, again.Former = true, "before"
-	if got := r.put(t, "", again); got != id || len(r.Service.Checks(r.head.SHA)) != 1 {
-		t.Errorf("posted again as %s: %+v", got, r.Service.Checks(r.head.SHA))
-	}
-	r = report(t, w)
-	r.put(t, "", before)
-	closing := ended(status.Skipped)
-	closing.OnlyOpen, closing.Former = true, "before"
-	if _, err := r.client.Put(t.Context(), r.head, "", closing, false); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.only(t); got.Conclusion != "skipped" {
-		t.Errorf("not closed: %+v", got)
-	}
-}
-
-func testContradiction(t *testing.T, w World) {
+func testContradiction(t *testing.T, w Env) {
 	r := report(t, w)
 	wrong := running()
 	wrong.Conclusion = status.Success
@@ -291,7 +225,7 @@ func testContradiction(t *testing.T, w World) {
 	}
 }
 
-func testLookupBeforeRepeat(t *testing.T, w World, how Failure) {
+func testLookupBeforeRepeat(t *testing.T, w Env, how Failure) {
 	r := report(t, w)
 	r.Service.Fail(CreateCheck, how, 1)
 	_, err := r.client.Put(t.Context(), r.head, "", running(), false)

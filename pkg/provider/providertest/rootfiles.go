@@ -12,9 +12,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// testRootFiles: files of the default branch are found with few calls, because strangers cause them
+// testRootFiles: files of the default branch cost few calls, because untrusted users cause them
 // (S17).
-func testRootFiles(t *testing.T, open func(*testing.T) World) {
+func testRootFiles(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
 	read := func(calls int, want ...string) {
@@ -61,7 +61,7 @@ func testRootFiles(t *testing.T, open func(*testing.T) World) {
 	if _, err := client.RootFiles(t.Context(), "OWNERS"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("one that is too large: %v, want an Invalid fault", err)
 	}
-	failing(t, ReadDirectory, open, func(t *testing.T, w World) (bool, error) {
+	failing(t, ReadDirectory, open, func(t *testing.T, w Env) (bool, error) {
 		w.Service.Commit("main", map[string]string{"OWNERS": "one"})
 		files, err := connect(t, w).RootFiles(t.Context(), "OWNERS")
 		return files != nil, err

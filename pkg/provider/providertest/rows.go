@@ -18,39 +18,38 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Row is one row of docs/errors.md, in one of its shapes.
+// Row is one case of a row of docs/errors.md.
 type Row struct {
 	// Name is the row's, "G1".
 	Name string
 	// When is what happens, a sentence without a full stop.
 	When string
-	// Op is what fails, so from now on: CreateCheck, ReadDirectory or MintToken. Reach brings it
-	// about where the service cannot: it changes how the provider reaches it.
+	// Op is the operation that fails from now on: CreateCheck, ReadDirectory or MintToken. Where
+	// the service cannot cause it, Reach changes how the provider reaches the service.
 	Op    Operation
 	Fail  func()
-	Reach func(*World)
-	// Class and Reason are the fault's, Wait its known time give or take rowSlack.
+	Reach func(*Env)
+	// Class and Reason are the fault's; Wait is its time to a retry, within rowSlack.
 	Class  fault.Class
 	Reason string
 	Wait   time.Duration
-	// Never says why the provider cannot meet the row; the other fields but Name are empty then.
+	// Never says why the provider cannot meet the row. The other fields except Name are empty then.
 	Never string
 }
 
-// Met is the fault that a row has brought about.
+// Met is the fault of a row.
 type Met struct {
 	Row, When string
 	Fault     *fault.Error
-	// Varies: the message depends on the moment at which a connection broke.
+	// Varies is true if the message depends on when a connection broke.
 	Varies bool
 }
 
-// rowSlack is what a time until a reset may differ by: headers have whole seconds, and the call
-// takes its time.
+// rowSlack is the tolerance for times: headers have whole seconds, and the call takes time.
 const rowSlack = 5 * time.Second
 
-// testRows: every row is either met, with its class and reason, or known never to be.
-func testRows(t *testing.T, open func(*testing.T) World) {
+// testRows: every row is either met, with its class and reason, or known to be impossible.
+func testRows(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	rows, seen := w.Rows, make([]*fault.Error, len(w.Rows))
 	var names []string
@@ -77,14 +76,14 @@ func testRows(t *testing.T, open func(*testing.T) World) {
 			continue
 		}
 		if seen[i] == nil {
-			return // it was not chosen, or says what is wrong
+			return // it was not selected, or has failed
 		}
 		met = append(met, Met{row.Name, row.When, seen[i], seen[i].Reason == fault.ReasonGitUnreachable})
 	}
 	w.Page(t, met)
 }
 
-func testRow(t *testing.T, w World, i int) *fault.Error {
+func testRow(t *testing.T, w Env, i int) *fault.Error {
 	row, sha := w.Rows[i], w.Service.Commit("main", map[string]string{"dir/a.yaml": "a"})
 	if row.Reach != nil {
 		row.Reach(&w)
@@ -108,23 +107,23 @@ func testRow(t *testing.T, w World, i int) *fault.Error {
 	return f
 }
 
-// Unreachable are the shapes of row X1, in which no answer comes; with makes a provider with other
-// limits.
+// Unreachable returns the cases of row X1, in which no answer arrives. with returns a provider with
+// other limits.
 func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []Row {
-	row := func(when, reason string, reach func(*World)) Row {
+	row := func(when, reason string, reach func(*Env)) Row {
 		return Row{Name: "X1", When: when, Op: ReadDirectory, Reach: reach, Class: fault.Transient, Reason: reason}
 	}
 	return []Row{
-		row("nothing listens", fault.ReasonGitUnreachable, func(w *World) { w.moveTo("http://127.0.0.1:1") }),
-		row("its certificate is of an unknown authority", fault.ReasonGitUnreachable, func(w *World) {
+		row("nothing listens", fault.ReasonGitUnreachable, func(w *Env) { w.moveTo("http://127.0.0.1:1") }),
+		row("its certificate is of an unknown authority", fault.ReasonGitUnreachable, func(w *Env) {
 			server := httptest.NewUnstartedServer(http.NotFoundHandler())
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.StartTLS()
 			t.Cleanup(server.Close)
 			w.moveTo(server.URL)
 		}),
-		row("it does not answer in time", fault.ReasonTimeout, func(w *World) {
-			silent := httptest.NewUnstartedServer(nil).Listener // it is connected to, and nobody reads
+		row("it does not answer in time", fault.ReasonTimeout, func(w *Env) {
+			silent := httptest.NewUnstartedServer(nil).Listener // connections are accepted but never read
 			t.Cleanup(func() { _ = silent.Close() })
 			w.moveTo("http://" + silent.Addr().String())
 			w.Provider = with(provider.Limits{Headers: 200 * time.Millisecond})
@@ -132,8 +131,8 @@ func Unreachable(t *testing.T, with func(provider.Limits) provider.Provider) []R
 	}
 }
 
-// moveTo has the service at another address.
-func (w *World) moveTo(base string) {
+// moveTo moves the service to another address.
+func (w *Env) moveTo(base string) {
 	w.Project.URL = base + strings.TrimPrefix(w.Project.URL, w.BaseURL)
 	w.BaseURL = base
 }

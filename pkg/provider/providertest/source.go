@@ -3,8 +3,6 @@
 package providertest
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +16,7 @@ import (
 )
 
 // testConnect: credentials stay at the configured host.
-func testConnect(t *testing.T, open func(*testing.T) World) {
+func testConnect(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	for _, url := range []string{"https://evil.example/acme/app", "", "://", w.BaseURL + ".evil.example/acme/app"} {
 		project := w.Project
@@ -34,23 +32,15 @@ func testConnect(t *testing.T, open func(*testing.T) World) {
 			t.Errorf("project named %q: %v, want an Operator fault", name, err)
 		}
 	}
-	if _, err := w.Provider.Connect(
-		t.Context(),
-		w.BaseURL,
-		w.Project,
-		provider.Credentials{},
-	); !fault.Is(
-		err,
-		fault.Operator,
-	) {
+	if _, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, provider.Credentials{}); !fault.Is(err, fault.Operator) {
 		t.Errorf("no credentials: %v, want an Operator fault", err)
 	}
 	testRunToken(t, w)
 }
 
-// testRunToken: where the service mints, each run has a token of its own, which may be revoked
-// twice; elsewhere revoking changes nothing.
-func testRunToken(t *testing.T, w World) {
+// testRunToken: if the service mints, each run has its own token, which may be revoked twice;
+// otherwise revoking changes nothing.
+func testRunToken(t *testing.T, w Env) {
 	client, reading := connect(t, w), map[string]string{"contents": "read", "metadata": "read"}
 	var tokens []provider.Token
 	for range 2 {
@@ -76,179 +66,25 @@ func testRunToken(t *testing.T, w World) {
 	}
 }
 
-func testSource(t *testing.T, open func(*testing.T) World) {
-	t.Run("files come sorted, from below, only YAML, as they are", func(t *testing.T) {
-		w := open(t)
-		sha := w.Service.Commit("main", map[string]string{
-			".tekton/b.yaml": "b", ".tekton/a.yml": "a", ".tekton/sub/c.yaml": "c\xff", ".tekton/README.md": "no",
-			".tekton/yaml": "no", "tekton/x.yaml": "no", "x.yaml": "no",
-		})
-		w.Service.Commit("main", map[string]string{".tekton/later.yaml": "later"})
-		got, err := connect(t, w).Files(t.Context(), sha, ".tekton")
-		want := []git.File{
-			{Path: ".tekton/a.yml", Data: []byte("a")}, {Path: ".tekton/b.yaml", Data: []byte("b")},
-			{Path: ".tekton/sub/c.yaml", Data: []byte("c\xff")},
-		}
-		if err != nil || cmp.Diff(want, got) != "" {
-			t.Errorf("%v\n%s", err, cmp.Diff(want, got))
-		}
-	})
-	t.Run("a directory that is not there is empty", func(t *testing.T) {
-		w := open(t)
-		sha := w.Service.Commit("main", map[string]string{"x": "y"})
-		if got, err := connect(t, w).Files(t.Context(), sha, ".tekton"); err != nil || len(got) != 0 {
-			t.Errorf("%v, %v", got, err)
-		}
-	})
-	t.Run("a file in the directory's place is the author's mistake", func(t *testing.T) {
-		w := open(t)
-		sha := w.Service.Commit("main", map[string]string{".tekton": "y"})
-		if _, err := connect(t, w).Files(t.Context(), sha, ".tekton"); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%v, want an Invalid fault", err)
-		}
-	})
-	t.Run("a file that is too large is named", func(t *testing.T) {
-		w := open(t)
-		sha := w.Service.Commit(
-			"main",
-			map[string]string{".tekton/big.yaml": strings.Repeat("x", 1<<20+1), ".tekton/ok.yaml": ""},
-		)
-		_, err := connect(t, w).Files(t.Context(), sha, ".tekton")
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Message, ".tekton/big.yaml") {
-			t.Errorf("%v, want an Invalid fault that names the file", err)
-		}
-	})
-	t.Run("a commit that the service does not know yet is waited for", func(t *testing.T) {
-		w := open(t)
-		w.Service.Commit("main", map[string]string{"x": "y"})
-		sha := strings.Repeat("ab", 20)
-		client := connect(t, w)
-		_, headErr := client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha, Project: w.Project})
-		_, filesErr := client.Files(t.Context(), sha, ".tekton")
-		_, fileErr := client.File(t.Context(), sha, "x")
-		for name, err := range map[string]error{"Head": headErr, "Files": filesErr, "File": fileErr} {
-			if !fault.Is(err, fault.Transient) {
-				t.Errorf("%s: %v, want a Transient fault", name, err)
-			}
-		}
-	})
+func testSource(t *testing.T, open func(*testing.T) Env) {
+	t.Run("files", func(t *testing.T) { testFiles(t, open) })
 	t.Run("one file", func(t *testing.T) { testFile(t, open(t)) })
 	t.Run("a replica that lags", func(t *testing.T) { testLag(t, open) })
 	t.Run("a file by its web address", func(t *testing.T) { testFileAt(t, open(t)) })
 	t.Run("the default branch", func(t *testing.T) { testDefaultBranch(t, open(t)) })
 	t.Run("head", func(t *testing.T) { testHead(t, open(t)) })
 	t.Run("pull requests of a commit", func(t *testing.T) { testPulls(t, open(t)) })
-	t.Run(
-		"what a delivery says is completed only if nobody vouches for it",
-		func(t *testing.T) { testComplete(t, open(t)) },
-	)
-	t.Run("what a delivery says without a signature", func(t *testing.T) { testForged(t, open) })
+	t.Run("an event is completed only without a signature", func(t *testing.T) { testComplete(t, open(t)) })
+	t.Run("a forged delivery", func(t *testing.T) { testForged(t, open) })
 	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
 	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
-	t.Run("what is newest", func(t *testing.T) { testTip(t, open) })
+	t.Run("the newest commit", func(t *testing.T) { testTip(t, open) })
 	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
-	t.Run("what two commits do not have alike", func(t *testing.T) { testDiffer(t, open) })
+	t.Run("the difference of two commits", func(t *testing.T) { testDiffer(t, open) })
 	t.Run("changed files come from all pages", func(t *testing.T) { testChanged(t, open(t)) })
 }
 
-func testFile(t *testing.T, w World) {
-	sha := w.Service.Commit("main", map[string]string{"tasks/a b+ü.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
-	client := connect(t, w)
-	if got, err := client.File(t.Context(), sha, "tasks/a b+ü.yaml"); err != nil || string(got) != "content" {
-		t.Errorf("%q, %v", got, err)
-	}
-	for _, name := range []string{"tasks/none.yaml", "tasks", "", "/etc/passwd", "../app", "tasks/../x", "./x"} {
-		if _, err := client.File(
-			t.Context(),
-			sha,
-			name,
-		); !fault.Is(err, fault.Invalid) ||
-			fault.Of(err).Reason != "FileNotFound" {
-			t.Errorf("File(%q): %v, want an Invalid fault with reason FileNotFound", name, err)
-		}
-	}
-	if _, err := client.File(t.Context(), sha, "big"); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a file that is too large: %v, want an Invalid fault", err)
-	}
-}
-
-// testLag: a replica that has not seen the commit answers 404 for what is there. That decides
-// nothing (G7, L4): only a directory of the commit that was read tells what the commit does not
-// hold.
-func testLag(t *testing.T, open func(*testing.T) World) {
-	for sentence, c := range map[string]struct {
-		lags Operation
-		read func(context.Context, provider.Client, string) error
-		// mistake: once the replica has caught up, the answer is that the author's text is wrong.
-		mistake bool
-	}{
-		"a file that one does not show is waited for": {ReadFile, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.File(ctx, sha, "tasks/a.yaml")
-			return err
-		}, false},
-		"a file that all do not show is the author's mistake once the directory was read": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.File(ctx, sha, "tasks/none.yaml")
-			return err
-		}, true},
-		"a directory that one does not show is waited for": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.Files(ctx, sha, "tasks")
-			return err
-		}, false},
-		"a directory that is not there is none once the one above was read": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.Files(ctx, sha, ".tekton")
-			return err
-		}, false},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			w := open(t)
-			sha := w.Service.Commit("main", map[string]string{"tasks/a.yaml": "content"})
-			client := connect(t, w)
-			w.Service.Fail(c.lags, NotFound, 2)
-			for range 2 {
-				if err := c.read(
-					t.Context(),
-					client,
-					sha,
-				); !fault.Is(err, fault.Transient) ||
-					fault.Of(err).Reason != fault.ReasonCommitUnknown {
-					t.Fatalf("%v, want a Transient fault with reason %s", err, fault.ReasonCommitUnknown)
-				}
-			}
-			if err := c.read(t.Context(), client, sha); fault.Is(err, fault.Invalid) != c.mistake || err != nil && !c.mistake {
-				t.Errorf("once the replica has caught up: %v", err)
-			}
-		})
-	}
-}
-
-func testFileAt(t *testing.T, w World) {
-	w.Service.Commit("main", map[string]string{"tasks/a b.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
-	client := connect(t, w)
-	if got, err := client.FileAt(
-		t.Context(),
-		w.FileURL("main", "tasks/a b.yaml"),
-	); err != nil ||
-		string(got) != "content" {
-		t.Errorf("%q, %v", got, err)
-	}
-	elsewhere := strings.Replace(w.FileURL("main", "tasks/a b.yaml"), "://", "://evil.example/", 1)
-	for _, address := range []string{
-		w.FileURL("main", "none"), w.FileURL("none", "big"), w.FileURL("main", "tasks"), w.BaseURL, w.Project.URL, elsewhere, "", "://", "x",
-	} {
-		if got, err := client.FileAt(t.Context(), address); got != nil || !fault.Is(err, fault.Ignored) {
-			t.Errorf("FileAt(%q): %q, %v, want an Ignored fault", address, got, err)
-		}
-	}
-	if _, err := client.FileAt(t.Context(), w.FileURL("main", "big")); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a file that is too large: %v, want an Invalid fault", err)
-	}
-	w.Service.Fail(ReadFile, Unavailable, 0)
-	if _, err := client.FileAt(t.Context(), w.FileURL("main", "tasks/a b.yaml")); !fault.Is(err, fault.Transient) {
-		t.Errorf("an outage: %v, want a Transient fault", err)
-	}
-}
-
-func testDefaultBranch(t *testing.T, w World) {
+func testDefaultBranch(t *testing.T, w Env) {
 	want := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("another", map[string]string{"x": "z"})
 	client := connect(t, w)
@@ -261,7 +97,7 @@ func testDefaultBranch(t *testing.T, w World) {
 	}
 }
 
-func testHead(t *testing.T, w World) {
+func testHead(t *testing.T, w Env) {
 	sha := w.Service.Commit("main", map[string]string{"x": "y"})
 	client := connect(t, w)
 	head, err := client.Head(t.Context(), &v1alpha1.GitEventSpec{SHA: sha, Project: w.Project})
@@ -275,41 +111,15 @@ func testHead(t *testing.T, w World) {
 	}
 }
 
-func testChanged(t *testing.T, w World) {
-	w.Service.Commit("main", map[string]string{"old": "1", "kept": "2"})
-	files := map[string]string{"old": "changed"}
-	for i := range 250 {
-		files[fmt.Sprintf("new/%03d", i)] = fmt.Sprint(i)
-	}
-	w.Service.Commit("many-files", files)
-	got, err := connect(t, w).Changed(t.Context(), w.Service.PullRequest("many-files", "dev"))
-	if err != nil || len(got.Added) != 250 || len(got.Modified) != 1 || len(got.Deleted) != 0 || got.Truncated {
-		t.Errorf(
-			"added %d, modified %v, deleted %v, truncated %t, %v",
-			len(got.Added),
-			got.Modified,
-			got.Deleted,
-			got.Truncated,
-			err,
-		)
-	}
-}
-
-func testPulls(t *testing.T, w World) {
+func testPulls(t *testing.T, w Env) {
 	base := w.Service.Commit("main", map[string]string{"x": "y"})
 	w.Service.Commit("of-a-pull-request", map[string]string{"x": "z"})
 	event := w.Service.PullRequest("of-a-pull-request", "dev")
 	client := connect(t, w)
-	want := []git.Pull{
-		{
-			Number:        event.PullRequest.Number,
-			Open:          true,
-			SHA:           event.SHA,
-			BaseRef:       "main",
-			HeadRef:       "of-a-pull-request",
-			HeadProjectID: w.Project.ID,
-		},
-	}
+	want := []git.Pull{{
+		Number: event.PullRequest.Number, Open: true, SHA: event.SHA,
+		BaseRef: "main", HeadRef: "of-a-pull-request", HeadProjectID: w.Project.ID,
+	}}
 	if got, err := client.Pulls(t.Context(), event.SHA); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("the head of a pull request: %v, %v, want %v", got, err, want)
 	}

@@ -7,61 +7,47 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// testSupersedes: an event gives way to what Git has in its place now, and to nothing else.
-func testSupersedes(t *testing.T, open func(*testing.T) World) {
-	pushed := func(w World, branch, sha string) *v1alpha1.GitEventSpec {
-		return &v1alpha1.GitEventSpec{
-			Trigger: v1alpha1.TriggerPush,
-			SHA:     sha,
-			BaseRef: "refs/heads/" + branch,
-			HeadRef: "refs/heads/" + branch,
-			Project: w.Project,
-		}
-	}
-	const branch = "feature/a" // with a slash, as people name branches
-	cases := map[string]func(w World) (event *v1alpha1.GitEventSpec, want string){
-		"the head of a branch is current": func(w World) (*v1alpha1.GitEventSpec, string) {
-			return pushed(w, branch, w.Service.Commit(branch, map[string]string{"x": "a"})), ""
+// testSupersedes: an event is superseded by what Git has in its place now, and by nothing else.
+func testSupersedes(t *testing.T, open func(*testing.T) Env) {
+	cases := map[string]func(w Env) (event *v1alpha1.GitEventSpec, want string){
+		"the head of a branch is current": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			return pushed(w, "refs/heads/"+branch, commit(w, branch, "a")), ""
 		},
-		"a commit that others were added to is current": func(w World) (*v1alpha1.GitEventSpec, string) {
-			sha := w.Service.Commit(branch, map[string]string{"x": "a"})
-			w.Service.Commit(branch, map[string]string{"x": "b"})
-			return pushed(w, branch, sha), ""
+		"a commit that others were added to is current": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			sha := commit(w, branch, "a")
+			commit(w, branch, "b")
+			return pushed(w, "refs/heads/"+branch, sha), ""
 		},
-		"a commit that a forced push replaced gives way to the tip": func(w World) (*v1alpha1.GitEventSpec, string) {
-			base := w.Service.Commit(branch, map[string]string{"x": "base"})
-			sha := w.Service.Commit(branch, map[string]string{"x": "a"})
-			return pushed(w, branch, sha), w.Service.ForcePush(branch, base, map[string]string{"x": "b"})
+		"a commit that a forced push replaced is superseded by the tip": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			base, sha := commit(w, branch, "base"), commit(w, branch, "a")
+			return pushed(w, "refs/heads/"+branch, sha), w.Service.ForcePush(branch, base, map[string]string{"x": "b"})
 		},
-		"a commit that a forced push took back gives way to the one before": func(w World) (*v1alpha1.GitEventSpec, string) {
-			base := w.Service.Commit(branch, map[string]string{"x": "base"})
-			sha := w.Service.Commit(branch, map[string]string{"x": "a"})
+		"a commit that a forced push removed is superseded by its parent": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			base, sha := commit(w, branch, "base"), commit(w, branch, "a")
 			w.Service.ForcePush(branch, base, nil)
-			return pushed(w, branch, sha), base
+			return pushed(w, "refs/heads/"+branch, sha), base
 		},
-		"a branch that is not there replaces nothing": func(w World) (*v1alpha1.GitEventSpec, string) {
-			return pushed(w, "deleted", w.Service.Commit(branch, map[string]string{"x": "a"})), ""
+		"a branch that does not exist supersedes nothing": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			return pushed(w, "refs/heads/deleted", commit(w, branch, "a")), ""
 		},
-		"a commit that is not known is not replaced": func(w World) (*v1alpha1.GitEventSpec, string) {
-			w.Service.Commit(branch, map[string]string{"x": "a"})
-			return pushed(w, branch, strings.Repeat("ab", 20)), ""
+		"an unknown commit is not superseded": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			commit(w, branch, "a")
+			return pushed(w, "refs/heads/"+branch, strings.Repeat("ab", 20)), ""
 		},
-		"a tag is not replaced": func(w World) (*v1alpha1.GitEventSpec, string) {
-			event := pushed(w, branch, w.Service.Commit(branch, map[string]string{"x": "a"}))
+		"a tag is not superseded": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			event := pushed(w, "refs/heads/"+branch, commit(w, branch, "a"))
 			event.BaseRef = "refs/tags/v1"
 			return event, ""
 		},
-		"the head of a pull request is current": func(w World) (*v1alpha1.GitEventSpec, string) {
-			w.Service.Commit(branch, map[string]string{"x": "a"})
-			return w.Service.PullRequest(branch, "dev"), ""
+		"the head of a pull request is current": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			return opened(w), ""
 		},
-		"any other head of a pull request takes its place": func(w World) (*v1alpha1.GitEventSpec, string) {
-			w.Service.Commit(branch, map[string]string{"x": "a"})
-			event := w.Service.PullRequest(branch, "dev")
-			return event, w.Service.Commit(branch, map[string]string{"x": "b"})
+		"any other head of a pull request supersedes it": func(w Env) (*v1alpha1.GitEventSpec, string) {
+			event := opened(w)
+			return event, commit(w, branch, "b")
 		},
 	}
 	for name, prepare := range cases {
@@ -73,14 +59,5 @@ func testSupersedes(t *testing.T, open func(*testing.T) World) {
 			}
 		})
 	}
-	t.Run("a repository that cannot be read says nothing", func(t *testing.T) {
-		w := open(t)
-		event := pushed(w, "deleted", w.Service.Commit(branch, map[string]string{"x": "a"}))
-		for how, class := range map[Failure]fault.Class{NotFound: fault.Operator, Unavailable: fault.Transient} {
-			w.Service.Fail(ReadRepository, how, 1)
-			if got, err := connect(t, w).Supersedes(t.Context(), event); got != "" || !fault.Is(err, class) {
-				t.Errorf("%s: %q, %v, want a %s fault", how, got, err, class)
-			}
-		}
-	})
+	testUnreadable(t, open, provider.Client.Supersedes)
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// testTexts: no text keeps a check from being accepted, and what is cut is cut between characters,
-// and says so.
-func testTexts(t *testing.T, open func(*testing.T) World) {
+// testTexts: every text is accepted, and a text that is cut is cut between characters and says so.
+func testTexts(t *testing.T, open func(*testing.T) Env) {
 	texts := map[string]string{
 		"ASCII":         "x",
 		"two bytes":     "ü",
@@ -60,7 +59,7 @@ func testText(t *testing.T, r reporting, sent string) {
 	}
 }
 
-func testEmptyTexts(t *testing.T, w World) {
+func testEmptyTexts(t *testing.T, w Env) {
 	r := report(t, w)
 	for _, url := range []string{"", "javascript:alert(1)", "dashboard.is.not.configured", "https://", "http://%zz", "ftp://x/y", "https://" + strings.Repeat("x", 5000)} {
 		check := status.Check{Key: "k", Name: "n", ExternalID: "e", State: status.Queued, DetailsURL: url}

@@ -31,9 +31,9 @@ type Recorded struct {
 	Ignored string
 }
 
-// testWebhook: deliveries are read and verified, and whatever else arrives is refused without a
-// panic and without asking for a repetition.
-func testWebhook(t *testing.T, open func(*testing.T) World) {
+// testWebhook: deliveries are decoded and verified. Everything else is refused without a panic and
+// without a request to repeat it.
+func testWebhook(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	hook := w.Provider.Webhook
 	for _, d := range w.Deliveries {
@@ -49,7 +49,7 @@ func testWebhook(t *testing.T, open func(*testing.T) World) {
 	testHostileBodies(t, w)
 }
 
-func testRecorded(t *testing.T, w World, r Recorded) {
+func testRecorded(t *testing.T, w Env, r Recorded) {
 	got, err := w.Provider.Webhook.Decode(r.Header, r.Body)
 	if r.Want == nil {
 		if f := fault.Of(err); f == nil || f.Class != fault.Ignored || !strings.Contains(f.Message, r.Ignored) {
@@ -60,7 +60,7 @@ func testRecorded(t *testing.T, w World, r Recorded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Body = nil // made of the whole body: the tests of the service that has one show it
+	got.Body = nil // derived from the whole body; the tests of the service cover it
 	if got.Trigger == v1alpha1.TriggerPullRequest && (got.HappenedAt == nil || got.HappenedAt.IsZero()) {
 		t.Error("the event does not say when it happened, and what is approved depends on it")
 	}
@@ -74,7 +74,7 @@ func testRecorded(t *testing.T, w World, r Recorded) {
 	}
 }
 
-func testDelivery(t *testing.T, w World, d Delivery) {
+func testDelivery(t *testing.T, w Env, d Delivery) {
 	t.Helper()
 	hook := w.Provider.Webhook
 	if !hook.Claims(d.Header) {
@@ -105,7 +105,7 @@ func testDelivery(t *testing.T, w World, d Delivery) {
 	}
 }
 
-func testSignature(t *testing.T, w World) {
+func testSignature(t *testing.T, w Env) {
 	d := w.Deliveries[0]
 	cases := []struct {
 		name   string
@@ -151,7 +151,7 @@ func testSignature(t *testing.T, w World) {
 	}
 }
 
-func testHostileBodies(t *testing.T, w World) {
+func testHostileBodies(t *testing.T, w Env) {
 	d := w.Deliveries[0]
 	bodies := map[string]string{
 		"empty": "", "null": "null", "a list": "[]", "a string": `"x"`, "half": string(d.Body[:len(d.Body)/2]),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text makes texts from anywhere fit for a Git service: valid, and within the length that
-// it allows.
+// Package text makes any text valid for a Git service: valid UTF-8 within the service's length
+// limit.
 package text
 
 import (
@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Start returns the longest start of s that has at most limit units and ends with a whole
-// character. What a unit is, is the service's own: Bytes or Runes.
+// Start returns the longest prefix of s that has at most limit units and ends with a whole
+// character. The service decides what a unit is: Bytes or Runes.
 type Start func(s string, limit int) string
 
 // Bytes counts bytes.
@@ -36,12 +36,12 @@ func Runes(s string, limit int) string {
 	return s
 }
 
-// Clean makes valid UTF-8 without NUL, which neither JSON decoders nor databases are sure to keep.
+// Clean returns valid UTF-8 without NUL, which JSON decoders and databases may not preserve.
 func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// OneLine makes one line of at most limit units; a line that was cut ends with an ellipsis.
+// OneLine returns one line of at most limit units; a line that was cut ends with an ellipsis.
 func OneLine(s string, limit int, start Start) string {
 	const mark = "…"
 	s = strings.Join(strings.Fields(Clean(s)), " ")
@@ -51,14 +51,14 @@ func OneLine(s string, limit int, start Start) string {
 	return start(s, limit-room(mark, start)) + mark
 }
 
-// FirstLine is a message's first line of at most limit bytes.
+// FirstLine returns a message's first line, at most limit bytes of it.
 func FirstLine(message string, limit int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(Clean(message)), "\n")
 	return Bytes(strings.TrimSpace(line), limit)
 }
 
-// Markdown shortens s to at most limit units, the mark that says so included. A code fence that it
-// cuts open is closed, so that the mark is seen as text.
+// Markdown shortens s to at most limit units, including the mark that says so. It closes a code
+// fence that it cuts, so that the mark is outside of it.
 func Markdown(s string, limit int, mark string, start Start) string {
 	const fence = "\n```"
 	s = Clean(s)
@@ -72,7 +72,7 @@ func Markdown(s string, limit int, mark string, start Start) string {
 	return s + mark
 }
 
-// room is the units s has.
+// room returns how many units s has.
 func room(s string, start Start) int {
 	n := 0
 	for start(s, n) != s {

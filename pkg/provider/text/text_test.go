@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestLimitsCountTheServicesUnits(t *testing.T) {
+func TestOneLineCountsUnitsOfService(t *testing.T) {
 	const mark = " (cut)"
 	for name, unit := range map[string]string{"one byte": "x", "three bytes": "世", "four bytes": "🚀", "not UTF-8": "\xff", "NUL": "\x00", "fences": "\n```\n"} {
 		for _, n := range []int{0, 1, 19, 20, 21, 100} {
@@ -27,14 +27,14 @@ func TestLimitsCountTheServicesUnits(t *testing.T) {
 	}
 }
 
-func TestMarkdownClosesTheFenceItCutsOpen(t *testing.T) {
+func TestMarkdownClosesCutFence(t *testing.T) {
 	got := Markdown("```\n"+strings.Repeat("x", 100), 40, "\ncut", Bytes)
 	if strings.Count(got, "```") != 2 || !strings.HasSuffix(got, "```\ncut") {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestFirstLineIsCutBetweenCharacters(t *testing.T) {
+func TestFirstLineNeverSplitsCharacter(t *testing.T) {
 	if got, want := FirstLine("\n "+strings.Repeat("世", 400)+"\nbody", 1024), strings.Repeat("世", 341); got != want {
 		t.Errorf("got %d bytes, want %d", len(got), len(want))
 	}

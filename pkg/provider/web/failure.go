@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// refusal classifies an answer by its status; nil is a 2xx. Its text is of the status alone: the
-// answer is a stranger's.
+// refusal classifies an answer by its status; nil means a 2xx. The message is made from the status
+// only, because the body is not trusted.
 func refusal(response *http.Response) error {
 	code, host := response.StatusCode, response.Request.URL.Host
 	status := http.StatusText(code)
@@ -23,7 +23,7 @@ func refusal(response *http.Response) error {
 	case code == http.StatusNotFound, code == http.StatusGone:
 		return fault.Invalidf("ReferenceNotFound", "%s answers %d %s: there is nothing at this address", host, code, status)
 	}
-	// Limits and outages are told apart as those of a Git service: by status and headers.
+	// Limits and outages are recognized like those of a Git service: by status and headers.
 	f := fault.FromHTTP(response, nil, nil)
 	switch {
 	case f != nil && f.Class == fault.Throttled:
@@ -44,8 +44,8 @@ func refusal(response *http.Response) error {
 
 const reasonNotPublic = "ReferenceNotPublic"
 
-// unanswered classifies a fetch that got no answer, or not all of it. Its text names no port of
-// ours, so that it is the same each time.
+// unanswered classifies a fetch without a complete answer. The message has no ephemeral port, so
+// that it is the same each time.
 func unanswered(host string, err error) error {
 	var own *fault.Error
 	if errors.As(err, &own) {

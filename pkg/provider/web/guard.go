@@ -13,14 +13,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// guard is the transport of one fetch: it judges every request, redirects included.
+// guard is the transport of one fetch. It checks every request, including redirects.
 type guard struct {
 	options Options
 	policy  egress.Policy
 }
 
-// RoundTrip implements http.RoundTripper. Each request has a transport and a connection of its own:
-// a connection that another policy allowed is never used again.
+// RoundTrip implements http.RoundTripper. Each request has its own transport and connection, so a
+// connection that another policy allowed is never reused.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	u := request.URL
 	if _, err := parseAddress(u.String()); err != nil {
@@ -52,10 +52,10 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	return transport.RoundTrip(request)
 }
 
-// maxHeaders bounds an answer's headers, in bytes.
+// maxHeaders is the maximum size of an answer's headers in bytes.
 const maxHeaders = 64 << 10
 
-// refused is the fault of an address that an author must not refer to.
+// refused returns the fault of an address that an author must not refer to.
 func refused(err error) error {
 	var f *egress.RefusedError
 	if !errors.As(err, &f) {

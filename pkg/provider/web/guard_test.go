@@ -17,7 +17,7 @@ import (
 
 // Every way to write an address that is not public is refused, with the policy alone deciding
 // otherwise.
-func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
+func TestGetRefusesPrivateAddresses(t *testing.T) {
 	var called atomic.Int32
 	s := serve(t, func(http.ResponseWriter, *http.Request) { called.Add(1) })
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
@@ -40,7 +40,7 @@ func TestGetRefusesAddressesThatAreNotPublic(t *testing.T) {
 
 // A name is judged by what it resolves to when the connection is made, whatever it resolved to
 // before.
-func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
+func TestGetRefusesNamesOfPrivateAddresses(t *testing.T) {
 	var called atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if called.Add(1); r.URL.Path == "/first" {
@@ -74,7 +74,7 @@ func TestGetRefusesNamesThatResolveToWhatIsNotPublic(t *testing.T) {
 	}
 }
 
-func TestGetJudgesEachRedirect(t *testing.T) {
+func TestGetChecksEachRedirect(t *testing.T) {
 	var called atomic.Int32
 	inside := serve(t, func(http.ResponseWriter, *http.Request) { called.Add(1) })
 	for _, to := range []string{

@@ -13,29 +13,29 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 )
 
-// maxPackage is the most bytes that are read of a hub's answer: the definition, its readme and its
+// maxPackage is the maximum size of a hub's answer in bytes: the definition, its readme and its
 // versions.
 const maxPackage = 8 << 20
 
 // Hub is an Artifact Hub.
 type Hub struct {
-	// URL is where it is, with or without /api/v1.
+	// URL is the hub's address, with or without /api/v1.
 	URL string
-	// Catalog is the repository of packages on it; empty or "default" is the public catalog of the
-	// kind asked for.
+	// Catalog is the repository of packages on the hub; empty or "default" is the public catalog
+	// for the kind.
 	Catalog string
 }
 
-// Name of the kinds of packages.
+// The names of the kinds of packages.
 const (
 	HubTask     = "tekton-task"
 	HubPipeline = "tekton-pipeline"
 )
 
-// packageWord is a name or a version: they become segments of a path.
+// packageWord matches a name or a version, which become segments of a path.
 var packageWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
-// Address is where a hub describes a package, written "name" or "name:version".
+// Address returns the hub's API address of a package, which is written "name" or "name:version".
 func (h Hub) Address(kind, reference string) (string, error) {
 	name, version, versioned := strings.Cut(reference, ":")
 	if !packageWord.MatchString(name) || versioned && !packageWord.MatchString(version) {
@@ -56,9 +56,9 @@ func (h Hub) Address(kind, reference string) (string, error) {
 	return address, nil
 }
 
-// Package returns the definition of a package at an Address of the hub. An operator chose the hub,
-// so it may be anywhere that is not refused, and what only its operator can mend is an Operator
-// fault.
+// Package returns the definition of a package at an Address of the hub. An operator configured the
+// hub, so it may be at any address that is not refused, and a problem that only its operator can
+// fix is an Operator fault.
 func (c *Client) Package(ctx context.Context, hub Hub, address string, policy egress.Policy) ([]byte, error) {
 	policy.Trusted = egress.HostPort(hub.URL)
 	answer, err := c.Get(ctx, address, policy, maxPackage)
@@ -75,7 +75,7 @@ func (c *Client) Package(ctx context.Context, hub Hub, address string, policy eg
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(answer, &packed); err != nil || packed.Name == "" && packed.Data == nil {
-		// A hub answers with a package: this is of something in front of it.
+		// A hub answers with a package, so this is from something in front of it.
 		return nil, fault.Transientf("ReferenceUnavailable", "what answers at the hub's address is not an Artifact Hub")
 	}
 	if packed.Data == nil || packed.Data.ManifestRaw == "" {

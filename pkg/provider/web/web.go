@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web fetches what authors refer to by web address, without credentials, from an
-// installation that stands inside somebody's network: an author chooses the address, so it decides
-// what may be reached, at dial time.
+// Package web fetches the web addresses that authors refer to, without credentials. The authors
+// choose the address, and the installation is inside a private network. So the package checks at
+// each dial which addresses may be called.
 package web
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// MaxText is the most bytes that are read of one definition: etcd stores no object that large.
+	// MaxText is the maximum size of one definition in bytes: etcd stores no larger object.
 	MaxText = 1 << 20
-	// maxRedirects is the most redirects that are followed; each is guarded like the first address.
+	// maxRedirects is how many redirects are followed; each is checked like the first address.
 	maxRedirects = 5
 )
 
@@ -30,18 +30,18 @@ const (
 type Options struct {
 	// UserAgent is sent with every request; empty is "plumbline".
 	UserAgent string
-	// Limits are those of one fetch, redirects included; zero fields are X1 of docs/errors.md.
-	// Answer is not read.
+	// Limits are those of one fetch, including redirects; zero fields are X1 of docs/errors.md.
+	// Answer is ignored.
 	Limits provider.Limits
-	// Proxy says which proxy a request goes through; nil takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY
-	// of the environment.
+	// Proxy returns the proxy of a request; nil uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the
+	// environment.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Resolver looks names up for direct connections; nil is the machine's.
+	// Resolver resolves names for direct connections; nil means the machine's.
 	Resolver *net.Resolver
 }
 
-// Client fetches. It keeps no connection and no answer, so that each dial is guarded by the policy
-// of its fetch.
+// Client fetches. It reuses no connection and caches no answer, so that each dial is checked by the
+// policy of its fetch.
 type Client struct{ options Options }
 
 // New returns a Client.
@@ -56,10 +56,10 @@ func New(o Options) *Client {
 	return &Client{options: o}
 }
 
-// Get returns at most limit bytes of what is at an http or https address, following redirects. Only
-// what the author can mend is Invalid: an address that is malformed, refused by the policy, not
-// there, not public or too large. No answer, 408 and 5xx are Transient, 429 is Throttled. Messages
-// name hosts and statuses; never a query, a user or the answer.
+// Get returns the content of an http or https address, at most limit bytes, following redirects. A
+// fault is Invalid only if the author can fix it: an address that is malformed, refused by the
+// policy, missing, not public or too large. No answer, 408 and 5xx are Transient, 429 is Throttled.
+// Messages contain hosts and statuses, but never a query, a user or the answer.
 func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, limit int64) ([]byte, error) {
 	u, err := parseAddress(address)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, 
 	if err != nil {
 		return nil, unanswered(u.Host, err)
 	}
-	defer func() { _ = response.Body.Close() }() // what closing says cannot change what was read
+	defer func() { _ = response.Body.Close() }() // an error of Close cannot change what was read
 	if err := refusal(response); err != nil {
 		return nil, err
 	}
@@ -95,15 +95,15 @@ func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, 
 	return data, nil
 }
 
-// isPage reports whether text is HTML or XML, whatever its Content-Type says: no definition starts
-// like that. A page in the place of a definition is most often a log-in form or an outage, and says
-// nothing of what the author wrote.
+// isPage reports whether data is HTML or XML, whatever its Content-Type says; no definition starts
+// like that. Such a page is usually a log-in form or an outage, and says nothing about the author's
+// reference.
 func isPage(data []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<<")) // << is YAML's merge key
 }
 
-// Show is an address for people: without user, password, query and fragment, any of which may be a
+// Show returns an address for people: without user, password, query and fragment, which may be
 // secret.
 func Show(address string) string {
 	u, err := url.Parse(address)
@@ -125,13 +125,13 @@ func parseAddress(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// malformed does not repeat the address: it may hold a password.
+// malformed does not repeat the address, which may contain a password.
 func malformed() error {
 	return fault.Invalidf("BadAddress", "this is not an address that starts with http:// or https:// and names a host")
 }
 
-// checkRedirect also keeps the address, whose query may be secret, from the host that is redirected
-// to.
+// checkRedirect also removes the Referer, whose query may be secret, from the request to the next
+// host.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	next.Header.Del("Referer")
 	if len(via) > maxRedirects {

@@ -35,7 +35,7 @@ func text(s string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
 }
 
-func TestGetReadsWhatIsThere(t *testing.T) {
+func TestGet(t *testing.T) {
 	var agent, credentials atomic.Value
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		agent.Store(r.UserAgent())
@@ -83,7 +83,7 @@ func TestGetClassifiesAnswers(t *testing.T) {
 	}
 }
 
-func TestGetRefusesWhatIsTooLarge(t *testing.T) {
+func TestGetRefusesLargeAnswers(t *testing.T) {
 	s := serve(t, text(strings.Repeat("x", 1001)))
 	client := New(Options{Proxy: direct})
 	if _, err := client.Get(t.Context(), s.URL, loopback(), 1000); !fault.Is(err, fault.Invalid) || fault.Of(err).Reason != "FileTooLarge" {
@@ -127,7 +127,7 @@ func TestGetFollowsFiveRedirects(t *testing.T) {
 	}
 }
 
-func TestGetEndsInTime(t *testing.T) {
+func TestGetStopsAtTimeLimit(t *testing.T) {
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
 	limits := provider.Limits{Connect: time.Second, Headers: 50 * time.Millisecond, Total: 300 * time.Millisecond}
@@ -153,7 +153,7 @@ func TestGetEndsInTime(t *testing.T) {
 }
 
 // The text must be the same each time: it is kept in a status.
-func TestGetNamesNoPortOfOurs(t *testing.T) {
+func TestGetHidesEphemeralPort(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestShow(t *testing.T) {
 
 // A page in the place of a definition is waited for: it says nothing of what the author wrote
 // (finding 18).
-func TestAPageIsNoDefinition(t *testing.T) {
+func TestGetRefusesPages(t *testing.T) {
 	for body, page := range map[string]bool{
 		"<html>Log in</html>": true, "\n <!DOCTYPE html>\n<title>x": true, "\xef\xbb\xbf<?xml version='1.0'?>": true,
 		"kind: Task\n": false, "{\"kind\":\"Task\"}": false, "<<: {a: b}\n": false, "# <html>\nkind: Task": false, "": false,

@@ -10,36 +10,34 @@ import (
 	"time"
 )
 
-// ErrDisplaced ends the reading of a body whose room somebody else needed, or for which there is
-// none.
-var ErrDisplaced = errors.New("too many deliveries at once: this one arrives the slowest")
+// ErrEvicted ends the reading of a body that was evicted for another one, or exceeds a limit.
+var ErrEvicted = errors.New("too many deliveries at once: this one arrives the slowest")
 
-// Connection is one of a set. Its methods may be called on nil, where nothing is bounded.
+// Connection is a connection of a Set. Its methods may be called on nil, which has no limits.
 type Connection struct {
 	net.Conn
 	all    *Set
 	source netip.Prefix
-	// gone is closed when the connection has to give way.
+	// gone is closed when the connection, or its body, is evicted.
 	gone chan struct{}
 
-	// What follows is guarded by all.mu. list is where the connection is in place: with the
-	// unverified ones of its source, with the idle ones, or, while its delivery is handled,
-	// nowhere.
-	list  *list.List
-	place *list.Element
+	// The fields below are guarded by all.mu. element is the connection in list: that of the
+	// unverified ones of its source, that of the idle ones, or none while its delivery is handled.
+	list    *list.List
+	element *list.Element
 	// since is when it became unverified.
 	since time.Time
-	// bytes is what its body takes without a slot.
+	// bytes is what its body takes while it has no slot.
 	bytes int
-	// large is since when its body has a slot for large ones, and received what arrived since then.
+	// large is when its body got a slot for large ones, and received what has arrived since then.
 	large    time.Time
 	received int
-	// requested reports whether a request with whole headers has come, told that the body may not
-	// be read any further.
-	requested, told, closed bool
+	// requested reports that a request with complete headers has arrived, and evicted that its body
+	// must not be read any further.
+	requested, evicted, closed bool
 }
 
-// unverified is called with the lock.
+// unverified makes the connection an unverified one. Callers hold the lock.
 func (c *Connection) unverified() {
 	c.leave()
 	from := c.all.sources[c.source]
@@ -48,27 +46,27 @@ func (c *Connection) unverified() {
 		c.all.sources[c.source] = from
 	}
 	c.since = time.Now()
-	c.list, c.place = from.unverified, from.unverified.PushBack(c)
+	c.list, c.element = from.unverified, from.unverified.PushBack(c)
 	from.bytes += c.bytes
 }
 
-// leave takes the connection off its list; it is called with the lock.
+// leave takes the connection off its list. Callers hold the lock.
 func (c *Connection) leave() {
 	if c.list == nil {
 		return
 	}
-	c.list.Remove(c.place)
+	c.list.Remove(c.element)
 	if from := c.all.sources[c.source]; from != nil && from.unverified == c.list {
 		from.bytes -= c.bytes
 		if from.unverified.Len() == 0 {
 			delete(c.all.sources, c.source)
 		}
 	}
-	c.list, c.place = nil, nil
+	c.list, c.element = nil, nil
 }
 
-// hold changes what the body takes; it is called with the lock.
-func (c *Connection) hold(bytes int) {
+// setBytes sets how many bytes the body takes. Callers hold the lock.
+func (c *Connection) setBytes(bytes int) {
 	c.all.bytes += bytes - c.bytes
 	if from := c.all.sources[c.source]; from != nil && from.unverified == c.list {
 		from.bytes += bytes - c.bytes
@@ -76,9 +74,9 @@ func (c *Connection) hold(bytes int) {
 	c.bytes = bytes
 }
 
-// forget is called with the lock.
+// forget removes the connection from the set. Callers hold the lock.
 func (c *Connection) forget() {
-	c.hold(0)
+	c.setBytes(0)
 	c.leave()
 	c.closed = true
 	delete(c.all.all, c)
@@ -86,25 +84,25 @@ func (c *Connection) forget() {
 	c.all.metrics.Connected(-1)
 }
 
-// cut closes the connection, without an answer: it has not even sent a request, or there are too
-// many of them to be answered. It is called with the lock.
-func (c *Connection) cut(bound string) {
+// evict closes the connection without an answer: it has not sent a complete request, or there are
+// too many to answer. Callers hold the lock.
+func (c *Connection) evict(bound string) {
 	c.all.metrics.Bounded(bound)
-	if !c.told {
+	if !c.evicted {
 		close(c.gone)
 	}
-	c.told = true
+	c.evicted = true
 	c.forget()
-	_ = c.Conn.Close() // there is nobody to be told
+	_ = c.Conn.Close() // nothing depends on it any more
 }
 
-// tell ends the reading of the body, so that it is answered 503. It is called with the lock.
-func (c *Connection) tell(bound string) {
+// evictBody ends the reading of the body, so that it is answered 503. Callers hold the lock.
+func (c *Connection) evictBody(bound string) {
 	c.all.metrics.Bounded(bound)
-	c.told = true
+	c.evicted = true
 	close(c.gone)
-	c.hold(0)
-	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // a connection that is closed needs none
+	c.setBytes(0)
+	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails only if the connection is closed
 }
 
 // Close implements net.Conn.
@@ -120,19 +118,19 @@ func (c *Connection) Close() error {
 	return c.Conn.Close()
 }
 
-// SetReadDeadline implements net.Conn. A connection that was told to end keeps the deadline that
-// tells it.
+// SetReadDeadline implements net.Conn. An evicted connection keeps the deadline that ends it.
 func (c *Connection) SetReadDeadline(t time.Time) error {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if c.told {
+	if c.evicted {
 		return nil
 	}
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Begin says that the headers of a request are there. It returns since when they were waited for.
-func (c *Connection) Begin() time.Time {
+// RequestStarted is called when the headers of a request are complete. It returns when the wait for
+// them started.
+func (c *Connection) RequestStarted() time.Time {
 	if c == nil {
 		return time.Now()
 	}
@@ -142,9 +140,9 @@ func (c *Connection) Begin() time.Time {
 	return c.since
 }
 
-// Reserve makes room for a body that takes so many bytes and has no slot. Of the source whose
-// bodies take the most the unverified connection with the largest one gives way, the longest of
-// these; ErrDisplaced when that is this one, or there is none.
+// Reserve reserves memory for a body that takes so many bytes and has no slot. At the limit, a body
+// is evicted: the largest one of the unverified connections whose source takes the most, and the
+// oldest of those. If that is this one, or there is none, the error is ErrEvicted.
 func (c *Connection) Reserve(bytes int) error {
 	if c == nil {
 		return nil
@@ -154,21 +152,22 @@ func (c *Connection) Reserve(bytes int) error {
 	for c.all.bytes+bytes-c.bytes > c.all.limits.Bytes {
 		most := c.all.heaviest()
 		if most == nil || most == c {
-			if !c.told {
-				c.tell(boundBytes)
+			if !c.evicted {
+				c.evictBody(boundBytes)
 			}
-			return ErrDisplaced
+			return ErrEvicted
 		}
-		most.tell(boundBytes)
+		most.evictBody(boundBytes)
 	}
-	if c.told {
-		return ErrDisplaced
+	if c.evicted {
+		return ErrEvicted
 	}
-	c.hold(bytes)
+	c.setBytes(bytes)
 	return nil
 }
 
-// heaviest is called with the lock.
+// heaviest returns the unverified connection with the largest body of the source whose bodies take
+// the most, nil if there is none. Callers hold the lock.
 func (all *Set) heaviest() *Connection {
 	fullest := all.fullest(func(s *source) int { return s.bytes })
 	if fullest == nil {
@@ -183,23 +182,23 @@ func (all *Set) heaviest() *Connection {
 	return most
 }
 
-// Enlarged says that the body has a slot for large ones, and so takes nothing without a slot any
-// more.
-func (c *Connection) Enlarged() {
+// LargeSlotTaken is called when the body has got a slot for large ones: its bytes count there from
+// now on.
+func (c *Connection) LargeSlotTaken() {
 	if c == nil {
 		return
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.hold(0)
+	c.setBytes(0)
 	c.large, c.received = time.Now(), 0
 	if !c.closed {
 		c.all.large[c] = struct{}{}
 	}
 }
 
-// Arrived counts bytes of a large body.
-func (c *Connection) Arrived(bytes int) {
+// Received counts bytes of a large body that have arrived.
+func (c *Connection) Received(bytes int) {
 	if c == nil {
 		return
 	}
@@ -208,8 +207,8 @@ func (c *Connection) Arrived(bytes int) {
 	c.received += bytes
 }
 
-// Displace ends the large body that arrives the slowest, if it is slower than Limits.Rate.
-func (c *Connection) Displace() {
+// EvictSlowest evicts the large body that arrives the slowest, if it is slower than Limits.Rate.
+func (c *Connection) EvictSlowest() {
 	if c == nil {
 		return
 	}
@@ -219,44 +218,44 @@ func (c *Connection) Displace() {
 	least := float64(c.all.limits.Rate)
 	for other := range c.all.large {
 		took := time.Since(other.large)
-		if rate := float64(other.received) / took.Seconds(); took >= c.all.limits.Patience && rate < least && !other.told {
+		if rate := float64(other.received) / took.Seconds(); took >= c.all.limits.Patience && rate < least && !other.evicted {
 			slowest, least = other, rate
 		}
 	}
 	if slowest != nil {
-		slowest.tell(boundLarge)
+		slowest.evictBody(boundLarge)
 	}
 }
 
-// Handled says that the whole body is there: the connection is not closed for another one's sake
-// any more. It is false when it was, just before.
-func (c *Connection) Handled() bool {
+// BodyComplete is called when the whole body is there: from now on the connection is not evicted.
+// It reports false if it was evicted just before.
+func (c *Connection) BodyComplete() bool {
 	if c == nil {
 		return true
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	delete(c.all.large, c)
-	if c.told {
+	if c.evicted {
 		return false
 	}
 	c.leave()
 	return true
 }
 
-// Slotted says that the body has a slot, which counts what it takes.
-func (c *Connection) Slotted() {
+// SlotTaken is called when the body has got a slot: its bytes count there from now on.
+func (c *Connection) SlotTaken() {
 	if c == nil {
 		return
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.hold(0)
+	c.setBytes(0)
 }
 
-// Distrusted says that the request was one that nobody vouches for. It is closed when the
-// connection has to give way.
-func (c *Connection) Distrusted() (gone <-chan struct{}) {
+// MarkUnverified is called when the delivery is not verified: the connection may be evicted again.
+// Gone is closed when it is.
+func (c *Connection) MarkUnverified() (gone <-chan struct{}) {
 	if c == nil {
 		return nil
 	}
@@ -268,12 +267,12 @@ func (c *Connection) Distrusted() (gone <-chan struct{}) {
 	return c.gone
 }
 
-// Displaced reports whether the connection had to give way.
-func (c *Connection) Displaced() bool {
+// Evicted reports whether the connection, or its body, was evicted.
+func (c *Connection) Evicted() bool {
 	if c == nil {
 		return false
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.told
+	return c.evicted
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connlimit knows the connections of a server, and which of them has to give way when there
-// are too many or what they send takes too much room.
+// Package connlimit limits the connections of a server, and the memory that arriving bodies take.
+// It decides which connection is closed when a limit is reached.
 package connlimit
 
 import (
@@ -14,70 +14,74 @@ import (
 	"time"
 )
 
-// The bounds that connections meet, as they are counted.
+// The limits for which connections are closed, as a metric counts them.
 const (
-	boundHeaders = "headers" // no whole headers within Limits.Headers
+	boundHeaders = "headers" // no complete headers within Limits.Headers
 	boundSource  = "source"  // Limits.Unverified
-	boundTotal   = "total"   // Limits.Total, one that had proved nothing was closed
-	boundIdle    = "idle"    // Limits.Total, one that waited for its next request was closed
-	boundRefused = "refused" // Limits.Total, all of them with a request that is being handled
+	boundTotal   = "total"   // Limits.Total: an unverified connection was closed
+	boundIdle    = "idle"    // Limits.Total: an idle connection was closed
+	boundRefused = "refused" // Limits.Total: all connections have a request in flight
 	boundBytes   = "bytes"   // Limits.Bytes
 	boundLarge   = "large"   // Limits.Rate
 )
 
-// fewOf makes of Limits.Unverified how many connections a source may have and still counts as one
-// that floods nobody. What a proxy has under way at once, each for some milliseconds, is less than
-// that.
-const fewOf = 8
+// fewDivisor divides Limits.Unverified: a source with at most that many unverified connections has
+// few. A proxy has fewer at once, each for some milliseconds.
+const fewDivisor = 8
 
-// Limits are the bounds.
+// Limits are the limits of a Set.
 type Limits struct {
-	// Total is how many connections there may be, and Unverified how many of one source address
-	// that have proved nothing.
+	// Total is how many connections there may be, and Unverified how many unverified ones of one
+	// source address.
 	Total, Unverified int
-	// Bytes is what the bodies that have no slot may take together.
+	// Bytes is what the bodies without a slot may take together.
 	Bytes int
-	// Patience is for how long nobody is closed for being slow, as far as there is room.
+	// Patience is how long a connection is not closed for being slow, as far as the other limits
+	// allow.
 	Patience time.Duration
 	// Headers is how long the server waits for headers.
 	Headers time.Duration
-	// Rate is what a large body has to have arrived at, in bytes a second, to keep its slot while
+	// Rate is at how many bytes a second a large body must have arrived to keep its slot while
 	// another one waits.
 	Rate int
 }
 
-// Metrics count.
+// Metrics count connections.
 type Metrics interface {
-	// Connected counts connections that were accepted, or, below 0, closed.
+	// Connected counts accepted connections, or closed ones if n is negative.
 	Connected(n int64)
-	// Bounded counts a connection or request that was ended for one of the bounds: headers, source,
-	// total, idle, refused, bytes or large.
+	// Bounded counts a connection or request that was ended for a limit: headers, source, total,
+	// idle, refused, bytes or large.
 	Bounded(bound string)
 }
 
-// Set is the connections of one server. Each is in one of three states: unverified (it has sent no
-// whole request since it was accepted or idle, or waits for an answer that says nothing), handled,
-// or idle. When there is no room for one more, the longest unverified one of the source that has
-// most of them gives way: strangers take room from strangers (but see unproved).
+// Set is the connections of one server. Each is in one of three states:
+//   - unverified: it has sent no complete request since it was accepted or idle, or it waits for the
+//     delayed answer to an unverified delivery;
+//   - handled: its delivery is being handled;
+//   - idle: it waits for its next request.
 //
-// net/http's own timeouts say nothing of how many there are, and netutil.LimitListener lets the
-// next one wait behind those that send nothing.
+// At the limit, the oldest unverified connection of the address with the most of them is closed
+// (but see oldestUnverified). So unverified senders take connections from each other only.
+//
+// The timeouts of net/http do not limit how many connections there are. netutil.LimitListener makes
+// the next connection wait behind those that send nothing.
 type Set struct {
 	limits  Limits
 	metrics Metrics
 
 	mu      sync.Mutex
 	all     map[*Connection]struct{}
-	large   map[*Connection]struct{} // those whose large bodies arrive
-	idle    *list.List               // of *Connection, the longest idle one first
+	large   map[*Connection]struct{} // those with an arriving large body
+	idle    *list.List               // of *Connection, the oldest first
 	sources map[netip.Prefix]*source
 	bytes   int // of all connections
 }
 
-// source is a client's address: of IPv6 the first 64 bits, because whoever has one address has all
-// of them.
+// source is the connections of one client address. For IPv6 it is the first 64 bits: a client that
+// has one of those addresses has all of them.
 type source struct {
-	unverified *list.List // of *Connection, the longest first
+	unverified *list.List // of *Connection, the oldest first
 	bytes      int        // of those
 }
 
@@ -93,8 +97,8 @@ func New(limits Limits, metrics Metrics) *Set {
 	}
 }
 
-// Open returns how many connections there are, how many of them send a large body, and what bodies
-// take without a slot.
+// Open returns how many connections there are, how many of them send a large body, and how many
+// bytes the bodies without a slot take.
 func (all *Set) Open() (connections, large, bytes int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -104,13 +108,13 @@ func (all *Set) Open() (connections, large, bytes int) {
 // Listen returns a listener whose connections are those of the set.
 func (all *Set) Listen(listener net.Listener) net.Listener { return bounded{listener, all} }
 
-// bounded is a listener whose connections are counted.
+// bounded is a listener whose connections are limited.
 type bounded struct {
 	net.Listener
 	set *Set
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection that the limits admit.
 func (b bounded) Accept() (net.Conn, error) {
 	for {
 		raw, err := b.Listener.Accept()
@@ -120,26 +124,27 @@ func (b bounded) Accept() (net.Conn, error) {
 		if c := b.set.admit(raw); c != nil {
 			return c, nil
 		}
-		_ = raw.Close() // there is nobody to be told
+		_ = raw.Close() // an error would concern a connection that was not used
 	}
 }
 
-// admit makes room for one more connection; nil when there is none.
+// admit adds a connection, and closes another one if necessary. It returns nil if it can close
+// none.
 func (all *Set) admit(raw net.Conn) *Connection {
 	c := &Connection{Conn: raw, all: all, source: sourceOf(raw.RemoteAddr()), gone: make(chan struct{})}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if from := all.sources[c.source]; from != nil && from.unverified.Len() >= all.limits.Unverified {
-		if longest := longestOf(from.unverified); time.Since(longest.since) >= all.limits.Patience {
-			longest.cut(boundSource)
+		if oldest := oldestOf(from.unverified); time.Since(oldest.since) >= all.limits.Patience {
+			oldest.evict(boundSource)
 		}
 	}
 	if len(all.all) >= all.limits.Total {
-		switch unverified, idle := all.unproved(), longestOf(all.idle); {
+		switch unverified, idle := all.oldestUnverified(), oldestOf(all.idle); {
 		case unverified != nil:
-			unverified.cut(boundTotal)
+			unverified.evict(boundTotal)
 		case idle != nil:
-			idle.cut(boundIdle)
+			idle.evict(boundIdle)
 		default:
 			all.metrics.Bounded(boundRefused)
 			return nil
@@ -151,41 +156,41 @@ func (all *Set) admit(raw net.Conn) *Connection {
 	return c
 }
 
-// unproved returns the unverified connection that gives way, nil when there is none: the longest of
-// the source that has most of them. Where every source has few, it is one that has had
-// Limits.Patience, if there is any: many sources with a connection each, as whoever has a network
-// of IPv6 has them, do not end what a proxy has just begun.
-func (all *Set) unproved() *Connection {
+// oldestUnverified returns the unverified connection that is closed first, nil if there is none:
+// the oldest of the source with the most of them. If every source has few, a connection older than
+// Limits.Patience is preferred. So a sender with many IPv6 addresses, with a connection each, does
+// not close what a proxy has just started.
+func (all *Set) oldestUnverified() *Connection {
 	fullest := all.fullest(func(s *source) int { return s.unverified.Len() })
 	if fullest == nil {
 		return nil
 	}
-	if fullest.unverified.Len() <= all.limits.Unverified/fewOf {
-		patient := all.fullest(func(s *source) int {
-			if time.Since(longestOf(s.unverified).since) < all.limits.Patience {
+	if fullest.unverified.Len() <= all.limits.Unverified/fewDivisor {
+		old := all.fullest(func(s *source) int {
+			if time.Since(oldestOf(s.unverified).since) < all.limits.Patience {
 				return 0
 			}
 			return s.unverified.Len()
 		})
-		if patient != nil {
-			fullest = patient
+		if old != nil {
+			fullest = old
 		}
 	}
-	return longestOf(fullest.unverified)
+	return oldestOf(fullest.unverified)
 }
 
-// fullest returns the source of which there is most, nil when no source has any.
-func (all *Set) fullest(of func(*source) int) *source {
+// fullest returns the source for which count is highest, nil if it is 0 for all.
+func (all *Set) fullest(count func(*source) int) *source {
 	var fullest *source
 	for _, s := range all.sources {
-		if n := of(s); n > 0 && (fullest == nil || n > of(fullest)) {
+		if n := count(s); n > 0 && (fullest == nil || n > count(fullest)) {
 			fullest = s
 		}
 	}
 	return fullest
 }
 
-func longestOf(l *list.List) *Connection {
+func oldestOf(l *list.List) *Connection {
 	if l.Len() == 0 {
 		return nil
 	}
@@ -203,15 +208,15 @@ func sourceOf(addr net.Addr) netip.Prefix {
 		bits = 64
 	}
 	prefix, err := ip.WithZone("").Prefix(bits)
-	if err != nil { // only for a length that the address does not have
+	if err != nil { // only for a length that the address cannot have
 		return netip.Prefix{}
 	}
 	return prefix
 }
 
-// Changed follows net/http: it is the server's ConnState. Between two requests a connection is idle
-// until the headers of the next one are there, for which it has Limits.Headers.
-func (all *Set) Changed(conn net.Conn, state http.ConnState) {
+// ConnState is the server's ConnState hook. Between two requests a connection is idle until the
+// headers of the next one are there, for which it has Limits.Headers.
+func (all *Set) ConnState(conn net.Conn, state http.ConnState) {
 	c, ok := conn.(*Connection)
 	if !ok {
 		return
@@ -222,7 +227,7 @@ func (all *Set) Changed(conn net.Conn, state http.ConnState) {
 	case c.closed:
 	case state == http.StateIdle:
 		c.leave()
-		c.list, c.place = all.idle, all.idle.PushBack(c)
+		c.list, c.element = all.idle, all.idle.PushBack(c)
 	case state == http.StateActive && c.list == all.idle:
 		c.unverified()
 	}
@@ -230,12 +235,13 @@ func (all *Set) Changed(conn net.Conn, state http.ConnState) {
 
 type connectionKey struct{}
 
-// Remembered makes a connection known to its requests: it is the server's ConnContext.
-func Remembered(ctx context.Context, conn net.Conn) context.Context {
+// ConnContext is the server's ConnContext hook: it makes a connection known to its requests.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// Of is nil, on which every method can be called, for a request that came through no set.
+// Of returns the connection of a request. It is nil for a request that came through no Set; all
+// methods may be called on nil.
 func Of(ctx context.Context) *Connection {
 	c, _ := ctx.Value(connectionKey{}).(*Connection)
 	return c

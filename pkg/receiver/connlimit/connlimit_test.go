@@ -31,21 +31,21 @@ func (f *from) RemoteAddr() net.Addr {
 
 const total = 64
 
-// flood makes a Set full of connections, each of another source, which have been there for long,
-// and of three of one proxy.
-func flood() (all *Set, strangers, proxied []*from) {
+// flood returns a Set at its limit: old connections, each of another source, and three new ones of
+// one proxy.
+func flood() (all *Set, others, proxied []*from) {
 	all = New(Limits{Total: total, Unverified: total, Bytes: 1 << 20, Patience: time.Hour}, none{})
 	for n := range total - 3 {
 		f := &from{address: fmt.Sprintf("[2001:db8:0:%x::1]:1000", n)}
 		all.admit(f).since = time.Now().Add(-2 * time.Hour)
-		strangers = append(strangers, f)
+		others = append(others, f)
 	}
 	for n := range 3 {
 		f := &from{address: fmt.Sprintf("192.0.2.1:%d", n+1)}
 		all.admit(f)
 		proxied = append(proxied, f)
 	}
-	return all, strangers, proxied
+	return all, others, proxied
 }
 
 func closed(connections []*from) (n int) {
@@ -57,14 +57,14 @@ func closed(connections []*from) (n int) {
 	return n
 }
 
-// Many sources with one silent connection each, e.g. one network of IPv6, do not close what a proxy
-// with several true deliveries has just begun, but those that have had their time.
-func TestManySourcesEndNothingThatHasJustBegun(t *testing.T) {
-	all, strangers, proxied := flood()
+// New connections of many sources, for example of one IPv6 network, close old connections and not
+// those that a proxy with several deliveries has just opened.
+func TestManySourcesDoNotCloseNewConnections(t *testing.T) {
+	all, others, proxied := flood()
 	for n := range total / 2 {
 		all.admit(&from{address: fmt.Sprintf("[2001:db8:1:%x::1]:1000", n)})
 	}
-	if n, old := closed(proxied), closed(strangers); n != 0 || old != total/2 {
+	if n, old := closed(proxied), closed(others); n != 0 || old != total/2 {
 		t.Errorf("%d of the proxy's and %d of the old ones were closed, want 0 and %d", n, old, total/2)
 	}
 	if open, _, _ := all.Open(); open != total {
@@ -72,13 +72,13 @@ func TestManySourcesEndNothingThatHasJustBegun(t *testing.T) {
 	}
 }
 
-// One source that floods takes room from itself, however new its connections are.
-func TestOneSourceThatFloodsEndsItsOwn(t *testing.T) {
-	all, strangers, proxied := flood()
+// One source with many connections closes its own, however new they are.
+func TestOneSourceClosesItsOwnConnections(t *testing.T) {
+	all, others, proxied := flood()
 	for n := range 2 * total {
 		all.admit(&from{address: fmt.Sprintf("198.51.100.1:%d", n+1)})
 	}
-	if n, old := closed(proxied), closed(strangers); n != 0 || old > total/fewOf+1 {
-		t.Errorf("%d of the proxy's and %d of the others were closed, want 0 and at most %d", n, old, total/fewOf+1)
+	if n, old := closed(proxied), closed(others); n != 0 || old > total/fewDivisor+1 {
+		t.Errorf("%d of the proxy's and %d of the others were closed, want 0 and at most %d", n, old, total/fewDivisor+1)
 	}
 }

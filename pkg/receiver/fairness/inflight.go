@@ -11,105 +11,106 @@ import (
 )
 
 const (
-	// MaxInFlight is how many deliveries are handled at once: with the slots of large bodies it
-	// bounds the memory. Who has not sent the whole body yet is none of them.
+	// MaxInFlight is how many deliveries are handled at once. Together with the slots of large
+	// bodies it bounds the memory. A delivery whose body is still arriving does not count.
 	MaxInFlight = 160
-	// maxQueued is how many verified deliveries may wait, or have waited, for a place of their
-	// namespace, beside those of laneBytes. They hold none of the others and are of at most 1 MiB
-	// each.
-	maxQueued = 64
-	// PlaceWait is how long a delivery waits for room before it is answered 503.
-	PlaceWait = 2 * time.Second
-	// lookEvery is how often a delivery that waits for a place looks for one.
-	lookEvery = 100 * time.Millisecond
+	// maxWaiting is how many verified deliveries may wait, or have waited, for their namespace's
+	// in-flight limit, in addition to those of waitingBytes. They hold nothing that others need,
+	// and each is at most 1 MiB.
+	maxWaiting = 64
+	// InFlightWait is how long a delivery waits for an in-flight limit before it is answered 503.
+	InFlightWait = 2 * time.Second
+	// retryEvery is how often a waiting delivery tries again.
+	retryEvery = 100 * time.Millisecond
 )
 
-// Places are shared for deliveries by the namespaces of their Repositories: while the API server is
-// slow, one whose deliveries are many would hold all of them. A namespace may hold as many as are
-// free, so alone it gets half of them, a second one a quarter, and there is always room for one
-// that has none. The zero value is ready.
-type Places struct {
-	mu    sync.Mutex
-	of    map[string]int // deliveries that are there, by namespace
-	there int            // of all
-	// waiting are the deliveries that have a place and waited for it, or wait for one.
+// InFlight limits how many deliveries are in flight for each namespace. Without it, one namespace
+// with many deliveries would use the whole limit while the API server is slow. A namespace may have
+// as many in flight as are left for others: alone it gets half of MaxInFlight, a second one gets a
+// quarter, and a namespace that has none is always admitted. The zero value is ready.
+type InFlight struct {
+	mu          sync.Mutex
+	byNamespace map[string]int
+	total       int
+	// waiting counts the deliveries that wait, and those in flight that have waited.
 	waiting int
 }
 
-// Await is Enter for a delivery that it has refused: a burst of pushes is over in a moment. It
-// waits for at most PlaceWait, and not at all when maxQueued do. Those that have waited for a lane
-// come many at once, and are counted there.
-func (p *Places) Await(ctx context.Context, namespace string, counted bool) (leave func(), err error) {
-	queue := p.queue
+// Wait is Acquire for a delivery that Acquire has refused: a burst of pushes is usually over within
+// a moment. It waits for at most InFlightWait, and not at all while maxWaiting deliveries do.
+// A delivery that has waited for a recording slot is counted there (counted) and always waits: many
+// of those arrive at the same moment.
+func (f *InFlight) Wait(ctx context.Context, namespace string, counted bool) (release func(), err error) {
+	count := f.countWaiting
 	if counted {
-		queue = func(int) bool { return true }
+		count = func(int) bool { return true }
 	}
-	if leave, err = p.Enter(namespace); err == nil || !queue(1) {
-		return leave, err
+	if release, err = f.Acquire(namespace); err == nil || !count(1) {
+		return release, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, PlaceWait)
+	ctx, cancel := context.WithTimeout(ctx, InFlightWait)
 	defer cancel()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(retryEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			queue(-1)
+			count(-1)
 			return nil, err
 		}
-		var out func()
-		if out, err = p.Enter(namespace); err == nil {
-			return func() { out(); queue(-1) }, nil
+		var acquired func()
+		if acquired, err = f.Acquire(namespace); err == nil {
+			return func() { acquired(); count(-1) }, nil
 		}
 	}
 }
 
-// queue counts who waits; false is that nobody more may.
-func (p *Places) queue(n int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n > 0 && p.waiting >= maxQueued {
+// countWaiting adds n to the waiting deliveries. It reports whether there may be that many.
+func (f *InFlight) countWaiting(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n > 0 && f.waiting >= maxWaiting {
 		return false
 	}
-	p.waiting += n
+	f.waiting += n
 	return true
 }
 
-// Enter takes a place for a verified delivery. Without an error, leave must be called once. The
-// error is Transient: the namespace has too many deliveries at once.
-func (p *Places) Enter(namespace string) (leave func(), err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if its := p.of[namespace]; its >= MaxInFlight-p.there {
+// Acquire admits a verified delivery. Without an error, release must be called once. The error is
+// Transient: too many deliveries of the namespace are in flight.
+func (f *InFlight) Acquire(namespace string) (release func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.byNamespace[namespace]; n >= MaxInFlight-f.total {
 		return nil, fault.Transientf(
 			"NamespaceBusy",
-			"%d deliveries of Repositories in namespace %s are handled, and %d of others",
-			its,
+			"%d deliveries for Repositories of namespace %s are in flight, and %d for others",
+			n,
 			namespace,
-			p.there-its,
+			f.total-n,
 		)
 	}
-	if p.of == nil {
-		p.of = map[string]int{}
+	if f.byNamespace == nil {
+		f.byNamespace = map[string]int{}
 	}
-	p.of[namespace]++
-	p.there++
-	return func() { p.leave(namespace) }, nil
+	f.byNamespace[namespace]++
+	f.total++
+	return func() { f.release(namespace) }, nil
 }
 
-// Open is how many deliveries have a place, and how many of them waited for it, or wait for one.
-func (p *Places) Open() (there, waiting int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.there, p.waiting
+// Count returns how many deliveries are in flight, and how many wait or have waited.
+func (f *InFlight) Count() (inFlight, waiting int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total, f.waiting
 }
 
-func (p *Places) leave(namespace string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.there--
-	if p.of[namespace]--; p.of[namespace] == 0 {
-		delete(p.of, namespace)
+func (f *InFlight) release(namespace string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total--
+	if f.byNamespace[namespace]--; f.byNamespace[namespace] == 0 {
+		delete(f.byNamespace, namespace)
 	}
 }

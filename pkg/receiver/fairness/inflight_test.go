@@ -9,54 +9,55 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// S5: however many namespaces send as much as they can, there is a place for one that has none.
-func TestANamespaceLeavesPlacesToOthers(t *testing.T) {
+// S5: however many namespaces send as much as they can, a delivery of a namespace that has none in
+// flight is admitted.
+func TestInFlightLeavesRoomForOtherNamespaces(t *testing.T) {
 	t.Parallel()
-	var all Places
-	var leaves []func()
+	var all InFlight
+	var releases []func()
 	for n := range 5 {
-		loud, its := fmt.Sprint("loud-", n), 0
+		busy, got := fmt.Sprint("busy-", n), 0
 		for {
-			leave, err := all.Enter(loud)
+			release, err := all.Acquire(busy)
 			if err != nil {
 				if !fault.Is(err, fault.Transient) {
-					t.Errorf("%s: %v", loud, err)
+					t.Errorf("%s: %v", busy, err)
 				}
 				break
 			}
-			leaves = append(leaves, leave)
-			its++
+			releases = append(releases, release)
+			got++
 		}
-		if want := MaxInFlight >> (n + 1); its != want {
-			t.Errorf("%s gets %d places, want %d", loud, its, want)
+		if want := MaxInFlight >> (n + 1); got != want {
+			t.Errorf("%s has %d in flight, want %d", busy, got, want)
 		}
 	}
-	came := make(chan func())
+	admitted := make(chan func())
 	go func() {
-		leave, err := all.Await(t.Context(), "loud-4", false)
+		release, err := all.Wait(t.Context(), "busy-4", false)
 		if err != nil {
-			t.Errorf("a place that becomes free: %v", err)
-			leave = func() {}
+			t.Errorf("not admitted after a release: %v", err)
+			release = func() {}
 		}
-		came <- leave
+		admitted <- release
 	}()
-	leaves[len(leaves)-1]()
-	leaves = append(leaves[:len(leaves)-1], <-came)
-	quiet, err := all.Enter("quiet")
+	releases[len(releases)-1]()
+	releases = append(releases[:len(releases)-1], <-admitted)
+	quiet, err := all.Acquire("quiet")
 	if err != nil {
-		t.Fatalf("a namespace that has no delivery here: %v", err)
+		t.Fatalf("a namespace without a delivery in flight: %v", err)
 	}
 	quiet()
-	leaves[0]()
-	again, err := all.Enter("loud-0")
+	releases[0]()
+	again, err := all.Acquire("busy-0")
 	if err == nil {
-		t.Error("a namespace gets back the half that it had alone, beside four others")
+		t.Error("a namespace gets back the half that it had alone, next to four others")
 		again()
 	}
-	for _, leave := range leaves[1:] {
-		leave()
+	for _, release := range releases[1:] {
+		release()
 	}
-	if len(all.of) != 0 || all.there != 0 || all.waiting != 0 {
-		t.Errorf("%d places, %d namespaces and %d that wait are remembered after the last delivery", all.there, len(all.of), all.waiting)
+	if len(all.byNamespace) != 0 || all.total != 0 || all.waiting != 0 {
+		t.Errorf("%d in flight, %d namespaces and %d waiting after the last release, want none", all.total, len(all.byNamespace), all.waiting)
 	}
 }

@@ -11,146 +11,149 @@ import (
 )
 
 const (
-	// repositoryLane is how many deliveries of one Repository are recorded at once, pullsLane how
-	// many of its pull requests, which strangers may cause, and largeLane how many over heavyBytes
-	// of one namespace, and as many of its pull requests. An API server that takes 10 ms for each
-	// records 100 pull requests in a second. Who has waited for laneWait but lateWait is one of
-	// lateLane, and who has waited for all of it goes on all the same. Nobody waits for a lane when
-	// only PlaceWait and recordTime are left of its time: a create that is slow needs them. Whoever
-	// waits holds no place that others need; all who wait, or have waited, together hold laneBytes
-	// at most, and who comes then does not wait. Nor does a delivery that has a slot for its large
-	// body.
-	repositoryLane = 4
-	pullsLane      = 1
-	largeLane      = 1
-	lateLane       = 3
-	laneWait       = 3 * time.Second
-	lateWait       = 500 * time.Millisecond
-	recordTime     = 2 * time.Second
-	laneBytes      = 32 << 20
+	// repositorySlots is how many deliveries of one Repository are recorded at once, and pullSlots
+	// how many for its pull requests, which untrusted users can cause. An API server that takes
+	// 10 ms for a create records 100 pull requests in a second.
+	repositorySlots = 4
+	pullSlots       = 1
+	// heavySlots is how many bodies over heavyBytes of one namespace are recorded at once, and how
+	// many for its pull requests.
+	heavySlots = 1
+	// A delivery waits for a slot for slotWait in all. For the last overflowWait of that it may
+	// take one of overflowSlots. After slotWait it proceeds anyway.
+	slotWait      = 3 * time.Second
+	overflowWait  = 500 * time.Millisecond
+	overflowSlots = 3
+	// recordTime is left for a slow create: no delivery waits for a slot when only InFlightWait and
+	// recordTime remain until its deadline.
+	recordTime = 2 * time.Second
+	// waitingBytes is what the bodies of the deliveries that wait, or have waited, take together.
+	// A delivery that exceeds it does not wait. Nor does one that has a slot for its large body.
+	waitingBytes = 32 << 20
 )
 
-// Lanes keep the deliveries of one Repository that arrive together from being recorded all at once:
-// the API server needs as long for all of them, and whatever else it is asked meanwhile takes as
-// long as they do. The zero value is ready.
-type Lanes struct {
-	mu   sync.Mutex
-	of   map[Lane]*lane
-	held int // by the bodies of those who wait, or have waited
+// Slots limit how many deliveries of one Repository are recorded at once. When many arrive
+// together, the API server needs the same time for all of them, and every other call would wait as
+// long. The zero value is ready.
+type Slots struct {
+	mu      sync.Mutex
+	byKey   map[SlotKey]*semaphore
+	waiting int // bytes of the deliveries that wait, or have waited
 }
 
-// Lane names a lane that has so many places.
-type Lane struct {
-	of     string
-	places int
+// SlotKey names slots that deliveries share, and how many there are.
+type SlotKey struct {
+	name  string
+	slots int
 }
 
-type lane struct {
-	places chan struct{}
-	users  int // who has a place, or waits for one
+type semaphore struct {
+	slots chan struct{}
+	users int // how many hold a slot or wait for one
 }
 
-// LaneOf is the lane of a delivery.
-func LaneOf(spec *v1alpha1.GitEventSpec, body []byte) Lane {
+// SlotKeyOf returns the slots that a delivery needs one of.
+func SlotKeyOf(spec *v1alpha1.GitEventSpec, body []byte) SlotKey {
 	repository, pull := spec.Repository.Namespace+"/"+spec.Repository.Name, spec.Trigger == v1alpha1.TriggerPullRequest
 	switch {
-	case pull && len(body) > heavyBytes: // a stranger's description may be that long
-		return Lane{spec.Repository.Namespace + " pulls", largeLane}
+	case pull && len(body) > heavyBytes: // an untrusted user's description may be that long
+		return SlotKey{spec.Repository.Namespace + " pulls", heavySlots}
 	case len(body) > heavyBytes:
-		return Lane{spec.Repository.Namespace, largeLane}
+		return SlotKey{spec.Repository.Namespace, heavySlots}
 	case pull:
-		return Lane{repository + " pulls", pullsLane}
+		return SlotKey{repository + " pulls", pullSlots}
 	}
-	return Lane{repository, repositoryLane}
+	return SlotKey{repository, repositorySlots}
 }
 
-// Enter takes one of a lane's places. When there is none it calls waits, and waits for one of them
-// and then for one of those for whoever is late, for at most laneWait in all: then the API server
-// is slow, and more at once do no more harm. leave must be called once. Size is of what the
-// delivery holds; of one that waited it counts until then.
-func (l *Lanes) Enter(ctx context.Context, key Lane, size int, waits func()) (leave func()) {
-	if leave = l.wait(key, 0); leave != nil {
-		return leave
+// Acquire takes a slot; release must be called once. When none is free, it calls waits and then
+// waits for a slot, later for an overflow slot, and after slotWait returns anyway: the API server
+// is slow then, and one more call does no more harm. Size is the size of the body, which counts
+// from the wait until the release.
+func (s *Slots) Acquire(ctx context.Context, key SlotKey, size int, waits func()) (release func()) {
+	if release = s.wait(key, 0); release != nil {
+		return release
 	}
-	if !l.hold(size) {
+	if !s.countWaiting(size) {
 		return func() {}
 	}
 	waits()
 	for _, next := range []struct {
-		lane  Lane
+		key   SlotKey
 		limit time.Duration
-	}{{key, laneWait - lateWait}, {Lane{key.of + " late", lateLane}, lateWait}} {
+	}{{key, slotWait - overflowWait}, {SlotKey{key.name + " overflow", overflowSlots}, overflowWait}} {
 		limit := next.limit
 		if end, ends := ctx.Deadline(); ends {
-			limit = min(limit, time.Until(end)-PlaceWait-recordTime)
+			limit = min(limit, time.Until(end)-InFlightWait-recordTime)
 		}
-		if place := l.wait(next.lane, limit); place != nil {
-			return func() { place(); l.hold(-size) }
+		if slot := s.wait(next.key, limit); slot != nil {
+			return func() { slot(); s.countWaiting(-size) }
 		}
 	}
-	return func() { l.hold(-size) }
+	return func() { s.countWaiting(-size) }
 }
 
-// Held is the bytes of those who wait, or have waited.
-func (l *Lanes) Held() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.held
+// Waiting returns the bytes of the deliveries that wait, or have waited.
+func (s *Slots) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
 }
 
-// hold counts what is held by those who wait, or have waited; false is that nobody more may wait.
-func (l *Lanes) hold(size int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if size > 0 && l.held+size > laneBytes {
+// countWaiting adds size to the bytes of waiting deliveries. It reports whether they may be that
+// many.
+func (s *Slots) countWaiting(size int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size > 0 && s.waiting+size > waitingBytes {
 		return false
 	}
-	l.held += size
+	s.waiting += size
 	return true
 }
 
-// wait waits for a place; nil is that there was none in time.
-func (l *Lanes) wait(key Lane, limit time.Duration) (leave func()) {
-	its := l.at(key)
-	leave = func() {
-		<-its.places
-		l.left(key, its)
+// wait waits for a slot until the limit. It returns nil when none became free.
+func (s *Slots) wait(key SlotKey, limit time.Duration) (release func()) {
+	semaphore := s.use(key)
+	release = func() {
+		<-semaphore.slots
+		s.leave(key, semaphore)
 	}
 	select {
-	case its.places <- struct{}{}:
-		return leave
+	case semaphore.slots <- struct{}{}:
+		return release
 	default:
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case its.places <- struct{}{}:
-		return leave
+	case semaphore.slots <- struct{}{}:
+		return release
 	case <-timer.C:
-		l.left(key, its)
+		s.leave(key, semaphore)
 		return nil
 	}
 }
 
-func (l *Lanes) at(key Lane) *lane {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of == nil {
-		l.of = map[Lane]*lane{}
+func (s *Slots) use(key SlotKey) *semaphore {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = map[SlotKey]*semaphore{}
 	}
-	its, known := l.of[key]
+	used, known := s.byKey[key]
 	if !known {
-		its = &lane{places: make(chan struct{}, key.places)}
-		l.of[key] = its
+		used = &semaphore{slots: make(chan struct{}, key.slots)}
+		s.byKey[key] = used
 	}
-	its.users++
-	return its
+	used.users++
+	return used
 }
 
-func (l *Lanes) left(key Lane, its *lane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if its.users--; its.users == 0 {
-		delete(l.of, key)
+func (s *Slots) leave(key SlotKey, used *semaphore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used.users--; used.users == 0 {
+		delete(s.byKey, key)
 	}
 }

@@ -16,140 +16,139 @@ func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSp
 	return &v1alpha1.GitEventSpec{Trigger: trigger, Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: repository}}
 }
 
-// enterAs enters the lane of a delivery of that size.
-func (l *Lanes) enterAs(t *testing.T, repository string, trigger v1alpha1.Trigger, size int) (leave func()) {
+// acquireFor takes a slot for a delivery of that size.
+func (s *Slots) acquireFor(t *testing.T, repository string, trigger v1alpha1.Trigger, size int) (release func()) {
 	t.Helper()
-	return l.Enter(t.Context(), LaneOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
+	return s.Acquire(t.Context(), SlotKeyOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
 }
 
-// 40 pull requests of a Repository that arrive together are recorded one after the other, and
-// nobody beside them waits: neither a push to it, nor a pull request of another one, nor a large
-// body.
-func TestDeliveriesOfARepositoryThatArriveTogetherWaitForEachOther(t *testing.T) {
+// 40 pull requests of one Repository that arrive together are recorded one after the other. A push
+// to it, a pull request of another Repository and a heavy body do not wait.
+func TestSlotsSerialisePullRequestsOfARepository(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Lanes
+		var all Slots
 		began := time.Now()
 		ended := make(chan time.Duration, 40)
 		for range 40 {
 			go func() {
-				defer all.enterAs(t, "app", v1alpha1.TriggerPullRequest, 1000)()
+				defer all.acquireFor(t, "app", v1alpha1.TriggerPullRequest, 1000)()
 				<-time.After(10 * time.Millisecond) // what the API server takes
 				ended <- time.Since(began)
 			}()
 		}
 		synctest.Wait()
-		for _, beside := range []func(){
-			all.enterAs(t, "app", v1alpha1.TriggerPush, 1000),
-			all.enterAs(t, "other", v1alpha1.TriggerPullRequest, 1000),
-			all.enterAs(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1),
+		for _, other := range []func(){
+			all.acquireFor(t, "app", v1alpha1.TriggerPush, 1000),
+			all.acquireFor(t, "other", v1alpha1.TriggerPullRequest, 1000),
+			all.acquireFor(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1),
 		} {
-			beside()
+			other()
 		}
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("whoever came beside them waited for %v", waited)
+			t.Errorf("other deliveries waited for %v", waited)
 		}
 		last := time.Duration(0)
 		for range 40 {
 			last = max(last, <-ended)
 		}
-		if want := 40 / pullsLane * 10 * time.Millisecond; last != want {
-			t.Errorf("the last one is recorded after %v, want %v", last, want)
+		if want := 40 / pullSlots * 10 * time.Millisecond; last != want {
+			t.Errorf("the last pull request is recorded after %v, want %v", last, want)
 		}
 		synctest.Wait()
-		if len(all.of) != 0 || all.held != 0 {
-			t.Errorf("%d lanes are remembered that nobody uses, and %d bytes", len(all.of), all.held)
+		if len(all.byKey) != 0 || all.waiting != 0 {
+			t.Errorf("%d unused slots and %d bytes are left, want none", len(all.byKey), all.waiting)
 		}
 	})
 }
 
-// Who has waited for long goes on with few others, and who has waited for longer goes on in any
-// case. Neither takes a place from those who have one.
-func TestWhoHasWaitedForALaneForLongGoesOn(t *testing.T) {
+// After 2.5 s three deliveries take overflow slots, and after 3 s the next one proceeds without
+// one. None of them takes the slot of another delivery.
+func TestSlotsLetLateDeliveriesProceed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Lanes
-		key := Lane{"team", 1}
-		enter := func() (leave func()) { return all.Enter(t.Context(), key, 1, func() {}) }
-		first, began := enter(), time.Now()
+		var all Slots
+		key := SlotKey{"team", 1}
+		acquire := func() (release func()) { return all.Acquire(t.Context(), key, 1, func() {}) }
+		first, began := acquire(), time.Now()
 		waited := make(chan time.Duration)
-		leave := make(chan struct{})
-		for range lateLane + 1 {
+		release := make(chan struct{})
+		for range overflowSlots + 1 {
 			go func() {
-				defer enter()()
+				defer acquire()()
 				waited <- time.Since(began)
-				<-leave
+				<-release
 			}()
 		}
-		for range lateLane {
-			if after := <-waited; after != laneWait-lateWait {
-				t.Errorf("one of the first went on after %v, want %v", after, laneWait-lateWait)
+		for range overflowSlots {
+			if after := <-waited; after != slotWait-overflowWait {
+				t.Errorf("an overflow slot was taken after %v, want %v", after, slotWait-overflowWait)
 			}
 		}
-		if after := <-waited; after != laneWait {
-			t.Errorf("the last one went on after %v, want %v", after, laneWait)
+		if after := <-waited; after != slotWait {
+			t.Errorf("the last delivery proceeded after %v, want %v", after, slotWait)
 		}
-		close(leave)
+		close(release)
 		synctest.Wait()
-		if len(all.of[key].places) != 1 {
-			t.Error("they gave back the place of another one")
+		if len(all.byKey[key].slots) != 1 {
+			t.Error("the slot of another delivery was released")
 		}
 		first()
-		if third := enter(); time.Since(began) != laneWait {
-			t.Error("a free place was waited for")
+		if third := acquire(); time.Since(began) != slotWait {
+			t.Error("a delivery waited although a slot was free")
 		} else {
 			third()
 		}
-		if len(all.of) != 0 || all.held != 0 {
-			t.Errorf("a lane is remembered that nobody uses, or %d bytes", all.held)
+		if len(all.byKey) != 0 || all.waiting != 0 {
+			t.Errorf("unused slots or %d bytes are left", all.waiting)
 		}
 	})
 }
 
-// Those who wait hold so much and no more: who comes then goes on at once, and holds what it has.
-func TestWhoWaitsForLanesHoldsLittle(t *testing.T) {
+// When the waiting deliveries take waitingBytes, the next delivery proceeds at once.
+func TestSlotsBoundTheBytesThatWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Lanes
-		key := Lane{"team", 1}
-		defer all.Enter(t.Context(), key, 1, func() {})()
-		go func() { all.Enter(t.Context(), key, laneBytes, func() {})() }()
+		var all Slots
+		key := SlotKey{"team", 1}
+		defer all.Acquire(t.Context(), key, 1, func() {})()
+		go func() { all.Acquire(t.Context(), key, waitingBytes, func() {})() }()
 		synctest.Wait()
 		began := time.Now()
-		all.Enter(t.Context(), key, 1, func() { t.Error("it gave back its place") })()
+		all.Acquire(t.Context(), key, 1, func() { t.Error("waits was called") })()
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("it waited for %v", waited)
 		}
 	})
 }
 
-// A stranger's pull requests with long descriptions are not waited for by a large push.
-func TestALargePushDoesNotWaitForLargePullRequests(t *testing.T) {
+// A heavy push does not wait for pull requests with long descriptions, which untrusted users write.
+func TestHeavyPushDoesNotWaitForHeavyPullRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Lanes
-		defer all.enterAs(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1)()
+		var all Slots
+		defer all.acquireFor(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1)()
 		began := time.Now()
-		defer all.enterAs(t, "app", v1alpha1.TriggerPush, heavyBytes+1)()
+		defer all.acquireFor(t, "app", v1alpha1.TriggerPush, heavyBytes+1)()
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("it waited for %v", waited)
 		}
 	})
 }
 
-// Who has waited for every place before it still has the time that a create takes.
-func TestALaneLeavesTimeToRecord(t *testing.T) {
+// A delivery stops waiting while there is still time for a slow create.
+func TestSlotsLeaveTimeToRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Lanes
-		key := Lane{"team", 1}
-		for range 1 + lateLane {
-			defer all.Enter(t.Context(), key, 1, func() {})()
+		var all Slots
+		key := SlotKey{"team", 1}
+		for range 1 + overflowSlots {
+			defer all.Acquire(t.Context(), key, 1, func() {})()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), PlaceWait+recordTime+200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), InFlightWait+recordTime+200*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		defer all.Enter(ctx, key, 1, func() {})()
+		defer all.Acquire(ctx, key, 1, func() {})()
 		if waited := time.Since(began); waited != 200*time.Millisecond {
 			t.Errorf("it waited for %v, want 200ms", waited)
 		}

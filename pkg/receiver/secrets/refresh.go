@@ -17,21 +17,22 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
-	// askEvery is the least time between two asks of a receiver, whatever is delivered: one small
-	// write a second.
-	askEvery = time.Second
-	// usedEvery is how soon a secret that goes on being used is asked for again. With askEvery and
-	// what the controller takes a value that was taken away is refused within the 30 s of S31.
-	usedEvery = 20 * time.Second
-	// wantedEvery is how soon a secret is asked for again that deliveries do not fit (S4: at most
-	// once a second).
-	wantedEvery = time.Second
-	// askTime bounds an ask whose answer does not come.
-	askTime = 3 * time.Second
-	// maxPending bounds what waits to be asked for; what does not fit is asked for at its next use.
+	// sendInterval is the least time between two requests of a receiver, whatever is delivered: one
+	// small write a second.
+	sendInterval = time.Second
+	// usedInterval is how soon a secret in use is requested again. With sendInterval and the time
+	// that the controller takes, a value that was removed is refused within the 30 s of S31.
+	usedInterval = 20 * time.Second
+	// mismatchInterval is how soon a secret is requested again that deliveries do not match (S4: at
+	// most once a second).
+	mismatchInterval = time.Second
+	// sendTimeout bounds a request that is not answered.
+	sendTimeout = 3 * time.Second
+	// maxPending bounds the pending requests. A secret beyond it is requested at its next use.
 	maxPending = 1024
 )
 
@@ -46,133 +47,115 @@ type configMapPatcher interface {
 	) (*corev1.ConfigMap, error)
 }
 
-// Asks asks controllers to make copies of webhook secrets anew. It is the one thing that a receiver
-// can cause there.
-type Asks struct {
+// Refresher requests from the controllers to copy webhook secrets again. It is the one thing that a
+// receiver can cause there.
+type Refresher struct {
 	client configMapPatcher
 	clock  clock.PassiveClock
 	logger *zap.SugaredLogger
-	more   chan struct{}
+	wake   chan struct{}
 
-	mu      sync.Mutex
-	asked   map[string]time.Time // by ID, when it was last asked for
-	wanted  []string             // deliveries do not fit them
-	used    []string
-	failing bool
+	mu        sync.Mutex
+	requested recent.Map[string, time.Time] // the last request, by ID
+	urgent    []string                      // secrets that are missing, or that deliveries do not match
+	used      []string
+	failing   bool
 }
 
-// NewAsks asks nothing before Run.
-func NewAsks(client configMapPatcher, c clock.PassiveClock, logger *zap.SugaredLogger) *Asks {
-	return &Asks{client: client, clock: c, logger: logger, more: make(chan struct{}, 1), asked: map[string]time.Time{}}
+// NewRefresher requests nothing before Run.
+func NewRefresher(client configMapPatcher, c clock.PassiveClock, logger *zap.SugaredLogger) *Refresher {
+	return &Refresher{client: client, clock: c, logger: logger, wake: make(chan struct{}, 1)}
 }
 
-// Used says that a copy is in use.
-func (a *Asks) Used(id string) { a.add(&a.used, id, usedEvery) }
+// Used requests a copy that is in use.
+func (r *Refresher) Used(id string) { r.request(&r.used, id, usedInterval) }
 
-// Wanted says that a copy is missing, or that a delivery does not fit it.
-func (a *Asks) Wanted(id string) { a.add(&a.wanted, id, wantedEvery) }
+// Mismatched requests a copy that is missing, or that a delivery does not match.
+func (r *Refresher) Mismatched(id string) { r.request(&r.urgent, id, mismatchInterval) }
 
-// Failing reports whether the last ask could not be sent.
-func (a *Asks) Failing() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.failing
+// Failing reports whether the last request could not be sent.
+func (r *Refresher) Failing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failing
 }
 
-func (a *Asks) add(to *[]string, id string, every time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if at, known := a.asked[id]; known && a.clock.Since(at) < every {
+func (r *Refresher) request(pending *[]string, id string, interval time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at, known := r.requested.Get(id); known && r.clock.Since(at) < interval {
 		return
 	}
-	if len(a.wanted)+len(a.used) >= maxPending || slices.Contains(*to, id) {
+	if len(r.urgent)+len(r.used) >= maxPending || slices.Contains(*pending, id) {
 		return
 	}
-	if len(a.asked) >= maxPending {
-		a.forget()
-	}
-	a.asked[id] = a.clock.Now()
-	*to = append(*to, id)
+	r.requested.Put(id, r.clock.Now())
+	*pending = append(*pending, id)
+	r.wakeUp()
+}
+
+func (r *Refresher) wakeUp() {
 	select {
-	case a.more <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// forget drops what is asked for again anyway.
-func (a *Asks) forget() {
-	for id, at := range a.asked {
-		if a.clock.Since(at) >= usedEvery {
-			delete(a.asked, id)
-		}
-	}
-}
-
-// Run sends what is to be asked until stop is closed.
-func (a *Asks) Run(stop <-chan struct{}) {
+// Run sends the requests until stop is closed.
+func (r *Refresher) Run(stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
 			return
-		case <-a.more:
+		case <-r.wake:
 		}
-		a.send()
+		r.send()
 		select {
 		case <-stop:
 			return
-		case <-time.After(askEvery):
+		case <-time.After(sendInterval):
 		}
 	}
 }
 
-// send asks for as much as fits, what deliveries do not fit first. What could not be sent is sent
-// the next time.
-func (a *Asks) send() {
-	ids := a.take()
+// send requests as many secrets as fit into one request, urgent ones first. If that fails, they are
+// sent with the next request.
+func (r *Refresher) send() {
+	ids := r.take()
 	if len(ids) == 0 {
 		return
 	}
-	// The time makes each ask a change, which whoever watches is told of.
-	patch, err := json.Marshal(
-		map[string]any{
-			"data": map[string]string{
-				webhooksecret.AsksKey: strings.Join(ids, " "),
-				"at":                  a.clock.Now().UTC().Format(time.RFC3339Nano),
-			},
-		},
-	)
+	// The time makes each request a change, which wakes the watching controller.
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{
+		webhooksecret.AsksKey: strings.Join(ids, " "),
+		"at":                  r.clock.Now().UTC().Format(time.RFC3339Nano),
+	}})
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), askTime)
+		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 		defer cancel()
-		_, err = a.client.Patch(ctx, webhooksecret.Asks, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = r.client.Patch(ctx, webhooksecret.Asks, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err != nil && !a.failing {
-		a.logger.Warnw(
-			"asking for webhook secrets to be copied anew failed: rotated ones are noticed later; grant patch on ConfigMap "+webhooksecret.Asks+" as in config/ if it is forbidden",
-			"error",
-			err,
-		)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && !r.failing {
+		r.logger.Warnw("requesting new copies of webhook secrets failed, so a rotated secret is noticed later; "+
+			"if it is forbidden, grant patch on ConfigMap "+webhooksecret.Asks+" as in config/", "error", err)
 	}
-	a.failing = err != nil
+	r.failing = err != nil
 	if err != nil {
-		a.wanted = append(ids, a.wanted...)
+		r.urgent = append(ids, r.urgent...)
 	}
-	if len(a.wanted)+len(a.used) > 0 {
-		select {
-		case a.more <- struct{}{}:
-		default:
-		}
+	if len(r.urgent)+len(r.used) > 0 {
+		r.wakeUp()
 	}
 }
 
-func (a *Asks) take() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := slices.Concat(a.wanted, a.used)
+func (r *Refresher) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Concat(r.urgent, r.used)
 	n := min(len(all), webhooksecret.MaxAsks)
-	left := max(0, len(a.wanted)-n)
-	a.wanted, a.used = slices.Clone(a.wanted[len(a.wanted)-left:]), slices.Clone(all[max(n, len(a.wanted)):])
+	left := max(0, len(r.urgent)-n)
+	r.urgent, r.used = slices.Clone(r.urgent[len(r.urgent)-left:]), slices.Clone(all[max(n, len(r.urgent)):])
 	return all[:n]
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// Secret is what a webhook's deliveries are verified with.
+// Secret is a webhook secret, with which deliveries are verified.
 type Secret struct {
 	// Key is where it was copied from.
 	Key pacv1alpha1.SecretKey
-	// Current is never empty; Previous is, unless the secret is being rotated.
+	// Current is never empty. Previous is empty unless the secret is being rotated.
 	Current, Previous []byte
-	// newer is what Newer calls, nil when there is nobody to be asked.
+	// newer is what Newer calls, nil if no newer copy can be requested.
 	newer func(wait bool) (Secret, error)
 }
 
-// PreviousKey says where the previous secret is, for people.
+// PreviousKey says where the previous secret is, for the log.
 func (s Secret) PreviousKey() string {
 	return fmt.Sprintf("%s/%s %s%s", s.Key.Namespace, s.Key.Name, s.Key.Key, webhooksecret.PreviousSuffix)
 }
 
-// Newer asks for a newer copy, when a delivery does not fit this one, and waits for it if told to.
-// A Secret without Current is that none came. The error is Transient when nobody could be asked:
-// that says nothing of the delivery.
+// Newer requests a newer copy when a delivery does not match this one, and waits for it if wait is
+// set. If there is none, it returns a Secret without Current. The error is Transient if the request
+// could not be sent: that says nothing of the delivery.
 func (s Secret) Newer(wait bool) (Secret, error) {
 	if s.newer == nil {
 		return Secret{}, nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secrets has the webhook secrets as controllers have copied them for the receivers, and
-// asks for newer copies.
+// Package secrets has the copies of webhook secrets that controllers make for the receivers, and
+// requests newer copies.
 package secrets
 
 import (
@@ -16,57 +16,57 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 const (
-	// newerWait is Copies.Wait as shipped: the controller needs some 100 ms for a copy, and the
+	// newerWait is Copies.Wait by default. A controller needs some 100 ms for a copy, and a
 	// delivery has 7 s in all.
 	newerWait = 2 * time.Second
-	// maxWaiting and maxWaitingForOne bound the deliveries that wait: nobody has verified them, and
-	// each holds one of the places for deliveries. As many as wait for one are kept for a newer
-	// copy, which only the App's deliveries wait for: whoever names Secrets that are missing does
-	// not take the room of a rotation.
+	// maxWaiting and maxWaitingForOne bound the deliveries that wait, in all and for one secret:
+	// they are unverified, and each has a slot. maxWaitingForOne are reserved for a newer copy,
+	// which only deliveries of the App wait for: so Repositories that name missing Secrets do not
+	// block a rotation.
 	maxWaiting       = 16
 	maxWaitingForOne = 4
-	// vainFor is how long nobody waits for a secret after somebody has waited in vain. Who guesses
-	// secrets waits once in that time; a rotated secret is copied meanwhile, because each guess
-	// asks for that, too.
-	vainFor = 30 * time.Second
+	// timeoutMemory is how long no delivery waits for a secret after another one has waited without
+	// effect. A sender that guesses secrets waits once in that time. A rotated secret is copied
+	// meanwhile, because each guess requests a copy, too.
+	timeoutMemory = 30 * time.Second
 )
 
-// Copies are the webhook secrets as controllers have copied them. To look one up costs no call, and
-// works while neither the API server nor a controller does. A copy that is used, or that a delivery
-// does not fit, is asked to be made anew.
+// Copies are copies of webhook secrets. Looking one up costs no call, and works while neither the
+// API server nor a controller does. A copy is requested again when it is used, and when a delivery
+// does not match it.
 type Copies struct {
-	// Wait is how long a delivery that fits no copy waits for a newer one.
+	// Wait is how long a delivery that matches no copy waits for a newer one.
 	Wait time.Duration
 
-	clock clock.PassiveClock
-	asks  *Asks
+	clock     clock.PassiveClock
+	refresher *Refresher
 
 	mu       sync.Mutex
 	shards   [webhooksecret.Shards]*corev1.Secret
 	changed  chan struct{} // closed when a shard changes
 	complete bool
-	waiting  map[string]int       // deliveries that wait, by ID
-	all      int                  // of them
-	vain     map[string]time.Time // when somebody last waited in vain, by ID
+	waiting  map[string]int                // deliveries that wait, by ID
+	total    int                           // of them
+	timeouts recent.Map[string, time.Time] // when a delivery last waited without effect, by ID
 }
 
-// New returns Copies that have none yet.
-func New(asks *Asks, c clock.PassiveClock) *Copies {
+// New returns empty Copies.
+func New(refresher *Refresher, c clock.PassiveClock) *Copies {
 	return &Copies{
-		Wait:    newerWait,
-		clock:   c,
-		asks:    asks,
-		changed: make(chan struct{}),
-		waiting: map[string]int{},
-		vain:    map[string]time.Time{},
+		Wait:      newerWait,
+		clock:     c,
+		refresher: refresher,
+		changed:   make(chan struct{}),
+		waiting:   map[string]int{},
 	}
 }
 
-// Set takes a shard as it is now. A shard that is deleted is kept as it was until it is complete
-// again: somebody's mistake, which a controller undoes within its budget of reads.
+// Set stores a shard as it is now. When a shard was deleted by mistake, a controller fills it again
+// within its budget of reads. Until it is complete, the shard before that is used.
 func (c *Copies) Set(shard *corev1.Secret) {
 	number, ours := webhooksecret.ShardNumber(shard.Name)
 	if !ours {
@@ -94,16 +94,16 @@ func (c *Copies) allComplete() bool {
 	return true
 }
 
-// Complete reports whether everything that is to be copied was, once: a receiver that knows less
-// does not replace one that knows more. It stays true.
+// Complete reports whether all secrets were copied once, and then stays true. A receiver is not
+// ready before: it would replace one that knows more secrets.
 func (c *Copies) Complete() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.complete
 }
 
-// Secret returns the copy of a webhook's secret. Without one it waits for it shortly. That there is
-// none says nothing of the delivery: it is an Operator fault once everything was copied, and a
+// Secret returns the copy of a webhook secret, and waits for a missing one shortly. A missing copy
+// says nothing of the delivery: it is an Operator fault once all secrets were copied, and a
 // Transient one before.
 func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret, error) {
 	id := webhooksecret.ID(key)
@@ -114,18 +114,18 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret,
 	if !found {
 		return Secret{}, c.missing(key)
 	}
-	c.asks.Used(id)
+	c.refresher.Used(id)
 	secret := secretOf(key, value)
 	secret.newer = func(wait bool) (Secret, error) {
 		if !wait {
-			c.asks.Wanted(id)
+			c.refresher.Mismatched(id)
 		} else if next, changed := c.await(ctx, id, value); changed {
 			return secretOf(key, next), nil
 		}
-		if c.asks.Failing() {
+		if c.refresher.Failing() {
 			return Secret{}, fault.Transientf(
 				"SecretNotRead",
-				"the delivery does not fit the copy of Secret %s/%s, and a newer one cannot be asked for",
+				"the delivery does not match the copy of Secret %s/%s, and a newer copy cannot be requested",
 				key.Namespace,
 				key.Name,
 			)
@@ -135,7 +135,7 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret,
 	return secret, nil
 }
 
-// Copy is as Secret, and neither waits nor asks for a copy.
+// Copy is Secret without waiting or requesting a copy.
 func (c *Copies) Copy(key pacv1alpha1.SecretKey) (Secret, error) {
 	value, found, _ := c.find(webhooksecret.ID(key))
 	if !found {
@@ -144,7 +144,7 @@ func (c *Copies) Copy(key pacv1alpha1.SecretKey) (Secret, error) {
 	return secretOf(key, value), nil
 }
 
-// missing says what it means that there is no copy.
+// missing returns the error for a missing copy.
 func (c *Copies) missing(key pacv1alpha1.SecretKey) error {
 	if !c.Complete() {
 		return fault.Transientf("NotCopiedYet", "the webhook secrets are not copied yet: are the controllers running?")
@@ -164,14 +164,14 @@ func secretOf(key pacv1alpha1.SecretKey, value webhooksecret.Value) Secret {
 	return Secret{Key: key, Current: value.Current, Previous: value.Previous}
 }
 
-// Waiting is how many deliveries wait for a copy.
+// Waiting returns how many deliveries wait for a copy.
 func (c *Copies) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.all
+	return c.total
 }
 
-// find returns the copy, and what is closed when there may be another.
+// find returns the copy, and a channel that is closed when any copy changes.
 func (c *Copies) find(id string) (webhooksecret.Value, bool, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,10 +183,10 @@ func (c *Copies) find(id string) (webhooksecret.Value, bool, <-chan struct{}) {
 	return value, found, c.changed
 }
 
-// await asks for a copy that is not the old one, and waits for it while there is room to wait.
+// await requests a copy, and waits until it differs from the old one, if so many may wait.
 func (c *Copies) await(ctx context.Context, id string, old webhooksecret.Value) (webhooksecret.Value, bool) {
-	c.asks.Wanted(id)
-	if !c.enter(id, len(old.Current) == 0) {
+	c.refresher.Mismatched(id)
+	if !c.startWaiting(id, len(old.Current) == 0) {
 		return webhooksecret.Value{}, false
 	}
 	timer := time.NewTimer(c.Wait)
@@ -194,49 +194,45 @@ func (c *Copies) await(ctx context.Context, id string, old webhooksecret.Value) 
 	for {
 		value, found, changed := c.find(id)
 		if found && (!bytes.Equal(value.Current, old.Current) || !bytes.Equal(value.Previous, old.Previous)) {
-			c.leave(id, false)
+			c.stopWaiting(id, false)
 			return value, true
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			c.leave(id, true)
+			c.stopWaiting(id, true)
 			return webhooksecret.Value{}, false
 		case <-ctx.Done():
-			c.leave(id, false)
+			c.stopWaiting(id, false)
 			return webhooksecret.Value{}, false
 		}
 	}
 }
 
-func (c *Copies) enter(id string, missing bool) bool {
+func (c *Copies) startWaiting(id string, missing bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other, at := range c.vain {
-		if c.clock.Since(at) >= vainFor {
-			delete(c.vain, other)
-		}
-	}
-	room := maxWaiting
+	limit := maxWaiting
 	if missing {
-		room -= maxWaitingForOne
+		limit -= maxWaitingForOne
 	}
-	if _, vain := c.vain[id]; vain || c.all >= room || c.waiting[id] >= maxWaitingForOne {
+	at, timedOut := c.timeouts.Get(id)
+	if timedOut && c.clock.Since(at) < timeoutMemory || c.total >= limit || c.waiting[id] >= maxWaitingForOne {
 		return false
 	}
-	c.all++
+	c.total++
 	c.waiting[id]++
 	return true
 }
 
-func (c *Copies) leave(id string, inVain bool) {
+func (c *Copies) stopWaiting(id string, timedOut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all--
+	c.total--
 	if c.waiting[id]--; c.waiting[id] == 0 {
 		delete(c.waiting, id)
 	}
-	if inVain {
-		c.vain[id] = c.clock.Now()
+	if timedOut {
+		c.timeouts.Put(id, c.clock.Now())
 	}
 }

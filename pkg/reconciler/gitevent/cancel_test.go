@@ -18,7 +18,7 @@ import (
 )
 
 // cancelled has another event end what the world's event has started: all of it, or some pipelines.
-func (w *world) cancelled(names ...string) {
+func (w *env) cancelled(names ...string) {
 	w.t.Helper()
 	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it", Names: names, At: metav1.NewTime(w.clock.Now())}).CancelsAs("comment-9")
 	w.must(err)
@@ -28,7 +28,7 @@ func (w *world) cancelled(names ...string) {
 }
 
 // obey ends each PipelineRun that was told to end, as Tekton does.
-func (w *world) obey() (told int) {
+func (w *env) stopCancelledRuns() (told int) {
 	for _, run := range w.runs() {
 		if run.Spec.Status == "" || run.IsDone() {
 			continue
@@ -42,15 +42,15 @@ func (w *world) obey() (told int) {
 
 // until reconciles until the event is settled, with Tekton ending what it is told to end, and
 // everything else if the world says how.
-func (w *world) until(settled func() bool) {
+func (w *env) until(settled func() bool) {
 	w.t.Helper()
 	for range 40 {
 		_, _ = w.reconcile()
-		w.pass(time.Minute)
-		w.quietly(func() *Reconciler {
-			w.obey()
+		w.advance(time.Minute)
+		w.uncounted(func() *Reconciler {
+			w.stopCancelledRuns()
 			if w.ends != "" {
-				w.end(w.ends)
+				w.finishRuns(w.ends)
 			}
 			return nil
 		})
@@ -61,13 +61,13 @@ func (w *world) until(settled func() bool) {
 	w.t.Fatalf("not settled: %+v", w.event().Status)
 }
 
-func (w *world) over() bool { return w.event().Settled() }
+func (w *env) settled() bool { return w.event().Settled() }
 
 // A run that is cancelled is told to end once, is "cancelling" until it has, and is then cancelled
 // by name.
-func TestACancelledRunEnds(t *testing.T) {
+func TestCancelledRunIsStoppedOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	_, _ = w.reconcile()
 	w.cancelled()
 	for range 3 {
@@ -79,7 +79,7 @@ func TestACancelledRunEnds(t *testing.T) {
 	if n := w.count("patch pipelineruns"); w.runs()[0].Spec.Status != pipelinev1.PipelineRunSpecStatusCancelledRunFinally || n > 3 { // two are of metadata
 		t.Errorf("spec.status is %q after %d patches", w.runs()[0].Spec.Status, n)
 	}
-	w.until(w.over)
+	w.until(w.settled)
 	if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || !strings.Contains(got.Text, "rita asked for it") || got.Words != "rita asked for it" {
 		t.Errorf("the check says %q (%s): %s", got.Conclusion, got.Words, got.Text)
 	}
@@ -90,12 +90,12 @@ func TestACancelledRunEnds(t *testing.T) {
 
 // D5: whatever refuses to end a run, the check says that it goes on and why, and never that it was
 // cancelled; what ended by itself meanwhile keeps its verdict.
-func TestACancelThatIsRefused(t *testing.T) {
+func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"webhook down": errRefused, "denied": errDenied, "throttled": errThrottled} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			_, _ = w.reconcile()
 			_, _ = w.reconcile()
 			w.cancelled()
@@ -104,7 +104,7 @@ func TestACancelThatIsRefused(t *testing.T) {
 				if _, err := w.reconcile(); err == nil {
 					t.Error("a refused patch is not tried again")
 				}
-				w.pass(time.Minute)
+				w.advance(time.Minute)
 			}
 			wait := w.event().Status.Waits
 			if len(wait) == 0 || wait[0].Step != v1alpha1.StepCancel+w.runs()[0].Name || wait[0].Class != fault.Transient.String() || wait[0].NotBefore != nil {
@@ -115,8 +115,8 @@ func TestACancelThatIsRefused(t *testing.T) {
 				t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 			}
 			w.hook = nil
-			w.end(corev1.ConditionTrue)
-			w.until(w.over)
+			w.finishRuns(corev1.ConditionTrue)
+			w.until(w.settled)
 			w.wantSuccess()
 		})
 	}
@@ -124,7 +124,7 @@ func TestACancelThatIsRefused(t *testing.T) {
 
 // What is not planned starts nothing, whatever it waits for; what is planned and not created is not
 // created, though the quota is used up for hours. Both end at once.
-func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
+func TestCancelBeforeCreationStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fails string
@@ -132,7 +132,7 @@ func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
 	}{"not planned": {"get secrets", "none"}, "not created": {"create pipelineruns", "cancelled"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			w.hook = always(test.fails, errRefused)
 			_, _ = w.reconcile()
 			_, _ = w.reconcile()
@@ -144,7 +144,7 @@ func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
 				}
 			})
 			w.cancelled()
-			w.until(w.over)
+			w.until(w.settled)
 			got := "none"
 			for _, check := range w.git.checks {
 				if got = string(check.Conclusion); !strings.Contains(check.Text, "rita asked for it") {
@@ -159,15 +159,15 @@ func TestWhatIsCancelledBeforeItsCreate(t *testing.T) {
 }
 
 // Only the runs that are named end, with or without the dash of a generateName; the others go on.
-func TestOnlyWhatIsNamedIsCancelled(t *testing.T) {
+func TestCancelStopsOnlyNamedRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("first"), helloFile("second"))
+	w := newEnv(t, helloFile("first"), helloFile("second"))
 	_, _ = w.reconcile()
 	w.cancelled("second", "unknown")
 	for range 3 {
 		_, _ = w.reconcile()
 	}
-	if told := w.obey(); told != 1 {
+	if told := w.stopCancelledRuns(); told != 1 {
 		t.Errorf("%d runs were told to end, want one", told)
 	}
 	w.settle(corev1.ConditionTrue)
@@ -178,15 +178,15 @@ func TestOnlyWhatIsNamedIsCancelled(t *testing.T) {
 
 // Whatever call of a cancelled event fails or is the last one of its process, its run ends, once,
 // and nothing says otherwise.
-func TestEveryCallOfACancelMayFail(t *testing.T) {
+func TestCancelSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	atEveryCall(t, func(t *testing.T) *world {
-		w := newWorld(t, helloFile("hello"))
+	atEveryCall(t, func(t *testing.T) *env {
+		w := newEnv(t, helloFile("hello"))
 		_, _ = w.reconcile()
 		w.cancelled()
 		w.calls = nil
 		return w
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *env) {
 		if e := w.event(); len(w.runs()) != 1 || e.Status.Runs[0].Result.Outcome != v1alpha1.OutcomeCancelled || w.git.checks["1"].Conclusion != status.Cancelled {
 			t.Errorf("%d runs, %+v, checks %v", len(w.runs()), e.Status.Runs, w.git.checks)
 		}
@@ -195,16 +195,16 @@ func TestEveryCallOfACancelMayFail(t *testing.T) {
 
 // A create has failed for an hour, and would be tried again after a quarter of one. What is
 // cancelled does not wait for that: it may have a slot that others wait for.
-func TestACancelDoesNotWaitForTheNextCreate(t *testing.T) {
+func TestCancelDoesNotWaitForTheCreationRetry(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = always("create pipelineruns", errRefused)
 	for range 60 {
 		_, _ = w.reconcile()
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 	}
 	for n := w.count("create pipelineruns"); w.count("create pipelineruns") == n; {
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 		_, _ = w.reconcile()
 	}
 	w.cancelled()

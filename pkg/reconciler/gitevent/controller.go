@@ -36,7 +36,7 @@ import (
 // queueName names the workqueue, its metrics and its leases.
 const queueName = "gitevents"
 
-// NewController returns the constructor that sharedmain calls. The watches of open events, of
+// NewController returns the constructor that sharedmain calls. The watches of unsettled events, of
 // claims and of PipelineRuns are shared with the other reconcilers.
 func NewController(
 	o clients.Options,
@@ -49,23 +49,25 @@ func NewController(
 		runs := pipelineRuns.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
 		o.Budget = quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
-		c := clients.Cluster{
-			Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
-			PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
-			Tekton: clients.Tekton{
-				TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
-				Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
-					Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
-			},
-			Kube:         kubeclient.Get(ctx).CoreV1(),
-			Open:         clients.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From},
-			Repositories: repositoryinformer.Get(ctx).Lister(),
-			Claims:       claims.Informer(ctx).Lister(),
-			Runs:         runs.GetIndexer(),
-			Recorder:     kubeevents.Recorder(ctx),
-			Clock:        clock.RealClock{},
+		c := cluster(ctx)
+		c.Open = clients.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From}
+		c.Claims, c.Runs = claims.Informer(ctx).Lister(), runs.GetIndexer()
+
+		key := func(event string) types.NamespacedName {
+			return types.NamespacedName{Namespace: o.Namespace, Name: event}
 		}
-		r := New(c, o)
+		var queue *leaderelection.Queue // the queue and impl are made with the reconciler
+		var impl *controller.Impl
+		r := New(c, o, clients.Process{
+			Settings: settings,
+			Wake:     func(event string, after time.Duration) { impl.EnqueueKeyAfter(key(event), after) },
+			Holds:    func(event string) bool { return queue.Holds(key(event)) },
+		})
+		queue = leaderelection.NewQueue(ctx, r, queueName)
+		impl = controller.NewContext(ctx, queue, controller.ControllerOptions{
+			WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers,
+		})
+		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := errors.Join(
 			metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock),
 			metrics.ObserveQueues(r.Waiting),
@@ -74,39 +76,50 @@ func NewController(
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		settings.WatchConfigs(cmw)
-		r.Settings = settings
-		queue := leaderelection.NewQueue(ctx, r, queueName)
-		impl := controller.NewContext(
-			ctx,
-			queue,
-			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers},
-		)
-		queue.Enqueue = impl.MaybeEnqueueBucketKey
-		r.UnderLeases(
-			func(event string) bool { return queue.Holds(types.NamespacedName{Namespace: o.Namespace, Name: event}) },
-		)
-		r.Wake = func(event string, after time.Duration) {
-			impl.EnqueueKeyAfter(types.NamespacedName{Namespace: o.Namespace, Name: event}, after)
-		}
-		events.BeforeTrim(r.Appeared)
-		watch(ctx, events.Informer(ctx).Informer(), r.RunWatch().OnEvent(impl))
-		watch(ctx, events.Informer(ctx).Informer(), r.OnEventDeleted())
-		watch(ctx, runs, r.RunWatch().OnRun(impl))
-		watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
-		used, err := events.Informer(ctx).Informer().AddEventHandler(handler.Of(o.Budget.Watched, o.Budget.Deleted))
-		if err != nil {
-			logger.Fatalw("Adding up GitEvents", "error", err)
-		}
-		if err := controller.StartInformers(ctx.Done(), runs); err != nil {
-			logger.Fatalw("Listing PipelineRuns", "error", err)
-		}
-		if err := events.Start(ctx); err != nil {
-			logger.Fatalw("Listing GitEvents", "error", err)
-		}
-		cache.WaitForCacheSync(ctx.Done(), used.HasSynced)
-		go r.PollSecrets(ctx)
+		r.start(ctx, impl, events, runs)
 		return impl
 	}
+}
+
+// cluster returns the clients and caches that injection provides.
+func cluster(ctx context.Context) clients.Cluster {
+	return clients.Cluster{
+		Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
+		PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
+		Tekton: clients.Tekton{
+			TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
+			Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
+				Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+		},
+		Kube:         kubeclient.Get(ctx).CoreV1(),
+		Repositories: repositoryinformer.Get(ctx).Lister(),
+		Recorder:     kubeevents.Recorder(ctx),
+		Clock:        clock.RealClock{},
+	}
+}
+
+// start connects the informers with the reconciler, and starts those that knative does not start.
+func (r *Reconciler) start(
+	ctx context.Context, impl *controller.Impl, events *gitevents.Watch, runs cache.SharedIndexInformer,
+) {
+	logger, opened := logging.FromContext(ctx), events.Informer(ctx).Informer()
+	events.BeforeTrim(r.Appeared)
+	watch(ctx, opened, r.RunWatch().OnEvent(impl))
+	watch(ctx, opened, r.OnEventDeleted())
+	watch(ctx, runs, r.RunWatch().OnRun(impl))
+	watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
+	used, err := opened.AddEventHandler(handler.Of(r.options.Budget.Watched, r.options.Budget.Deleted))
+	if err != nil {
+		logger.Fatalw("Adding up GitEvents", "error", err)
+	}
+	if err := controller.StartInformers(ctx.Done(), runs); err != nil {
+		logger.Fatalw("Listing PipelineRuns", "error", err)
+	}
+	if err := events.Start(ctx); err != nil {
+		logger.Fatalw("Listing GitEvents", "error", err)
+	}
+	cache.WaitForCacheSync(ctx.Done(), used.HasSynced)
+	go r.PollSecrets(ctx)
 }
 
 // watch connects an informer, which has not started, to a handler.

@@ -21,9 +21,9 @@ import (
 // Whatever call fails, is lost, or is the last before the process dies: one run, no failed check, a
 // true end. This is C9 and D2 without a cluster, with the memory of one process and without any;
 // test/e2e repeats them with one.
-func TestEveryCallMayFail(t *testing.T) {
+func TestEventSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	free := newWorld(t, helloFile("hello"))
+	free := newEnv(t, helloFile("hello"))
 	free.settle(corev1.ConditionTrue)
 	total := len(free.calls)
 	t.Logf("a fault-free event makes %d calls: %v", total, free.calls)
@@ -32,7 +32,7 @@ func TestEveryCallMayFail(t *testing.T) {
 			for memory, forgets := range map[string]bool{"one process": false, "a process for each reconcile": true} {
 				t.Run(fmt.Sprintf("%s/%s/call %d %s", kind, memory, k, free.calls[k-1]), func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t, helloFile("hello"))
+					w := newEnv(t, helloFile("hello"))
 					w.forgets = forgets
 					w.hook = func(n int, _ string) outcome {
 						if n == k {
@@ -54,7 +54,7 @@ func TestEveryCallMayFail(t *testing.T) {
 
 // No write but the create works for the run's whole life: the check still ends as the run does
 // (D1).
-func TestNoPatchEverWorks(t *testing.T) {
+func TestRefusedPatchesChangeNoVerdict(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse} {
 		for name, err := range map[string]error{
@@ -69,11 +69,11 @@ func TestNoPatchEverWorks(t *testing.T) {
 		} {
 			t.Run(name+"/run ends "+string(outcome), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, helloFile("hello"))
+				w := newEnv(t, helloFile("hello"))
 				w.hook = always("patch pipelineruns", err)
 				for range 12 {
 					_, _ = w.reconcile()
-					w.end(outcome)
+					w.finishRuns(outcome)
 				}
 				want := status.Success
 				if outcome == corev1.ConditionFalse {
@@ -100,16 +100,16 @@ func failures() map[string]outcome {
 
 // atEveryCall begins a world again for each call that one makes until it is over, and each way in
 // which that call may fail. In the end all of them have to pass the check.
-func atEveryCall(t *testing.T, begin func(*testing.T) *world, check func(*testing.T, *world)) {
+func atEveryCall(t *testing.T, begin func(*testing.T) *env, check func(*testing.T, *env)) {
 	t.Helper()
 	atEachCall(t, failures(), begin, check)
 }
 
 // atEachCall is atEveryCall with some of the failures.
-func atEachCall(t *testing.T, failures map[string]outcome, begin func(*testing.T) *world, check func(*testing.T, *world)) {
+func atEachCall(t *testing.T, failures map[string]outcome, begin func(*testing.T) *env, check func(*testing.T, *env)) {
 	t.Helper()
 	free := begin(t)
-	free.until(free.over)
+	free.until(free.settled)
 	for kind, fault := range failures {
 		for k := 1; k <= len(free.calls); k++ {
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
@@ -121,7 +121,7 @@ func atEachCall(t *testing.T, failures map[string]outcome, begin func(*testing.T
 					}
 					return outcome{}
 				}
-				w.until(w.over)
+				w.until(w.settled)
 				check(t, w)
 			})
 		}
@@ -137,7 +137,7 @@ func always(call string, err error) func(int, string) outcome {
 	}
 }
 
-func (w *world) wantSuccess() {
+func (w *env) wantSuccess() {
 	w.t.Helper()
 	runs := w.runs()
 	if len(runs) != 1 {
@@ -159,14 +159,14 @@ func (w *world) wantSuccess() {
 	}
 }
 
-func (w *world) wantRefused() {
+func (w *env) wantRefused() {
 	w.t.Helper()
 	if len(w.runs()) != 0 || w.git.checks["1"].Conclusion != status.Failure {
 		w.t.Errorf("%d runs, checks %v: want no run and one failure", len(w.runs()), w.git.checks)
 	}
 }
 
-func (w *world) secrets() int {
+func (w *env) secrets() int {
 	w.t.Helper()
 	obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
 	w.must(err)
@@ -181,7 +181,7 @@ func (w *world) secrets() int {
 }
 
 // leftToRun reports whether a secret goes with a PipelineRun that is there.
-func (w *world) leftToRun(secret *corev1.Secret) bool {
+func (w *env) leftToRun(secret *corev1.Secret) bool {
 	return slices.ContainsFunc(w.runs(), func(run pipelinev1.PipelineRun) bool {
 		return resources.LeftToRun(secret, &v1alpha1.Run{UID: run.UID})
 	})

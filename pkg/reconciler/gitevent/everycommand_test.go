@@ -17,7 +17,7 @@ import (
 
 // asked is a comment on a pull request, of this repository or of a stranger's fork, whose one
 // pipeline has failed, or waits for approval.
-func asked(t *testing.T, comment string, stranger bool) *world {
+func asked(t *testing.T, comment string, stranger bool) *env {
 	t.Helper()
 	w := retested(t, comment, false, false)
 	w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, earlier))
@@ -27,10 +27,10 @@ func asked(t *testing.T, comment string, stranger bool) *world {
 	}
 	w.git.complete = w.forkAt(sha)
 	w.git.canWrite = func(user string) (bool, error) { return user == "member", nil }
-	first := w.named("first")
+	first := w.eventNamed("first")
 	first.Spec.PullRequest.HeadProjectID, first.Spec.PullRequest.Author = 99, "author"
 	first.Status.Disposition, first.Status.Plan.Reason, first.Status.Runs = v1alpha1.DispositionPending, "PendingApproval", nil
-	w.edited(first)
+	w.replaceEvent(first)
 	return w
 }
 
@@ -47,24 +47,24 @@ func onService(reopens bool) (name string, faults map[string]outcome) {
 // C9 for commands, without a cluster: whatever call of a comment's event fails, is lost or is the
 // last one of its process, it is one set of runs, each check tells the truth, and an approval is on
 // record. On services where what lands late reopens a check, too.
-func TestEveryCallOfACommandMayFail(t *testing.T) {
+func TestCommandSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	for comment, stranger := range map[string]bool{"/test": false, "/retest": false, "/ok-to-test": true} {
 		for _, reopens := range []bool{false, true} {
 			service, faults := onService(reopens)
 			t.Run(comment[1:]+"/"+service, func(t *testing.T) {
 				t.Parallel()
-				atEachCall(t, faults, func(t *testing.T) *world {
+				atEachCall(t, faults, func(t *testing.T) *env {
 					w := asked(t, comment, stranger)
 					w.git.reopens, w.calls = reopens, nil
 					return w
-				}, func(t *testing.T, w *world) { w.wantOneSet(t, stranger) })
+				}, func(t *testing.T, w *env) { w.wantOneSet(t, stranger) })
 			})
 		}
 	}
 }
 
-func (w *world) wantOneSet(t *testing.T, approved bool) {
+func (w *env) wantOneSet(t *testing.T, approved bool) {
 	t.Helper()
 	e, runs := w.event(), w.runs()
 	if len(e.Status.Runs) != 1 || (e.Status.Plan.Approval != nil) != approved || w.secrets() != 1 {
@@ -95,18 +95,18 @@ func (w *world) wantOneSet(t *testing.T, approved bool) {
 
 // The same of /cancel: the event whose run is to end is told, once, and nothing is started or
 // reported.
-func TestEveryCallOfACancelCommandMayFail(t *testing.T) {
+func TestCancelCommandSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	atEveryCall(t, func(t *testing.T) *world {
+	atEveryCall(t, func(t *testing.T) *env {
 		w := asked(t, "/cancel", false)
-		w.other("before", "synchronize", -time.Minute, func(e *v1alpha1.GitEvent) {
+		w.addEvent("before", "synchronize", -time.Minute, func(e *v1alpha1.GitEvent) {
 			e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
 			e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "before-run", UID: "1"}}
 		})
-		w.other("after", "synchronize", time.Minute)
+		w.addEvent("after", "synchronize", time.Minute)
 		w.calls = nil
 		return w
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *env) {
 		if got := w.cancelledOnes(); !slices.Equal(got, []string{"before"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("%v are cancelled, %d reports, %d runs, %+v", got, len(w.git.writes), len(w.runs()), w.event().Status)
 		}
@@ -114,18 +114,18 @@ func TestEveryCallOfACancelCommandMayFail(t *testing.T) {
 }
 
 // And of commands on a commit that was pushed, of which one branch is meant.
-func TestEveryCallOfACommandOnACommitMayFail(t *testing.T) {
+func TestCommitCommandSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	for _, comment := range []string{"/test branch:main", "/retest branch:main"} {
 		for _, reopens := range []bool{false, true} {
 			service, faults := onService(reopens)
 			t.Run(comment[1:7]+"/"+service, func(t *testing.T) {
 				t.Parallel()
-				atEachCall(t, faults, func(t *testing.T) *world {
+				atEachCall(t, faults, func(t *testing.T) *env {
 					w := remarked(t, comment, helloFile("hello"))
 					w.git.reopens, w.ends, w.calls = reopens, corev1.ConditionTrue, nil
 					return w
-				}, func(t *testing.T, w *world) {
+				}, func(t *testing.T, w *env) {
 					w.wantOneSet(t, false)
 					if e := w.event(); e.Status.Plan.Ref != "refs/heads/main" || e.Status.Plan.HeadSHA != sha {
 						t.Errorf("it ran %s of %s", e.Status.Plan.HeadSHA, e.Status.Plan.Ref)
@@ -137,12 +137,12 @@ func TestEveryCallOfACommandOnACommitMayFail(t *testing.T) {
 }
 
 // And of a /cancel there: what ran for that branch is told, what ran for another one is not.
-func TestEveryCallOfACancelOnACommitMayFail(t *testing.T) {
+func TestCommitCancelSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	atEveryCall(t, func(t *testing.T) *world {
+	atEveryCall(t, func(t *testing.T) *env {
 		w := remarked(t, "/cancel branch:main", helloFile("hello"))
 		for _, branch := range []string{"main", "release"} {
-			w.other("on-"+branch, "", -time.Minute, func(e *v1alpha1.GitEvent) {
+			w.addEvent("on-"+branch, "", -time.Minute, func(e *v1alpha1.GitEvent) {
 				e.Spec.Trigger, e.Spec.EventType, e.Spec.PullRequest = v1alpha1.TriggerPush, "push", nil
 				e.Spec.BaseRef, e.Spec.HeadRef = "refs/heads/"+branch, "refs/heads/"+branch
 				e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
@@ -152,7 +152,7 @@ func TestEveryCallOfACancelOnACommitMayFail(t *testing.T) {
 		}
 		w.ends, w.calls = corev1.ConditionTrue, nil
 		return w
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *env) {
 		if got := w.cancelledOnes(); !slices.Equal(got, []string{"on-main"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("%v are cancelled, %d reports, %d runs, %+v", got, len(w.git.writes), len(w.runs()), w.event().Status)
 		}
@@ -160,9 +160,9 @@ func TestEveryCallOfACancelOnACommitMayFail(t *testing.T) {
 }
 
 // And of a press of a re-run button.
-func TestEveryCallOfAPressMayFail(t *testing.T) {
+func TestRerunSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	atEveryCall(t, func(t *testing.T) *world {
+	atEveryCall(t, func(t *testing.T) *env {
 		w := asked(t, "", false)
 		w.edit(func(e *v1alpha1.GitEvent) {
 			e.Spec.Comment, e.Spec.PullRequest, e.Spec.SHA, e.Spec.EventType = nil, nil, sha, "push"
@@ -172,5 +172,5 @@ func TestEveryCallOfAPressMayFail(t *testing.T) {
 		})
 		w.calls = nil
 		return w
-	}, func(t *testing.T, w *world) { w.wantOneSet(t, false) })
+	}, func(t *testing.T, w *env) { w.wantOneSet(t, false) })
 }

@@ -16,9 +16,9 @@ import (
 // Another installation has run the same delivery before the namespace moved here, so its Secret has
 // the name of ours, and its run may go on: the Secret is not changed, and when our event ends it is
 // not deleted and its token not revoked.
-func TestTheSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
+func TestSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = always("create secrets", errRefused)
 	_, _ = w.reconcile()
 	w.hook = nil
@@ -37,7 +37,7 @@ func TestTheSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
 		t.Errorf("Created is %s with %d runs", reason, len(w.runs()))
 	}
 	w.cancelled()
-	w.until(w.over)
+	w.until(w.settled)
 	left, err := w.kube.CoreV1().Secrets(tenant).Get(t.Context(), theirs.Name, metav1.GetOptions{})
 	if err != nil || !equality.Semantic.DeepEqual(left.ObjectMeta, theirs.ObjectMeta) || !equality.Semantic.DeepEqual(left.Data, theirs.Data) {
 		t.Errorf("the Secret is %+v, %v", left, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
@@ -44,26 +45,27 @@ type Reconciler struct {
 	reconciler.LeaderAwareFuncs
 	cluster clients.Cluster
 	options clients.Options
+	process clients.Process
 
 	state       *attempt.State
 	credentials *credentials.Pool
 	queue       *fairqueue.Queue
 	steps       *Steps
 	store       *plans.Store
-	// Settings adds the configuration to a context.
-	Settings interface {
-		ToContext(ctx context.Context) context.Context
-	}
-	// Wake enqueues an event, beside whatever a reconcile returns.
-	Wake func(event string, after time.Duration)
 }
 
 var _ controller.Reconciler = (*Reconciler)(nil)
 
-// New returns a Reconciler that still needs Settings and Wake.
-func New(c clients.Cluster, o clients.Options) *Reconciler {
-	m, known := metrics.New(), &attempt.Cache{}
-	r := &Reconciler{cluster: c, options: o, steps: NewSteps(c, o, m)}
+// New returns a Reconciler.
+func New(c clients.Cluster, o clients.Options, p clients.Process) *Reconciler {
+	r := &Reconciler{cluster: c, options: o, process: p}
+	wake := func(event string, after time.Duration) { r.process.Wake(event, after) }
+	m, known, leads := metrics.New(), &attempt.Cache{}, &settle.Leadership{}
+	leads.Start(c.Clock.Now())
+	r.steps = newSteps(c, o, shared{
+		metrics: m, leadership: leads, wake: wake,
+		inherited: func(event *v1alpha1.GitEvent) bool { return leads.Inherited(event) && !known.Exclusive(event.Name) },
+	})
 	r.state = &attempt.State{
 		Clock:         c.Clock,
 		Events:        c.Plumbline.GitEvents(o.Namespace),
@@ -73,36 +75,22 @@ func New(c clients.Cluster, o clients.Options) *Reconciler {
 		Metrics:       m,
 		OperatorRetry: o.Times.OperatorRetry,
 		Stored:        r.steps.Create.Created.Stored,
-		Wake:          func(event string, after time.Duration) { r.Wake(event, after) },
+		Wake:          wake,
+		Holds:         p.Holds,
 	}
-	r.steps.Report.Pending.Wake = r.state.Wake
 	r.store = &plans.Store{
-		Events: c.Plumbline.GitEvents(
-			o.Namespace,
-		),
+		Events:   c.Plumbline.GitEvents(o.Namespace),
 		Payloads: c.Plumbline.EventPayloads(o.Namespace),
 		Secrets:  c.Kube.Secrets(o.Namespace),
-		Memory: memory.NewBudget(
-			c.Clock.Now,
-			m.MemoryFull,
-			r.state.Wake,
-		),
-		Budget:  o.Budget,
-		Changed: known.Forget,
-		Rate:    plans.NewRate(),
+		Memory:   memory.NewBudget(c.Clock.Now, m.MemoryFull, wake),
+		Budget:   o.Budget,
+		Changed:  known.Forget,
+		Rate:     plans.NewRate(),
 	}
-	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Full: m.NoSlot, Wake: r.state.Wake}))
-	r.steps.Plan.CrashLoop.Inherited = func(event *v1alpha1.GitEvent) bool {
-		return r.steps.Settle.Leadership.Inherited(event) && !known.Exclusive(event.Name)
-	}
-	r.steps.Settle.Leadership.Start(c.Clock.Now())
+	r.share(fairqueue.New(fairqueue.Options{Workers: o.Workers, Now: c.Clock.Now, Full: m.NoSlot, Wake: wake}))
 	r.PromoteFunc, r.DemoteFunc = r.promote, func(reconciler.Bucket) { r.forget() }
 	return r
 }
-
-// UnderLeases makes each call of a reconcile that others may notice depend on the event's lease:
-// holds reports whether it is this process's. Without it every lease is.
-func (r *Reconciler) UnderLeases(holds func(event string) bool) { r.state.Holds = holds }
 
 // share has events wait in the queue for workers and Git services.
 func (r *Reconciler) share(queue *fairqueue.Queue) {
@@ -113,7 +101,7 @@ func (r *Reconciler) share(queue *fairqueue.Queue) {
 		Kube: c.Kube, Cache: c.Repositories, Repositories: c.PaC, Clock: c.Clock, Wake: r.state.Wake,
 		Calls: credentials.Calls{
 			Acquire: queue.Acquire,
-			Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+			Observe: func(event *v1alpha1.GitEvent, a provider.CallResult) {
 				queue.Observe(fairqueue.RequestOf(event, c.Clock.Now()), fairqueue.Answer(a))
 			},
 		},
@@ -157,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	err := r.reconcileKey(ctx, key)
 	_, event, _ := cache.SplitMetaNamespaceKey(key) // reconcileKey ignores an invalid key
 	if after, wanted := r.state.RequeueAfter(event, err); wanted {
-		r.Wake(event, after)
+		r.process.Wake(event, after)
 	}
 	return err
 }
@@ -174,7 +162,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		r.leaveQueues(name)
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
-	ctx = r.Settings.ToContext(ctx)
+	ctx = r.process.Settings.ToContext(ctx)
 	open, err := r.unsettled(name)
 	if err != nil { // the only error of a lister is that it does not have the event
 		r.steps.Create.Created.Forget(name)
@@ -193,7 +181,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		return r.state.Requeue(err)
 	}
 	plan := r.store.Of(version.Event)
-	return r.guarded(memory.WithReserve(ctx, plan.HoldAnswers), r.state.Start(ctx, version, r.credentials, plan))
+	return r.guarded(memory.WithReserve(ctx, plan.ReserveAnswers), r.state.Start(ctx, version, r.credentials, plan))
 }
 
 // leaveQueues removes an event from the queues that it waits in: it is settled, or another process

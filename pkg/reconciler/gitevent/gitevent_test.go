@@ -25,14 +25,14 @@ import (
 )
 
 // fork makes the event a pull request of a stranger's fork.
-func (w *world) fork() {
+func (w *env) fromFork() {
 	e := w.event()
 	e.Spec.Trigger, e.Spec.EventType, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "feature"
 	e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "stranger", HeadProjectID: 99}
-	w.edited(e)
+	w.replaceEvent(e)
 }
 
-func TestStrangersForkNeverRuns(t *testing.T) {
+func TestForkOfUntrustedUserNeverRuns(t *testing.T) {
 	t.Parallel()
 	no := func(string) (bool, error) { return false, nil }
 	tests := map[string]struct {
@@ -47,8 +47,8 @@ func TestStrangersForkNeverRuns(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, helloFile("hello"))
-			w.fork()
+			w := newEnv(t, helloFile("hello"))
+			w.fromFork()
 			w.git.canWrite = test.canWrite
 			for range 5 {
 				_, _ = w.reconcile()
@@ -66,9 +66,9 @@ func TestStrangersForkNeverRuns(t *testing.T) {
 	}
 }
 
-func TestAuthorsErrorsAreTheirOwnPipelinesFailure(t *testing.T) {
+func TestInvalidDefinitionFailsOnlyItsPipeline(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("good"), git.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
+	w := newEnv(t, helloFile("good"), git.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
 	w.settle(corev1.ConditionTrue)
 	got := map[string]status.Conclusion{}
 	for _, check := range w.git.checks {
@@ -86,7 +86,7 @@ func TestNothingMatchesLeavesNoCheck(t *testing.T) {
 	t.Parallel()
 	file := helloFile("hello")
 	file.Data = []byte(strings.Replace(string(file.Data), "[push]", "[pull_request]", 1))
-	w := newWorld(t, file)
+	w := newEnv(t, file)
 	w.settle(corev1.ConditionTrue)
 	e := w.event()
 	if len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored {
@@ -101,7 +101,7 @@ func TestNothingMatchesLeavesNoCheck(t *testing.T) {
 // nor reported as a failure; an operator is waited for, who deletes it, and then ours is created.
 func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = func(n int, call string) outcome { return outcome{kill: call == "create pipelineruns"} }
 	_, _ = w.reconcile()
 	w.hook = nil
@@ -134,7 +134,7 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 // is gone.
 func TestDeletedRunIsCancelled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	_, _ = w.reconcile()
 	w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), tenant, w.runs()[0].Name))
 	_, _ = w.reconcile()
@@ -150,7 +150,7 @@ func TestDeletedRunIsCancelled(t *testing.T) {
 // sent meanwhile.
 func TestPausedProcessSendsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = func(_ int, call string) outcome {
 		if call == "get secrets" && w.event().Status.Plan != nil {
 			w.clock.SetTime(w.clock.Now().Add(attempt.Fence + time.Second))
@@ -163,9 +163,9 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 	if len(w.git.writes) == before {
 		t.Fatal("the first reconcile must report")
 	}
-	w.end(corev1.ConditionTrue)
+	w.finishRuns(corev1.ConditionTrue)
 	sent := len(w.git.writes)
-	w.pass(time.Minute) // then the App's Secret is read again
+	w.advance(time.Minute) // then the App's Secret is read again
 	_, err := w.reconcile()
 	if len(w.git.writes) != sent || err == nil || !strings.Contains(err.Error(), "another process has written") {
 		t.Errorf("%d writes were sent after a pause, error %v", len(w.git.writes)-sent, err)
@@ -176,7 +176,7 @@ func TestPausedProcessSendsNothing(t *testing.T) {
 // old version (D4).
 func TestConflictSendsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = always("update gitevents/status", errConflict)
 	for range 20 {
 		if _, err := w.reconcile(); !apierrors.IsConflict(err) {
@@ -190,9 +190,9 @@ func TestConflictSendsNothing(t *testing.T) {
 
 // K36: a cancelled call is as transient as any other. An error that is dropped would leave the
 // check behind for ever.
-func TestCancelledReportIsTriedAgain(t *testing.T) {
+func TestCancelledReportIsRetried(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = always("put check in_progress", context.Canceled)
 	if _, err := w.reconcile(); err == nil {
 		t.Error("a report that was cancelled must be requeued")

@@ -23,7 +23,7 @@ import (
 
 // Each step is measured once, from the receipt of the delivery, and each end of a run from that end
 // until the Git service first accepts it. Not parallel: the meter provider is the process's.
-func TestWhatStatusWritesAndReportsMeasure(t *testing.T) {
+func TestStatusWritesAndReportsAreMeasured(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	reader := sdkmetric.NewManualReader()
@@ -91,22 +91,22 @@ func measured(t *testing.T, reader sdkmetric.Reader) map[string]string {
 
 // The life of an event counts each step once, in the order in which a reconcile takes note of them.
 // Not parallel: the meter provider is the process's.
-func TestTheLifeOfAnEventIsMeasuredOnce(t *testing.T) {
+func TestLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	e := w.event()
 	e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now().Add(-time.Second))
-	w.edited(e)
+	w.replaceEvent(e)
 	_, _ = w.reconcile()
-	w.pass(time.Minute)
+	w.advance(time.Minute)
 	run, now := w.runs()[0], metav1.NewTime(w.clock.Now())
 	run.Status.CompletionTime = &now
 	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue, Reason: "Done"})
 	w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
-	w.pass(5 * time.Second)
+	w.advance(5 * time.Second)
 	for range 2 {
 		_, _ = w.reconcile()
 	}

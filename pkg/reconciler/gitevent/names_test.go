@@ -15,11 +15,11 @@ import (
 
 // A name that is given twice is told where it matters: events that select none of the two do not
 // fail for it.
-func TestANameThatIsGivenTwice(t *testing.T) {
+func TestDuplicateNamesFail(t *testing.T) {
 	t.Parallel()
 	other := helloFile("hello")
 	other.Path = ".tekton/other.yaml"
-	w := newWorld(t, annotated("hello", "on-label: bug"), other, helloFile("good"))
+	w := newEnv(t, annotated("hello", "on-label: bug"), other, helloFile("good"))
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 1 || len(w.git.checks) != 2 {
 		t.Fatalf("%d runs, checks %v, want the good one's run and the failure of the one that is selected", len(w.runs()), w.git.checks)
@@ -34,11 +34,11 @@ func TestANameThatIsGivenTwice(t *testing.T) {
 // Two names that become one when their placeholders are replaced would show one check: GitLab has
 // one status of a name, and the verdict of the run that reports first would be hidden by the
 // other's.
-func TestNamesThatBecomeOne(t *testing.T) {
+func TestNamesThatBecomeEqualFail(t *testing.T) {
 	t.Parallel()
 	templated := helloFile("a")
 	templated.Data = []byte(strings.Replace(string(templated.Data), "name: a\n", "name: 'build-{{ target_branch }}'\n", 1))
-	w := newWorld(t, templated, helloFile("build-main"))
+	w := newEnv(t, templated, helloFile("build-main"))
 	_, _ = w.reconcile()
 	runs := w.event().Status.Runs
 	if len(runs) != 2 || runs[0].Refused != nil || runs[1].Refused == nil || runs[1].Refused.Reason != "DuplicateName" {
@@ -49,11 +49,11 @@ func TestNamesThatBecomeOne(t *testing.T) {
 	}
 }
 
-func TestACheckIsNamedAsPaCNamesItWithTheDashOfAGenerateName(t *testing.T) {
+func TestCheckNameKeepsTheDashOfGenerateName(t *testing.T) {
 	t.Parallel()
 	file := helloFile("homelab")
 	file.Data = []byte(strings.Replace(string(file.Data), "name: homelab", "generateName: homelab-", 1))
-	w := newWorld(t, file)
+	w := newEnv(t, file)
 	w.settle(corev1.ConditionTrue)
 	run := w.runs()[0]
 	if name := w.git.checks["1"].Name; len(w.git.checks) != 1 || name != "Pipelines as Code CI / homelab-" {
@@ -70,7 +70,7 @@ func TestACheckIsNamedAsPaCNamesItWithTheDashOfAGenerateName(t *testing.T) {
 	}
 }
 
-func TestAPipelineWithoutAUsableNameFailsOnlyTheEventsThatSelectIt(t *testing.T) {
+func TestUnusableNameFailsOnlySelectingEvents(t *testing.T) {
 	t.Parallel()
 	for mistake, name := range map[string]string{"no name": "", "a number": "name: 12", "too long": "name: " + strings.Repeat("x", 254)} {
 		for trigger, want := range map[string]int{"push": 1, "pull_request": 0} {
@@ -78,7 +78,7 @@ func TestAPipelineWithoutAUsableNameFailsOnlyTheEventsThatSelectIt(t *testing.T)
 				t.Parallel()
 				file := helloFile("hello")
 				file.Data = []byte(strings.NewReplacer("name: hello", name, "[push]", "["+trigger+"]").Replace(string(file.Data)))
-				w := newWorld(t, file)
+				w := newEnv(t, file)
 				w.settle(corev1.ConditionTrue)
 				if len(w.git.checks) != want || len(w.runs()) != 0 {
 					t.Errorf("checks %v and %d runs on a push, want %d checks and no run", w.git.checks, len(w.runs()), want)

@@ -25,7 +25,7 @@ const password = `cor"rect horse`
 
 // withParams gives the Repository a param for everything that can go wrong, and the Secret it
 // needs.
-func (w *world) withParams(t *testing.T) {
+func (w *env) withParams(t *testing.T) {
 	t.Helper()
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.Params = &[]pacv1alpha1.Params{
@@ -44,11 +44,11 @@ func parametrized(name string) git.File {
 	return file
 }
 
-func TestParams(t *testing.T) {
+func TestCustomParamsAreRendered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, parametrized("hello"))
+	w := newEnv(t, parametrized("hello"))
 	w.withParams(t)
-	w.payload(`{"a": "b"}`)
+	w.setPayload(`{"a": "b"}`)
 	_, _ = w.reconcile()
 	runs := w.runs()
 	if want := "prod " + password + " b"; len(runs) != 1 || runs[0].Spec.Params[0].Value.StringVal != want {
@@ -73,7 +73,7 @@ func TestParams(t *testing.T) {
 }
 
 // saysNothingOf requires that a text is in no report and in no status.
-func (w *world) saysNothingOf(text string) {
+func (w *env) saysNothingOf(text string) {
 	w.t.Helper()
 	said, err := json.Marshal(w.event())
 	w.must(err)
@@ -83,11 +83,11 @@ func (w *world) saysNothingOf(text string) {
 }
 
 // A refusal that repeats what was refused is told without the secret in it.
-func TestARefusalThatRepeatsASecret(t *testing.T) {
+func TestRefusalHidesSecretValues(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, parametrized("hello"))
+	w := newEnv(t, parametrized("hello"))
 	w.withParams(t)
-	w.payload(`{"a": "b"}`)
+	w.setPayload(`{"a": "b"}`)
 	w.hook = always("create pipelineruns", &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: 400, Reason: metav1.StatusReasonBadRequest,
 		Message: `admission webhook "validation.webhook.pipeline.tekton.dev" denied the request: validation failed: invalid value: ` + password + `: spec.params`,
@@ -101,11 +101,11 @@ func TestARefusalThatRepeatsASecret(t *testing.T) {
 
 // What a pipeline needs and the team has not made is waited for, with a check that says what to do.
 // Others do not wait.
-func TestASecretThatIsMissingIsWaitedFor(t *testing.T) {
+func TestMissingSecretIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("plain"), parametrized("hello"))
+	w := newEnv(t, helloFile("plain"), parametrized("hello"))
 	w.withParams(t)
-	w.payload(`{"a": "b"}`)
+	w.setPayload(`{"a": "b"}`)
 	w.must(w.kube.CoreV1().Secrets(tenant).Delete(t.Context(), "passwords", metav1.DeleteOptions{}))
 	_, _ = w.reconcile()
 	at := slices.IndexFunc(w.git.writes, func(c status.Check) bool { return strings.HasSuffix(c.Name, "/ hello") })
@@ -124,11 +124,11 @@ func TestASecretThatIsMissingIsWaitedFor(t *testing.T) {
 }
 
 // The plan's own Secret is gone when the run ends: the verdict is told, its words are not.
-func TestAVerdictWaitsForNoSecret(t *testing.T) {
+func TestVerdictDoesNotWaitForASecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, parametrized("hello"))
+	w := newEnv(t, parametrized("hello"))
 	w.withParams(t)
-	w.payload(`{"a": "b"}`)
+	w.setPayload(`{"a": "b"}`)
 	_, _ = w.reconcile()
 	w.must(w.kube.CoreV1().Secrets(system).Delete(t.Context(), w.event().Status.Plan.Secret, metav1.DeleteOptions{}))
 	w.settle(corev1.ConditionFalse)
@@ -139,9 +139,9 @@ func TestAVerdictWaitsForNoSecret(t *testing.T) {
 
 // A filter that does not compile is for whoever owns the Repository: no commit fails for it, and
 // nothing runs without it.
-func TestAParamsFilterThatIsWrong(t *testing.T) {
+func TestInvalidParamFilterFails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, parametrized("hello"))
+	w := newEnv(t, parametrized("hello"))
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.Params = &[]pacv1alpha1.Params{{Name: "stage", Filter: "pac.x =="}}
 	}
@@ -154,12 +154,12 @@ func TestAParamsFilterThatIsWrong(t *testing.T) {
 }
 
 // Whatever call fails while secrets are used: one run with the value, and nothing is told of it.
-func TestEveryCallMayFailWithParams(t *testing.T) {
+func TestParamsSurviveAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	fresh := func(t *testing.T) *world {
-		w := newWorld(t, parametrized("hello"))
+	fresh := func(t *testing.T) *env {
+		w := newEnv(t, parametrized("hello"))
 		w.withParams(t)
-		w.payload(`{"a": "b"}`)
+		w.setPayload(`{"a": "b"}`)
 		return w
 	}
 	free := fresh(t)

@@ -16,12 +16,12 @@ import (
 
 // A plan that cannot be kept is not entered: what waits is not resolved, and says still what it
 // waits for.
-func TestAPlanThatCannotBeKeptLeavesWhatIsStored(t *testing.T) {
+func TestUnstorablePlanKeepsTheStoredOne(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.fail = func(string) int { return 503 }
-	w := newWorld(t, helloFile("hello"), noisy(referring("lint", "lint", "lint")))
-	w.uses(h)
+	w := newEnv(t, helloFile("hello"), noisy(referring("lint", "lint", "lint")))
+	w.useHub(h)
 	_, _ = w.reconcile()
 	before := w.event().Status
 	if len(before.Runs) != 2 || !before.Runs[1].Unresolved {
@@ -49,21 +49,21 @@ func TestAPlanThatCannotBeKeptLeavesWhatIsStored(t *testing.T) {
 }
 
 // An attempt that learns nothing new writes nothing, however often it is made.
-func TestAPlanThatDoesNotChangeIsNotWritten(t *testing.T) {
+func TestUnchangedPlanIsNotWritten(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.fail = func(string) int { return 503 }
-	w := newWorld(t, helloFile("hello"), referring("lint", "lint", "lint"), annotated("docs", "on-path-change: 'docs/**'"))
-	w.uses(h)
+	w := newEnv(t, helloFile("hello"), referring("lint", "lint", "lint"), annotated("docs", "on-path-change: 'docs/**'"))
+	w.useHub(h)
 	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 	for range 3 {
 		_, _ = w.reconcile()
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 	}
 	stored, writes, attempts := w.event(), w.count("update gitevents/status"), w.git.changedCalls
 	for range 5 {
 		_, _ = w.reconcile()
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 	}
 	if got := w.git.changedCalls - attempts; got != 5 {
 		t.Errorf("%d attempts, want 5", got)

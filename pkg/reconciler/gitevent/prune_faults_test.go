@@ -22,10 +22,10 @@ import (
 
 // Whatever call fails, is lost, or is the last before the process dies: the two that were completed
 // last are left, and each delete names the object that was looked at.
-func TestEveryCallOfAPruningMayFail(t *testing.T) {
+func TestPruningSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	begin := func(t *testing.T) *world {
-		w := newWorld(t, keepFile("hello", `"2"`))
+	begin := func(t *testing.T) *env {
+		w := newEnv(t, keepFile("hello", `"2"`))
 		w.history(4)
 		w.tekton.PrependReactor("delete", "pipelineruns", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 			deleted, _ := action.(clienttesting.DeleteActionImpl)
@@ -57,7 +57,7 @@ func TestEveryCallOfAPruningMayFail(t *testing.T) {
 					return outcome{}
 				}
 				w.settle(corev1.ConditionTrue)
-				if got := w.left(); got != "1 old-1" {
+				if got := w.remainingRuns(); got != "1 old-1" {
 					t.Errorf("left are %q", got)
 				}
 				w.wantNoFailure()
@@ -66,7 +66,7 @@ func TestEveryCallOfAPruningMayFail(t *testing.T) {
 	}
 }
 
-func (w *world) wantNoFailure() {
+func (w *env) wantNoFailure() {
 	w.t.Helper()
 	for _, check := range w.git.writes {
 		if check.Conclusion != "" && check.Conclusion != "success" {
@@ -77,11 +77,11 @@ func (w *world) wantNoFailure() {
 
 // One delete that is refused stops none of the others, tells the Repository once, and is given up
 // after an hour: the event settles.
-func TestADeleteThatIsAlwaysRefused(t *testing.T) {
+func TestRefusedDeletionIsGivenUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, keepFile("hello", `"1"`))
+	w := newEnv(t, keepFile("hello", `"1"`))
 	w.history(3)
-	kept := w.past("push-old-2", 0).run
+	kept := w.pastEvent("push-old-2", 0).run
 	w.asked = func(action clienttesting.Action) error {
 		if deleted, is := action.(clienttesting.DeleteActionImpl); is && deleted.Name == kept.Name {
 			return errDenied
@@ -92,18 +92,18 @@ func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 	began := w.clock.Now()
 	for range 40 {
 		_ = w.reconcileTelling(&told)
-		w.end(corev1.ConditionTrue)
+		w.finishRuns(corev1.ConditionTrue)
 		if e := w.event(); e.Settled() {
 			break
 		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != prune.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
 			t.Fatalf("outcome %q, waits %+v", e.Status.Outcome, wait)
 		}
-		w.pass(5 * time.Minute)
+		w.advance(5 * time.Minute)
 	}
 	if took := w.clock.Since(began); !w.event().Settled() || took < prune.GiveUp || took > 2*prune.GiveUp {
 		t.Errorf("settled %v after %v", w.event().Settled(), took)
 	}
-	if got := w.left(); got != "1 old-2" {
+	if got := w.remainingRuns(); got != "1 old-2" {
 		t.Errorf("left are %q, want what could not be deleted and the last", got)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "NotPruned") || !strings.Contains(told[0], errDenied.Error()) {
@@ -114,7 +114,7 @@ func TestADeleteThatIsAlwaysRefused(t *testing.T) {
 // A later event of the pipeline deletes what is refused now. An event does not stay open for it,
 // which else a thousand would: the deliveries of a busy Repository would be answered 503. One that
 // is earlier, of another pipeline, or that keeps all is none that would do it.
-func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
+func TestRefusedDeletionIsLeftToALaterEvent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settles bool
@@ -132,7 +132,7 @@ func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, keepFile("hello", `"1"`))
+			w := newEnv(t, keepFile("hello", `"1"`))
 			w.history(3)
 			keep := int64(1)
 			later := event()
@@ -143,7 +143,7 @@ func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
 			w.hook = always("delete pipelineruns", errDenied)
 			for range 8 {
 				_, _ = w.reconcile()
-				w.end(corev1.ConditionTrue)
+				w.finishRuns(corev1.ConditionTrue)
 			}
 			if w.event().Settled() != c.settles || w.count("delete pipelineruns") == 0 {
 				t.Errorf("settled is %v, want %v; it waits for %+v", w.event().Settled(), c.settles, w.event().Status.Waits)
@@ -156,14 +156,14 @@ func TestADeleteThatIsRefusedIsLeftToALaterEvent(t *testing.T) {
 // delete.
 func TestPruningReadsARunOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, keepFile("hello", `"3"`))
+	w := newEnv(t, keepFile("hello", `"3"`))
 	w.history(3)
 	refuse := errors.New("not now")
 	w.hook = always("delete pipelineruns", refuse)
 	for range 6 {
 		_, _ = w.reconcile()
-		w.end(corev1.ConditionTrue)
-		w.pass(time.Minute)
+		w.finishRuns(corev1.ConditionTrue)
+		w.advance(time.Minute)
 	}
 	w.hook, w.calls = nil, nil
 	_, _ = w.reconcile()
@@ -171,7 +171,7 @@ func TestPruningReadsARunOnce(t *testing.T) {
 		t.Errorf("calls %v: want two pages, one read that confirms the event, one delete", w.calls)
 	}
 	for _, file := range []git.File{helloFile("hello"), keepFile("hello", `"10000"`)} { // of more than that none would be deleted
-		free := newWorld(t, file)
+		free := newEnv(t, file)
 		free.history(3)
 		free.settle(corev1.ConditionTrue)
 		if free.count("list pipelineruns") != 0 {
@@ -183,12 +183,12 @@ func TestPruningReadsARunOnce(t *testing.T) {
 // Somebody labels hundreds of PipelineRuns as ended runs of an open event. They are looked at by
 // each event that prunes: that takes few of the calls that all tenants share, and what is known is
 // deleted as ever.
-func TestManyRunsThatTeachNothingCostFewReads(t *testing.T) {
+func TestFruitlessRunsCostFewReads(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, keepFile("hello", `"1"`))
-	open := w.past("push-open", 30)
+	w := newEnv(t, keepFile("hello", `"1"`))
+	open := w.pastEvent("push-open", 30)
 	open.event.Status.Phase = ""
-	w.remember(open)
+	w.addPast(open)
 	for i := range 400 {
 		copied := open.run.DeepCopy()
 		copied.Name, copied.UID = fmt.Sprint("copy-", i), types.UID(fmt.Sprint("copy-", i))

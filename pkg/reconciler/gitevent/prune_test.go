@@ -38,7 +38,7 @@ type past struct {
 	run   *pipelinev1.PipelineRun
 }
 
-func (w *world) past(name string, minutes int) past {
+func (w *env) pastEvent(name string, minutes int) past {
 	e := event()
 	e.Name, e.UID = name, types.UID("uid-of-"+name)
 	made := metav1.NewTime(w.clock.Now().Add(-10 * 24 * time.Hour))
@@ -63,7 +63,7 @@ func (w *world) past(name string, minutes int) past {
 	return past{e, run}
 }
 
-func (w *world) remember(p past) {
+func (w *env) addPast(p past) {
 	w.t.Helper()
 	if p.event != nil {
 		w.must(w.own.Tracker().Add(p.event))
@@ -72,14 +72,14 @@ func (w *world) remember(p past) {
 }
 
 // history adds runs that were completed one, two and so many hours ago.
-func (w *world) history(n int) {
+func (w *env) history(n int) {
 	for i := 1; i <= n; i++ {
-		w.remember(w.past(fmt.Sprint("push-old-", i), 60*i))
+		w.addPast(w.pastEvent(fmt.Sprint("push-old-", i), 60*i))
 	}
 }
 
 // left are the names of the runs that are there, as their events are called.
-func (w *world) left() string {
+func (w *env) remainingRuns() string {
 	var names []string
 	for _, run := range w.runs() {
 		names = append(names, strings.TrimPrefix(run.Labels[plumbline.EventLabel], "push-"))
@@ -89,7 +89,7 @@ func (w *world) left() string {
 }
 
 // endOwn ends the event's own runs.
-func (w *world) endOwn() {
+func (w *env) finishOwnRuns() {
 	for _, run := range w.runs() {
 		if run.Labels[plumbline.EventLabel] == "push-1" && !run.IsDone() {
 			run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue})
@@ -100,7 +100,7 @@ func (w *world) endOwn() {
 
 // What is kept is what was completed last, whatever it ended with, and as many as the author or the
 // administrator says.
-func TestEndedRunsArePruned(t *testing.T) {
+func TestFinishedRunsArePruned(t *testing.T) {
 	t.Parallel()
 	limited := map[string]string{"default-max-keep-runs": "1", "max-keep-run-upper-limit": "1"}
 	for name, c := range map[string]struct {
@@ -128,11 +128,11 @@ func TestEndedRunsArePruned(t *testing.T) {
 			if c.keep != "" {
 				file = keepFile("hello", c.keep)
 			}
-			w := newWorld(t, file)
+			w := newEnv(t, file)
 			w.settings = c.settings
 			w.history(3)
 			w.settle(corev1.ConditionTrue)
-			if got := w.left(); got != c.left {
+			if got := w.remainingRuns(); got != c.left {
 				t.Errorf("left are %q, want %q", got, c.left)
 			}
 			if w.event().Status.Runs[0].MaxKeepRuns != nil {
@@ -144,50 +144,50 @@ func TestEndedRunsArePruned(t *testing.T) {
 
 // Whatever is not certainly over, reported and ours is neither deleted nor counted. Each time three
 // others are there, of which one is kept beside the event's own.
-func TestWhatIsNotPruned(t *testing.T) {
+func TestRunsThatAreNotPruned(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(w *world, p *past){
-		"its event is open":                          func(_ *world, p *past) { p.event.Status.Phase = "" },
-		"its event has given up to report it":        func(_ *world, p *past) { p.event.Status.Unreported = true },
-		"its event has not recorded it":              func(_ *world, p *past) { p.event.Status.Runs[0].UID = "another" },
-		"its event is another Repository's":          func(_ *world, p *past) { p.event.Spec.Repository.Name = "other" },
-		"its event is another URL's":                 func(_ *world, p *past) { p.event.Spec.Repository.URL = "https://git.example/acme/other" },
-		"its event has recorded no end":              func(_ *world, p *past) { p.event.Status.Runs[0].Result = nil },
-		"its event saw it deleted":                   func(_ *world, p *past) { p.event.Status.Runs[0].Result.Outcome = v1alpha1.OutcomeDeleted },
-		"it is another installation's":               func(_ *world, p *past) { p.run.Labels[plumbline.InstallationLabel] = "other" },
-		"it is another pipeline's":                   func(_ *world, p *past) { p.run.Annotations[pipelinesascode.OriginalPRName] = "other" },
-		"it is another Repository's":                 func(_ *world, p *past) { p.run.Annotations[pipelinesascode.Repository] = "other" },
-		"it is being deleted":                        func(w *world, p *past) { p.run.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()} },
-		"it is somebody's, and names no event":       func(_ *world, p *past) { p.event, p.run.Labels[plumbline.EventLabel] = nil, "No_Event" },
-		"it is somebody's copy of one that is over":  func(_ *world, p *past) { p.event, p.run.Name = nil, "a-copy" },
-		"its event is forgotten, and it is not over": func(_ *world, p *past) { p.event, p.run.Status.Conditions = nil, nil },
-		"its event is gone, and should not be yet": func(w *world, p *past) {
+	for name, change := range map[string]func(w *env, p *past){
+		"its event is open":                          func(_ *env, p *past) { p.event.Status.Phase = "" },
+		"its event has given up to report it":        func(_ *env, p *past) { p.event.Status.Unreported = true },
+		"its event has not recorded it":              func(_ *env, p *past) { p.event.Status.Runs[0].UID = "another" },
+		"its event is another Repository's":          func(_ *env, p *past) { p.event.Spec.Repository.Name = "other" },
+		"its event is another URL's":                 func(_ *env, p *past) { p.event.Spec.Repository.URL = "https://git.example/acme/other" },
+		"its event has recorded no end":              func(_ *env, p *past) { p.event.Status.Runs[0].Result = nil },
+		"its event saw it deleted":                   func(_ *env, p *past) { p.event.Status.Runs[0].Result.Outcome = v1alpha1.OutcomeDeleted },
+		"it is another installation's":               func(_ *env, p *past) { p.run.Labels[plumbline.InstallationLabel] = "other" },
+		"it is another pipeline's":                   func(_ *env, p *past) { p.run.Annotations[pipelinesascode.OriginalPRName] = "other" },
+		"it is another Repository's":                 func(_ *env, p *past) { p.run.Annotations[pipelinesascode.Repository] = "other" },
+		"it is being deleted":                        func(w *env, p *past) { p.run.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()} },
+		"it is somebody's, and names no event":       func(_ *env, p *past) { p.event, p.run.Labels[plumbline.EventLabel] = nil, "No_Event" },
+		"it is somebody's copy of one that is over":  func(_ *env, p *past) { p.event, p.run.Name = nil, "a-copy" },
+		"its event is forgotten, and it is not over": func(_ *env, p *past) { p.event, p.run.Status.Conditions = nil, nil },
+		"its event is gone, and should not be yet": func(w *env, p *past) {
 			p.event, p.run.CreationTimestamp = nil, metav1.NewTime(w.clock.Now().Add(-4*24*time.Hour+time.Minute))
 		},
-		"its event is forgotten, and it is not labelled as reported": func(w *world, p *past) {
+		"its event is forgotten, and it is not labelled as reported": func(w *env, p *past) {
 			p.event, p.run.Labels[pipelinesascode.State] = nil, pipelinesascode.StateStarted
 			p.run.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(-7 * 24 * time.Hour))
 		},
-		"somebody has labelled a run of another one": func(_ *world, p *past) { p.event.Status.Runs[0].Pipeline = "other" },
-		"somebody has labelled a run of another one, of which no event is left": func(_ *world, p *past) {
+		"somebody has labelled a run of another one": func(_ *env, p *past) { p.event.Status.Runs[0].Pipeline = "other" },
+		"somebody has labelled a run of another one, of which no event is left": func(_ *env, p *past) {
 			p.event, p.run.Name = nil, resources.RunName("push-odd", ".tekton/hello.yaml", 0, "other")
 			p.run.Annotations[plumbline.DefinitionAnnotation] = "other"
 		},
-		"somebody has labelled a run of another one with placeholders": func(_ *world, p *past) {
+		"somebody has labelled a run of another one with placeholders": func(_ *env, p *past) {
 			p.event, p.run.Name = nil, resources.RunName("push-odd", ".tekton/hello.yaml", 0, "deploy-{{ target_branch }}")
 			p.run.Annotations[plumbline.DefinitionAnnotation] = "deploy-{{ target_branch }}-"
 		},
-		"its event is forgotten, and was another URL's": func(_ *world, p *past) {
+		"its event is forgotten, and was another URL's": func(_ *env, p *past) {
 			p.event, p.run.Annotations[pipelinesascode.RepoURL] = nil, "https://git.example/acme/other"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, keepFile("hello", `"2"`))
+			w := newEnv(t, keepFile("hello", `"2"`))
 			w.history(3)
-			odd := w.past("push-odd", 30)
+			odd := w.pastEvent("push-odd", 30)
 			change(w, &odd)
-			w.remember(odd)
+			w.addPast(odd)
 			ran := false
 			w.hook = func(_ int, call string) outcome {
 				ran = ran || call == "list pipelineruns"
@@ -195,33 +195,33 @@ func TestWhatIsNotPruned(t *testing.T) {
 			}
 			for range 6 {
 				_, _ = w.reconcile()
-				w.endOwn()
+				w.finishOwnRuns()
 			}
 			runs := w.runs()
 			there := slices.ContainsFunc(runs, func(run pipelinev1.PipelineRun) bool { return run.UID == odd.run.UID })
 			old := slices.ContainsFunc(runs, func(run pipelinev1.PipelineRun) bool { return run.UID == "run-of-push-old-1" })
 			if !ran || !there || !old || len(runs) != 3 {
-				t.Errorf("left are %q, want the odd one, the event's own and the newest of the others", w.left())
+				t.Errorf("left are %q, want the odd one, the event's own and the newest of the others", w.remainingRuns())
 			}
 		})
 	}
 }
 
 // A run whose event is forgotten is known by its name, as long as its definition's name is.
-func TestRunsOfForgottenEventsArePruned(t *testing.T) {
+func TestRunsOfDeletedEventsArePruned(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, keepFile("hello", `"2"`))
+	w := newEnv(t, keepFile("hello", `"2"`))
 	for i := 1; i <= 3; i++ {
-		old := w.past(fmt.Sprint("push-old-", i), 60*i)
+		old := w.pastEvent(fmt.Sprint("push-old-", i), 60*i)
 		old.event = nil
 		if i == 2 {
 			old.run.Name = resources.RunName("push-old-2", ".tekton/hello.yaml", 0, "{{ repo_name }}")
 			old.run.Annotations[plumbline.DefinitionAnnotation] = "{{ repo_name }}-"
 		}
-		w.remember(old)
+		w.addPast(old)
 	}
 	w.settle(corev1.ConditionTrue)
-	if got := w.left(); got != "1 old-1" {
+	if got := w.remainingRuns(); got != "1 old-1" {
 		t.Errorf("left are %q", got)
 	}
 }

@@ -17,10 +17,10 @@ var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.St
 
 // What a tenant's used-up quota refuses costs the API server and its webhooks as much as a create:
 // two events with 50 runs each must not cost a hundred of them a minute.
-func TestOneRunAsksForAllThatWaitForAQuota(t *testing.T) {
+func TestOneRunTriesAFullNamespace(t *testing.T) {
 	t.Parallel()
 	const minutes = 10
-	w := newWorld(t, oneFile(50)...)
+	w := newEnv(t, oneFile(50)...)
 	w.add("push-2", busyHost)
 	full, refused := true, 0
 	w.asked = func(action clienttesting.Action) error {
@@ -45,10 +45,10 @@ func TestOneRunAsksForAllThatWaitForAQuota(t *testing.T) {
 // Thousands of events may wait for a quota, and a Git service answers an installation some eighty
 // times a minute: it is asked what is newer only for what is tried. Nor is each look of each event
 // a write of a status.
-func TestWhatWaitsForAQuotaDoesNotAskGitEachMinute(t *testing.T) {
+func TestRunInAFullNamespaceMakesNoGitCalls(t *testing.T) {
 	t.Parallel()
 	const minutes, events = 10, 20
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	for n := range events - 1 {
 		w.add(fmt.Sprint("push-", n+2), busyHost)
 	}

@@ -38,7 +38,7 @@ spec:
 }
 
 // conclusions are what the checks say, by pipeline.
-func (w *world) conclusions() map[string]status.Conclusion {
+func (w *env) conclusions() map[string]status.Conclusion {
 	all := map[string]status.Conclusion{}
 	for _, check := range w.git.checks {
 		all[strings.TrimPrefix(check.Name, "Pipelines as Code CI / ")] = check.Conclusion
@@ -46,18 +46,18 @@ func (w *world) conclusions() map[string]status.Conclusion {
 	return all
 }
 
-func (w *world) uses(h *hub) {
+func (w *env) useHub(h *hub) {
 	w.settings = map[string]string{"hub-url": h.URL, "remote-allowed-hosts": "127.0.0.1"}
 }
 
 // S1, S5: what is planned late, because what it refers to was not there, is refused if too much was
 // planned before: a writer whose server answers for one pipeline after the other would fill etcd,
 // and the memory of whoever reads the plan.
-func TestAllAttemptsTogetherPlanNoMoreThanOneMay(t *testing.T) {
+func TestRetriesShareTheLimitsOfOnePlan(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	w := newWorld(t, helloFile("a-plain"), referring("b-remote", "lint", "lint"))
-	w.uses(h)
+	w := newEnv(t, helloFile("a-plain"), referring("b-remote", "lint", "lint"))
+	w.useHub(h)
 	h.fail = func(string) int { return 503 }
 	_, _ = w.reconcile()
 	e := w.event()
@@ -82,8 +82,8 @@ func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			h := newHub(t)
-			w := newWorld(t, helloFile("a-plain"), referring("b-remote", "lint", "lint"), referring("c-also", "lint", "lint"))
-			w.uses(h)
+			w := newEnv(t, helloFile("a-plain"), referring("b-remote", "lint", "lint"), referring("c-also", "lint", "lint"))
+			w.useHub(h)
 			h.fail = func(string) int { return code }
 			for range 3 {
 				if _, err := w.reconcile(); err == nil {
@@ -133,8 +133,8 @@ func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, referring("bad", "lint", test.reference), referring("good", "lint", "lint"), helloFile("plain"))
-			w.uses(h)
+			w := newEnv(t, referring("bad", "lint", test.reference), referring("good", "lint", "lint"), helloFile("plain"))
+			w.useHub(h)
 			w.settle(corev1.ConditionTrue)
 			want := map[string]status.Conclusion{"bad": status.Failure, "good": status.Success, "plain": status.Success}
 			if diff := cmp.Diff(want, w.conclusions()); diff != "" {
@@ -156,7 +156,7 @@ func TestProvenanceCoversTheWholeClosure(t *testing.T) {
 	for setting, want := range map[string]string{"source": sha, "": sha, "default_branch": defaultSHA} {
 		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, referring("run", "own", "tasks/own.yaml"))
+			w := newEnv(t, referring("run", "own", "tasks/own.yaml"))
 			w.git.tree = map[string]string{"tasks/own.yaml": taskText("own")}
 			w.repository = func(r *pacv1alpha1.Repository) {
 				r.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: setting}
@@ -175,7 +175,7 @@ func TestProvenanceCoversTheWholeClosure(t *testing.T) {
 
 func TestDefaultBranchThatCannotBeReadIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}
 	}
@@ -189,8 +189,8 @@ func TestReferencesAreNotFollowedWhenSwitchedOff(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	shared := git.File{Path: ".tekton/shared.yaml", Data: []byte(taskText("shared"))}
-	w := newWorld(t, referring("a-cluster", "lint", "lint"), referring("b-local", "shared", "lint"), shared)
-	w.uses(h)
+	w := newEnv(t, referring("a-cluster", "lint", "lint"), referring("b-local", "shared", "lint"), shared)
+	w.useHub(h)
 	w.settings["remote-tasks"] = "false"
 	_, _ = w.reconcile()
 	runs := w.runs()
@@ -208,7 +208,7 @@ func TestReferencesAreNotFollowedWhenSwitchedOff(t *testing.T) {
 // 4.3: an address of the Git service itself is read with the repository's credentials.
 func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, referring("run", "own", "https://git.example/acme/other/blob/main/own.yaml"))
+	w := newEnv(t, referring("run", "own", "https://git.example/acme/other/blob/main/own.yaml"))
 	w.git.tree = map[string]string{"acme/other/blob/main/own.yaml": taskText("own")}
 	_, _ = w.reconcile()
 	if len(w.runs()) != 1 || !slices.Contains(w.git.read, "https://git.example/acme/other/blob/main/own.yaml") {
@@ -219,19 +219,19 @@ func TestAddressOfTheGitServiceIsReadWithCredentials(t *testing.T) {
 // I-1: what was planned is what is created. Between the first and the second create the hub's
 // answer, the ConfigMap, the Repository and the branch change, and the second is refused once, or
 // the process is killed: the runs are those of an undisturbed event.
-func TestWhatWasPlannedIsCreated(t *testing.T) {
+func TestCreatedRunIsThePlannedOne(t *testing.T) {
 	t.Parallel()
-	planned := func(h *hub) *world {
-		w := newWorld(t, referring("a", "lint", "lint"), referring("b", "lint", "lint"), parametrized("c"))
-		w.uses(h)
-		w.payload(`{"a": "b"}`)
+	planned := func(h *hub) *env {
+		w := newEnv(t, referring("a", "lint", "lint"), referring("b", "lint", "lint"), parametrized("c"))
+		w.useHub(h)
+		w.setPayload(`{"a": "b"}`)
 		w.settings["tekton-dashboard-url"] = "https://dashboard.example"
 		w.repository = func(r *pacv1alpha1.Repository) {
 			r.Spec.Params = &[]pacv1alpha1.Params{{Name: "stage", Value: "planned"}}
 		}
 		return w
 	}
-	made := func(w *world) (all []any) {
+	made := func(w *env) (all []any) {
 		for _, run := range w.runs() {
 			delete(run.Annotations, pipelinesascode.CheckRunID)
 			delete(run.Labels, pipelinesascode.CheckRunID)

@@ -15,7 +15,7 @@ import (
 )
 
 // Whoever asks for a run is told what whoever pushes is told: what is waited for, and how it ended.
-func TestARefusalIsToldToWhoeverAsks(t *testing.T) {
+func TestRefusedCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"it ends": true, "it does not end": false} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestARefusalIsToldToWhoeverAsks(t *testing.T) {
 			w.wantAnswer(t, "Nothing is decided: reading .tekton at ", "tarted")
 			if !ends {
 				var told []string
-				w.every(30*time.Minute, 4*oneDay, &told)
+				w.reconcileEvery(30*time.Minute, 4*oneDay, &told)
 				w.wantGivenUp("GivenUp", told)
 				w.wantShown(t, "completedcancelled")
 				w.wantAnswer(t, "reading .tekton/a.yaml", "Starts")
@@ -46,7 +46,7 @@ func TestARefusalIsToldToWhoeverAsks(t *testing.T) {
 }
 
 // What somebody remarks beside may be for no pipeline: it leaves no trace while that is not known.
-func TestARefusalIsNotToldToWhoeverRemarks(t *testing.T) {
+func TestRefusedCommentIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := commented(t, "looks good to me", annotated("hello", "on-comment: ^/deploy"))
 	w.git.filesErr = errBlob
@@ -57,7 +57,7 @@ func TestARefusalIsNotToldToWhoeverRemarks(t *testing.T) {
 }
 
 // wantAnswer compares with the comment that answers commands.
-func (w *world) wantAnswer(t *testing.T, says, not string) {
+func (w *env) wantAnswer(t *testing.T, says, not string) {
 	t.Helper()
 	said := strings.Join(w.git.replies.comments, "")
 	if !strings.Contains(said, says) || strings.Contains(said, not) {

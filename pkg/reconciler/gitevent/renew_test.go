@@ -25,11 +25,11 @@ import (
 
 // Whatever call fails, is lost, or is the last before the process dies while a run goes on: the
 // token in its secret never expires. Two lives of a token have every call that a longer run makes.
-func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
+func TestTokenOfARunningRunNeverExpires(t *testing.T) {
 	t.Parallel()
 	const lives = 2
-	free := newWorld(t, helloFile("hello"))
-	free.lives(lives)
+	free := newEnv(t, helloFile("hello"))
+	free.followTokenLives(lives)
 	if n := len(free.git.tokens); n != 2*lives {
 		t.Fatalf("%d mints in %d token lives, want one each half: calls %v", n, lives, free.calls)
 	}
@@ -37,14 +37,14 @@ func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
 		for k := slices.Index(free.calls, "patch pipelineruns") + 2; k <= len(free.calls); k++ { // the run exists and is reported
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, helloFile("hello"))
+				w := newEnv(t, helloFile("hello"))
 				w.hook = func(n int, _ string) outcome {
 					if n == k {
 						return fault
 					}
 					return outcome{}
 				}
-				w.lives(lives)
+				w.followTokenLives(lives)
 				w.hook = nil
 				w.settle(corev1.ConditionTrue)
 				w.wantSuccess()
@@ -55,9 +55,9 @@ func TestATokenNeverExpiresWhileItsRunGoesOn(t *testing.T) {
 
 // An outage of the Git service that leaves some of the spare half of a token's life does not cost
 // the run its token.
-func TestATokenOutlivesAnOutage(t *testing.T) {
+func TestTokenOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	q := newQueue(w)
 	begin := w.clock.Now()
 	outage := func() bool {
@@ -78,7 +78,7 @@ func TestATokenOutlivesAnOutage(t *testing.T) {
 
 // lives follows the event for so many token lives, reconciling it when a real queue would, and
 // requires that the secret of a run that exists holds a token that works, at every moment.
-func (w *world) lives(n int) {
+func (w *env) followTokenLives(n int) {
 	w.t.Helper()
 	tick := w.git.life() / 60
 	end, next := w.clock.Now().Add(time.Duration(n)*w.git.life()), w.clock.Now()
@@ -87,13 +87,13 @@ func (w *world) lives(n int) {
 			w.tokenWorks()
 		}
 		if now := w.clock.Now(); !now.Before(next) {
-			next = w.next(end)
+			next = w.reconcileAndSchedule(end)
 		}
 	}
 }
 
 // next reconciles once and returns when the queue would do it again.
-func (w *world) next(never time.Time) time.Time {
+func (w *env) reconcileAndSchedule(never time.Time) time.Time {
 	killed, err := w.reconcile()
 	now := w.clock.Now()
 	requeue, after := controller.IsRequeueKey(err)
@@ -112,7 +112,7 @@ func (w *world) next(never time.Time) time.Time {
 	return next
 }
 
-func (w *world) tokenWorks() {
+func (w *env) tokenWorks() {
 	w.t.Helper()
 	secret := w.secret()
 	if secret == nil {
@@ -126,7 +126,7 @@ func (w *world) tokenWorks() {
 }
 
 // secret is the run's git-auth secret, nil if there is none.
-func (w *world) secret() *corev1.Secret {
+func (w *env) secret() *corev1.Secret {
 	w.t.Helper()
 	obj, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret)
 	if apierrors.IsNotFound(err) {
@@ -141,9 +141,9 @@ func (w *world) secret() *corev1.Secret {
 }
 
 // running is a world with one run that goes on and has nothing left to report.
-func running(t *testing.T) *world {
+func running(t *testing.T) *env {
 	t.Helper()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	for range 3 {
 		_, _ = w.reconcile()
 	}
@@ -151,11 +151,11 @@ func running(t *testing.T) *world {
 	return w
 }
 
-func (w *world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+func (w *env) advance(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
 // A renewal costs the token, a read and a patch of the secret, and the status write that remembers
 // it; nobody is told.
-func TestARenewalIsQuiet(t *testing.T) {
+func TestRenewalReportsNothing(t *testing.T) {
 	t.Parallel()
 	w := running(t)
 	before, writes := w.event(), len(w.git.writes)
@@ -163,7 +163,7 @@ func TestARenewalIsQuiet(t *testing.T) {
 		t.Fatalf("error %v, woken after %v: want nil, which resets the backoff, and half of the token's life", err, w.wakes)
 	}
 	w.calls = nil
-	w.pass(30 * time.Minute)
+	w.advance(30 * time.Minute)
 	if _, err := w.reconcile(); err != nil {
 		t.Fatal(err)
 	}
@@ -181,21 +181,21 @@ func TestARenewalIsQuiet(t *testing.T) {
 	}
 }
 
-func TestRenewal(t *testing.T) {
+func TestRenewalWithChangedObjects(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change  func(w *world)
+		change  func(w *env)
 		renewed bool
 	}{
-		"at half of the token's life": {func(w *world) { w.pass(30 * time.Minute) }, true},
-		"made again if somebody deleted it": {func(w *world) {
-			w.pass(30 * time.Minute)
+		"at half of the token's life": {func(w *env) { w.advance(30 * time.Minute) }, true},
+		"made again if somebody deleted it": {func(w *env) {
+			w.advance(30 * time.Minute)
 			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
 		}, true},
-		"not without its Repository": {func(w *world) {
+		"not without its Repository": {func(w *env) {
 			w.repository = func(repository *pacv1alpha1.Repository) { repository.Spec.URL = "https://git.example/acme/other" }
 			w.hook = always("get repositories", apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), "app"))
-			w.pass(30 * time.Minute)
+			w.advance(30 * time.Minute)
 		}, false},
 	}
 	for name, test := range tests {
@@ -220,14 +220,14 @@ func TestRenewal(t *testing.T) {
 
 // I-10: a renewal that never works is a wait of its own. It changes no report, and the event
 // settles when the run ends.
-func TestNothingWaitsForARenewal(t *testing.T) {
+func TestEventSettlesDespiteFailedRenewals(t *testing.T) {
 	t.Parallel()
 	for call, class := range map[string]fault.Class{"patch secrets": fault.Operator, "mint token": fault.Transient} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			w := running(t)
 			w.hook = always(call, errDenied)
-			w.pass(45 * time.Minute)
+			w.advance(45 * time.Minute)
 			for range 3 {
 				_, _ = w.reconcile()
 			}
@@ -235,10 +235,10 @@ func TestNothingWaitsForARenewal(t *testing.T) {
 			if len(waits) != 1 || waits[0].Step != v1alpha1.StepRenew || waits[0].Class != class.String() {
 				t.Errorf("waits %+v, want one of step renew and class %s", waits, class)
 			}
-			w.end(corev1.ConditionTrue)
+			w.finishRuns(corev1.ConditionTrue)
 			for range 3 { // what may not be changed is deleted after a while
 				_, _ = w.reconcile()
-				w.pass(6 * time.Minute)
+				w.advance(6 * time.Minute)
 			}
 			if !w.event().Settled() {
 				t.Errorf("not settled: %+v", w.event().Status.Waits)
@@ -249,9 +249,9 @@ func TestNothingWaitsForARenewal(t *testing.T) {
 }
 
 // The backoff of a patch that is refused for the run's whole life does not delay the renewal.
-func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
+func TestBackoffOfAnotherStepDelaysNoRenewal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = always("patch pipelineruns", errDenied)
 	_, err := w.reconcile()
 	if err == nil || !slices.Equal(w.wakes, []time.Duration{observe.UnwatchedPoll, 30 * time.Minute, backoff.MinWait}) {
@@ -264,10 +264,10 @@ func TestAnotherStepsBackoffDoesNotDelayARenewal(t *testing.T) {
 
 // A report that hangs until its deadline leaves a renewal its time, and what follows that some
 // more.
-func TestAReportThatHangsLeavesARenewalItsTime(t *testing.T) {
+func TestHangingReportLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	w := running(t)
-	w.end(corev1.ConditionTrue)
+	w.finishRuns(corev1.ConditionTrue)
 	latest := time.Now().Add(reconcileDeadline - renew.Limit)
 	_, _ = w.reconcile()
 	if !w.git.putBy.Before(latest) {

@@ -19,7 +19,7 @@ import (
 )
 
 // second adds a second command of the pull request, given so much later, and returns its name.
-func (w *world) second(after time.Duration, change func(*v1alpha1.GitEvent)) string {
+func (w *env) addSecondCommand(after time.Duration, change func(*v1alpha1.GitEvent)) string {
 	w.t.Helper()
 	name := fmt.Sprint("comment-", after)
 	first := w.event()
@@ -29,7 +29,7 @@ func (w *world) second(after time.Duration, change func(*v1alpha1.GitEvent)) str
 	for _, chunk := range chunks {
 		w.must(w.own.Tracker().Add(chunk))
 	}
-	w.other(name, "", after, func(e *v1alpha1.GitEvent) {
+	w.addEvent(name, "", after, func(e *v1alpha1.GitEvent) {
 		e.UID = "uid-of-second"
 		e.Spec.PullRequest.Author, e.Spec.PullRequest.HeadProjectID = "author", 0
 		e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Comment = match.CommentEvent, "", "rita", "", &v1alpha1.Comment{ID: 10}
@@ -51,7 +51,7 @@ func TestTwoCommandsShareOneComment(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/meanwhile ", meanwhile), func(t *testing.T) {
 				t.Parallel()
 				w := commands(t, "/test helo", pullFile("hello"))
-				other := w.second(later, nil)
+				other := w.addSecondCommand(later, nil)
 				if meanwhile {
 					successor := w.successorOf(other)
 					w.git.replies.looked = func() {
@@ -63,15 +63,15 @@ func TestTwoCommandsShareOneComment(t *testing.T) {
 				for range 10 {
 					_, _ = w.reconcileEvent("push-1")
 					_, _ = w.reconcileEvent(other)
-					w.pass(30 * time.Second)
+					w.advance(30 * time.Second)
 				}
 				w.wantReply("**member**: `/test helo`", "**rita**: `/test helo`")
 				newest, _, _ := strings.Cut(w.git.replies.comments[0], "Commands before")
 				if strings.Contains(newest, "**rita**") != (later > 0) {
 					t.Errorf("on top is %s", newest)
 				}
-				if !w.over() || !w.named(other).Settled() {
-					t.Errorf("%+v and %+v", w.event().Status.Reply, w.named(other).Status.Reply)
+				if !w.settled() || !w.eventNamed(other).Settled() {
+					t.Errorf("%+v and %+v", w.event().Status.Reply, w.eventNamed(other).Status.Reply)
 				}
 			})
 		}
@@ -80,7 +80,7 @@ func TestTwoCommandsShareOneComment(t *testing.T) {
 
 // What was sent and not answered may still take effect, also if the status that says so cannot be
 // written: nothing is sent before that is over.
-func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
+func TestUnrecordedLateReplyIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
 	sent := false
@@ -97,54 +97,54 @@ func TestALateReplyIsWaitedForAlthoughNothingSaysSo(t *testing.T) {
 	_, _ = w.reconcile()
 	w.hook = nil
 	for range 5 {
-		w.pass(8 * time.Second)
+		w.advance(8 * time.Second)
 		if _, _ = w.reconcile(); w.count("put reply") != 1 {
 			t.Fatalf("after %d attempts there are %q", w.count("put reply"), w.git.replies.comments)
 		}
 	}
 	w.git.replies.comments = []string{status.ReplyMark + " late"}
-	w.pass(20 * time.Second)
+	w.advance(20 * time.Second)
 	_, _ = w.reconcile()
-	w.wantReply("no pipeline called helo")
-	if !w.over() || w.git.replies.edits != 1 {
-		t.Errorf("over %t after %d edits: %+v", w.over(), w.git.replies.edits, w.event().Status.Reply)
+	w.wantReply("no pipeline in .tekton is called helo")
+	if !w.settled() || w.git.replies.edits != 1 {
+		t.Errorf("over %t after %d edits: %+v", w.settled(), w.git.replies.edits, w.event().Status.Reply)
 	}
 }
 
 // Anybody may write /cancel on their own pull request, as often as they like. What is not in the
 // comment any more waits for nobody.
-func TestOfManyCommandsTheOldOnesAreNotWritten(t *testing.T) {
+func TestOldCommandsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
 	for i := range 5 {
-		w.second(time.Duration(i+1)*time.Second, func(e *v1alpha1.GitEvent) {
+		w.addSecondCommand(time.Duration(i+1)*time.Second, func(e *v1alpha1.GitEvent) {
 			e.UID = types.UID(e.Name)
 			e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/cancel", Begun: &metav1.Time{Time: w.clock.Now()}}
 		})
 	}
 	_, _ = w.reconcile()
-	if !w.over() || w.count("put reply") != 0 {
-		t.Errorf("over %t after %d attempts: %+v", w.over(), w.count("put reply"), w.event().Status)
+	if !w.settled() || w.count("put reply") != 0 {
+		t.Errorf("over %t after %d attempts: %+v", w.settled(), w.count("put reply"), w.event().Status)
 	}
 }
 
 // Who has only waited for its turn has sent nothing, and writes as soon as it is alone.
-func TestWhoeverHasWaitedForItsTurnWritesAtOnce(t *testing.T) {
+func TestWaitingReplyIsWrittenOnceTheOtherIsDone(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
-	other := w.second(time.Second, func(e *v1alpha1.GitEvent) {
+	other := w.addSecondCommand(time.Second, func(e *v1alpha1.GitEvent) {
 		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
 	})
 	for range 2 {
-		if _, _ = w.reconcile(); w.over() || w.count("put reply") != 0 || w.event().Status.Reply.Begun == nil {
+		if _, _ = w.reconcile(); w.settled() || w.count("put reply") != 0 || w.event().Status.Reply.Begun == nil {
 			t.Fatalf("it does not wait: %+v", w.event().Status.Reply)
 		}
-		w.pass(2 * time.Second)
+		w.advance(2 * time.Second)
 	}
-	ended := w.named(other)
+	ended := w.eventNamed(other)
 	ended.Status.Reply.Release()
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), ended, system))
-	if _, _ = w.reconcile(); !w.over() || w.count("put reply") != 1 {
-		t.Errorf("over %t after %d attempts: %+v", w.over(), w.count("put reply"), w.event().Status.Reply)
+	if _, _ = w.reconcile(); !w.settled() || w.count("put reply") != 1 {
+		t.Errorf("over %t after %d attempts: %+v", w.settled(), w.count("put reply"), w.event().Status.Reply)
 	}
 }

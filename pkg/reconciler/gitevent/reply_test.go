@@ -32,7 +32,7 @@ type conversation struct {
 
 // PutReply does what a real provider does: it looks, and then writes what is missing.
 func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) error {
-	o := g.world.called("put reply")
+	o := g.env.called("put reply")
 	if g.replies.asked != nil && o.err == nil {
 		o.err = g.replies.asked()
 	}
@@ -69,7 +69,7 @@ func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) erro
 }
 
 // commands makes the event a command of member, of whom everybody knows that they may give it.
-func commands(t *testing.T, body string, files ...git.File) *world {
+func commands(t *testing.T, body string, files ...git.File) *env {
 	t.Helper()
 	w := commented(t, body, files...)
 	w.edit(func(e *v1alpha1.GitEvent) {
@@ -87,7 +87,7 @@ func pullFile(name string) git.File {
 }
 
 // wantReply requires one comment of ours with the words.
-func (w *world) wantReply(words ...string) {
+func (w *env) wantReply(words ...string) {
 	w.t.Helper()
 	if len(w.git.replies.comments) != 1 {
 		w.t.Fatalf("%d comments, want one: %q", len(w.git.replies.comments), w.git.replies.comments)
@@ -100,14 +100,14 @@ func (w *world) wantReply(words ...string) {
 }
 
 // Whoever may give a command is told what became of it.
-func TestACommandIsAnswered(t *testing.T) {
+func TestCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		body string
 		want string
 	}{
 		"started":               {"/test", "**member**: `/test` at " + sha + "\n\nStarts `hello`."},
-		"an unknown name":       {"/test helo", "`/test helo` at " + sha + "\n\nNothing was started: .tekton has no pipeline called helo. There are: hello"},
+		"an unknown name":       {"/test helo", "`/test helo` at " + sha + "\n\nNothing was started: no pipeline in .tekton is called helo. All: hello"},
 		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
 		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
 		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
@@ -129,16 +129,16 @@ func TestACommandIsAnswered(t *testing.T) {
 }
 
 // S17, S24: nobody is answered who may not ask, who has not asked, or of whom it is not known.
-func TestNobodyElseIsAnswered(t *testing.T) {
+func TestUnauthorizedCommandIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	no := func(string) (bool, error) { return false, nil }
-	for name, change := range map[string]func(*world){
-		"a stranger":                   func(w *world) { w.git.canWrite = no },
-		"a stranger's contradiction":   func(w *world) { w.payload2("/test\n/cancel"); w.git.canWrite = no },
-		"a comment that is no command": func(w *world) { w.payload2("I will /test it") },
-		"an approval of the author":    func(w *world) { w.payload2("/ok-to-test"); w.by("author") },
-		"a look-up that fails":         func(w *world) { w.git.canWrite = func(string) (bool, error) { return false, errDown } },
-		"a pull request that is not open": func(w *world) {
+	for name, change := range map[string]func(*env){
+		"a stranger":                   func(w *env) { w.git.canWrite = no },
+		"a stranger's contradiction":   func(w *env) { w.setSecondPayload("/test\n/cancel"); w.git.canWrite = no },
+		"a comment that is no command": func(w *env) { w.setSecondPayload("I will /test it") },
+		"an approval of the author":    func(w *env) { w.setSecondPayload("/ok-to-test"); w.setSender("author") },
+		"a look-up that fails":         func(w *env) { w.git.canWrite = func(string) (bool, error) { return false, errDown } },
+		"a pull request that is not open": func(w *env) {
 			w.git.complete = func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 				return nil, fault.Ignoredf("PullRequestClosed", "it is closed")
 			}
@@ -150,7 +150,7 @@ func TestNobodyElseIsAnswered(t *testing.T) {
 			change(w)
 			for range 5 {
 				_, _ = w.reconcile()
-				w.pass(time.Minute)
+				w.advance(time.Minute)
 			}
 			if len(w.git.replies.comments) != 0 || w.event().Status.Reply != nil || w.count("put reply") != 0 {
 				t.Errorf("comments %q, on record %+v", w.git.replies.comments, w.event().Status.Reply)
@@ -160,15 +160,15 @@ func TestNobodyElseIsAnswered(t *testing.T) {
 }
 
 // payload2 is another body than the one that the world began with.
-func (w *world) payload2(body string) {
+func (w *env) setSecondPayload(body string) {
 	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Payload.Name = "" })
 	for _, payload := range w.payloads() {
 		w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("eventpayloads"), system, payload))
 	}
-	w.payload(body)
+	w.setPayload(body)
 }
 
-func (w *world) payloads() (names []string) {
+func (w *env) payloads() (names []string) {
 	list, err := w.own.PlumblineV1alpha1().EventPayloads(system).List(context.Background(), metav1.ListOptions{})
 	w.must(err)
 	for _, item := range list.Items {
@@ -177,17 +177,17 @@ func (w *world) payloads() (names []string) {
 	return names
 }
 
-func (w *world) by(sender string) { w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Sender = sender }) }
+func (w *env) setSender(sender string) { w.edit(func(e *v1alpha1.GitEvent) { e.Spec.Sender = sender }) }
 
 // Whatever call of a command's event fails, is lost, or is the last before the process dies: one
 // run, and one comment.
-func TestEveryCallOfAReplyMayFail(t *testing.T) {
+func TestReplySurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	atEveryCall(t, func(t *testing.T) *world {
+	atEveryCall(t, func(t *testing.T) *env {
 		w := commands(t, "/test", pullFile("hello"))
 		w.git.looks(w)
 		return w
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *env) {
 		if n := len(w.runs()); n > 1 {
 			t.Errorf("%d runs", n)
 		}
@@ -196,13 +196,13 @@ func TestEveryCallOfAReplyMayFail(t *testing.T) {
 }
 
 // looks ends each run as soon as it is there.
-func (g *fakeGit) looks(w *world) {
-	g.asked = func(status.Check) error { w.end(corev1.ConditionTrue); return nil }
+func (g *fakeGit) looks(w *env) {
+	g.asked = func(status.Check) error { w.finishRuns(corev1.ConditionTrue); return nil }
 }
 
 // What somebody would have to mend is told once and given up; the run goes on and its check is
 // true.
-func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
+func TestRefusedReplyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test", pullFile("hello"))
 	w.git.replies.asked = func() error {
@@ -211,8 +211,8 @@ func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
 	var told []string
 	for range 6 {
 		_ = w.reconcileTelling(&told)
-		w.pass(6 * time.Minute)
-		w.end(corev1.ConditionTrue)
+		w.advance(6 * time.Minute)
+		w.finishRuns(corev1.ConditionTrue)
 	}
 	e := w.event()
 	if !e.Settled() || e.Status.Reply.GivenUp != fault.ReasonPermissionMissing || w.git.checks["1"].Conclusion != status.Success || w.count("put reply") != 1 {
@@ -225,7 +225,7 @@ func TestAReplyThatIsRefusedIsGivenUp(t *testing.T) {
 
 // What may mend itself is tried again for an hour, and ends nothing else meanwhile: also if it
 // fails for another reason each time.
-func TestAReplyThatFailsForLongIsGivenUp(t *testing.T) {
+func TestFailingReplyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, reasons := range map[string]int{"one reason": 1, "several": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -244,13 +244,13 @@ func failsForLong(t *testing.T, reasons int) {
 	}
 	var told []string
 	began := w.clock.Now()
-	for !w.over() && w.clock.Since(began) < 3*time.Hour {
+	for !w.settled() && w.clock.Since(began) < 3*time.Hour {
 		_ = w.reconcileTelling(&told)
-		w.pass(5 * time.Minute)
-		w.end(corev1.ConditionTrue)
+		w.advance(5 * time.Minute)
+		w.finishRuns(corev1.ConditionTrue)
 	}
-	if lasted := w.clock.Since(began); !w.over() || lasted < time.Hour || lasted > 2*time.Hour || w.event().Status.Reply.GivenUp == "" {
-		t.Errorf("over %t after %s: %+v", w.over(), lasted, w.event().Status.Reply)
+	if lasted := w.clock.Since(began); !w.settled() || lasted < time.Hour || lasted > 2*time.Hour || w.event().Status.Reply.GivenUp == "" {
+		t.Errorf("over %t after %s: %+v", w.settled(), lasted, w.event().Status.Reply)
 	}
 	if w.git.checks["1"].Conclusion != status.Success || len(w.runs()) != 1 {
 		t.Errorf("checks %v, %d runs", w.git.checks, len(w.runs()))
@@ -259,7 +259,7 @@ func failsForLong(t *testing.T, reasons int) {
 
 // Another process may have sent a comment that is not there yet: nothing is written before it is
 // there or lost.
-func TestWhoeverTakesOverWaits(t *testing.T) {
+func TestNewLeaderWaitsForALateReply(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
 	w.hook = func(_ int, call string) outcome { return outcome{kill: call == "put reply"} }
@@ -269,16 +269,16 @@ func TestWhoeverTakesOverWaits(t *testing.T) {
 	w.hook = nil
 	for range 5 {
 		_, err := w.reconcile()
-		if wait, known := backoff.KnownWait(err); !known || wait <= 0 || w.over() || w.count("put reply") != 1 {
+		if wait, known := backoff.KnownWait(err); !known || wait <= 0 || w.settled() || w.count("put reply") != 1 {
 			t.Fatalf("it comes back after %s (%v) having written %q", wait, err, w.git.replies.comments)
 		}
-		w.pass(8 * time.Second)
+		w.advance(8 * time.Second)
 	}
 	w.git.replies.comments = []string{status.ReplyMark + " late"} // the first process'
-	w.pass(6 * time.Second)
+	w.advance(6 * time.Second)
 	_, _ = w.reconcile()
-	w.wantReply("no pipeline called helo")
-	if !w.over() || w.git.replies.edits != 1 {
-		t.Errorf("over %t after %d edits", w.over(), w.git.replies.edits)
+	w.wantReply("no pipeline in .tekton is called helo")
+	if !w.settled() || w.git.replies.edits != 1 {
+		t.Errorf("over %t after %d edits", w.settled(), w.git.replies.edits)
 	}
 }

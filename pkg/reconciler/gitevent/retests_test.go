@@ -13,16 +13,10 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
-	"knative.dev/pkg/reconciler"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 )
 
@@ -32,7 +26,7 @@ const earlier = "comment-0"
 // A stage has several processes of which only one goes on at a time: before each call to the API
 // server it is drawn by lot which.
 type stage struct {
-	*world
+	*env
 	*rand.Rand
 	at    chan int // a process is before a call, or over
 	goOn  []chan struct{}
@@ -86,7 +80,7 @@ func (s *stage) play(i int, event string) {
 		s.must(s.own.Tracker().Add(s.late))
 	}
 	reconcile := s.actor(i)
-	for s.named(event).Status.Plan == nil {
+	for s.eventNamed(event).Status.Plan == nil {
 		reconcile(event)
 		s.clock.SetTime(s.clock.Now().Add(time.Second))
 	}
@@ -96,7 +90,7 @@ func (s *stage) play(i int, event string) {
 
 // actor is a process whose calls to the API server are steps.
 func (s *stage) actor(i int) (reconcile func(event string)) {
-	w := s.world
+	w := s.env
 	own, tekton, kube := fake.NewSimpleClientset(), tektonfake.NewSimpleClientset(), kubefake.NewSimpleClientset()
 	step := func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		s.step(i)
@@ -109,16 +103,9 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
-	r := New(clients.Cluster{
+	r := w.newProcess(c, clients.Cluster{
 		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
-		Open: c.open(), Repositories: paclisters.NewRepositoryLister(c.repositories), Claims: listers.NewRepositoryClaimLister(c.claims), Runs: c.runs,
-		Recorder: record.NewFakeRecorder(1000), Clock: w.clock,
-	}, clients.Options{
-		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: fmt.Sprint("actor-", i),
-		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
-	})
-	r.Settings, r.Wake = w.store(), func(string, time.Duration) {}
-	_ = r.Promote(reconciler.UniversalBucket(), nil)
+	}, fmt.Sprint("actor-", i), func(string, time.Duration) {})
 	return func(event string) {
 		w.fill(c)
 		_ = r.Reconcile(w.t.Context(), system+"/"+event)
@@ -127,7 +114,7 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 
 // retested is a pull request whose one pipeline has failed, and two events that ask for what has
 // failed, "push-1" and earlier: a comment each, or a press of a re-run button.
-func retested(t *testing.T, comment string, presses ...bool) *world {
+func retested(t *testing.T, comment string, presses ...bool) *env {
 	t.Helper()
 	w := commented(t, comment, annotated("hello", "on-event: pull_request", "on-target-branch: main"))
 	w.git.complete = func(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
@@ -135,7 +122,7 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 		e.PullRequest.HeadProjectID, e.PullRequest.Author = 5, "author"
 		return e, nil
 	}
-	w.other("first", "opened", -time.Hour, func(e *v1alpha1.GitEvent) {
+	w.addEvent("first", "opened", -time.Hour, func(e *v1alpha1.GitEvent) {
 		e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionRuns
 		e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
 		e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "first-run", UID: "1", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}}}
@@ -154,7 +141,7 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 			w.must(w.own.Tracker().Add(e))
 			continue
 		}
-		w.edited(e)
+		w.replaceEvent(e)
 	}
 	return w
 }
@@ -162,15 +149,15 @@ func retested(t *testing.T, comment string, presses ...bool) *world {
 // Two events that ask for what has failed are planned at the same moment, by processes whose calls
 // come in any order: the pipeline that has failed runs once. One may be recorded while the other
 // one is about to be planned, and come before it nevertheless.
-func TestTwoAskForWhatHasFailed(t *testing.T) {
+func TestConcurrentRetestsRunOnce(t *testing.T) {
 	t.Parallel()
 	for name, presses := range map[string][]bool{"two comments": {false, false}, "two presses": {true, true}, "a comment and a press": {false, true}} {
 		for seed := range uint64(150) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()
-				s := &stage{world: retested(t, "/retest", presses...), Rand: rand.New(rand.NewPCG(14, seed))}
+				s := &stage{env: retested(t, "/retest", presses...), Rand: rand.New(rand.NewPCG(14, seed))}
 				if seed%2 == 0 {
-					s.late = s.named(earlier)
+					s.late = s.eventNamed(earlier)
 					s.must(s.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, earlier))
 				}
 				if !s.plays("push-1", earlier) {
@@ -178,7 +165,7 @@ func TestTwoAskForWhatHasFailed(t *testing.T) {
 				}
 				runs := 0
 				for _, name := range []string{"push-1", earlier} {
-					runs += len(s.named(name).Status.Runs)
+					runs += len(s.eventNamed(name).Status.Runs)
 				}
 				if runs != 1 {
 					t.Errorf("%d runs of what has failed: %v", runs, s.trace)

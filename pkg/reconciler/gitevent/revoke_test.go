@@ -16,11 +16,11 @@ import (
 
 // S28: an event whose tokens cannot be revoked yet because others have all turns at its Git service
 // is not settled without that, however long they have them.
-func TestARevocationWaitsForItsTurn(t *testing.T) {
+func TestRevocationWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	w := running(t)
 	w.hook = only("revoke token", outcome{err: fault.Transientf("GitServiceUnavailable", "502")})
-	w.end(corev1.ConditionTrue)
+	w.finishRuns(corev1.ConditionTrue)
 	_, _ = w.reconcile() // its end is reported
 	w.hook = nil
 	var others []func()
@@ -33,7 +33,7 @@ func TestARevocationWaitsForItsTurn(t *testing.T) {
 	}
 	w.process().queue.Remove("other")
 	for spent := time.Duration(0); spent < 2*settle.RevokeLimit; spent += 20 * time.Second {
-		w.pass(20 * time.Second)
+		w.advance(20 * time.Second)
 		_, _ = w.reconcile()
 		if w.event().Settled() {
 			t.Fatalf("settled after %v; revoked are %v of %v", spent, w.git.revoked, w.minted())

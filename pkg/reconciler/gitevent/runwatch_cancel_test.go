@@ -15,7 +15,7 @@ import (
 
 // An event is woken when another one cancels it, once for each that does, and not by its own writes
 // after that.
-func TestACancellationWakesAnEvent(t *testing.T) {
+func TestCancellationWakesAnEvent(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	version := func(by ...string) *v1alpha1.GitEvent {

@@ -130,7 +130,7 @@ func TestForeignRunsWakeNothing(t *testing.T) {
 }
 
 // What an event has recorded wakes it: when it begins, ends, is deleted, or names another event.
-func TestARecordedRunWakesItsEvent(t *testing.T) {
+func TestRecordedRunWakesItsEvent(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.event("push-1", recorded("build", "uid"))
@@ -160,7 +160,7 @@ func TestARecordedRunWakesItsEvent(t *testing.T) {
 
 // Between the create of a run and the record of its UID its planned name counts: its creator may
 // have ended there.
-func TestAPlannedNameCountsUntilTheRunIsRecorded(t *testing.T) {
+func TestPlannedNameWakesUntilTheRunIsRecorded(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.event("push-1", plannedRun("build"))
@@ -175,7 +175,7 @@ func TestAPlannedNameCountsUntilTheRunIsRecorded(t *testing.T) {
 // The two informers tell in no order. Whatever a run tells before the cache knows that it is an
 // event's, the event's own update tells; an update that brings nothing of that kind wakes nobody,
 // because it is the reconciler's own.
-func TestWhatARunToldTooEarlyIsNotLost(t *testing.T) {
+func TestEarlyRunChangesWakeTheEvent(t *testing.T) {
 	t.Parallel()
 	run := func(change ...func(*pipelinev1.PipelineRun)) func(*desk) {
 		return func(d *desk) { d.run("team", "build", "uid", "push-1", change...) }

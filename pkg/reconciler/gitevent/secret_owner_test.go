@@ -17,9 +17,9 @@ import (
 
 // Whatever call fails, is lost, or is the last before the process dies: a run that goes on owns its
 // secret, beside the Repository. It takes one call, right after the report of the start.
-func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
+func TestUnfinishedRunOwnsItsSecret(t *testing.T) {
 	t.Parallel()
-	free := newWorld(t, helloFile("hello"))
+	free := newEnv(t, helloFile("hello"))
 	_, _ = free.reconcile()
 	free.wantOwners("repo-uid", free.runs()[0].UID)
 	if got := slices.DeleteFunc(slices.Clone(free.calls), func(call string) bool { return call != "patch secrets" }); len(got) != 1 {
@@ -33,7 +33,7 @@ func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 		for k := 1; k <= len(free.calls); k++ {
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, helloFile("hello"))
+				w := newEnv(t, helloFile("hello"))
 				w.hook = func(n int, _ string) outcome {
 					if n == k {
 						return fault
@@ -42,7 +42,7 @@ func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 				}
 				for range 4 {
 					_, _ = w.reconcile()
-					w.pass(time.Minute)
+					w.advance(time.Minute)
 				}
 				w.wantOwners("repo-uid", w.runs()[0].UID)
 			})
@@ -51,9 +51,9 @@ func TestARunThatGoesOnOwnsItsSecret(t *testing.T) {
 }
 
 // A run that is created while the secret of another one waits for an operator owns its own at once.
-func TestARunOwnsItsSecretWhileAnotherOnesWaits(t *testing.T) {
+func TestRunOwnsItsSecretWhileAnotherWaits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("a"), helloFile("b"))
+	w := newEnv(t, helloFile("a"), helloFile("b"))
 	creates := 0
 	w.hook = func(_ int, call string) outcome {
 		if call == "create pipelineruns" {
@@ -72,7 +72,7 @@ func TestARunOwnsItsSecretWhileAnotherOnesWaits(t *testing.T) {
 		t.Fatalf("%d runs, waits %+v", len(w.runs()), waits)
 	}
 	w.hook = nil
-	w.pass(20 * time.Second)
+	w.advance(20 * time.Second)
 	_, _ = w.reconcile()
 	if owned := w.event().Status.Runs[1].SecretOwned; len(w.runs()) != 2 || !owned {
 		t.Errorf("%d runs, the new one owns its secret: %v", len(w.runs()), owned)
@@ -80,7 +80,7 @@ func TestARunOwnsItsSecretWhileAnotherOnesWaits(t *testing.T) {
 }
 
 // wantOwners requires that the run's secret has these owners.
-func (w *world) wantOwners(want ...types.UID) {
+func (w *env) wantOwners(want ...types.UID) {
 	w.t.Helper()
 	var got []types.UID
 	for _, owner := range w.secret().OwnerReferences {
@@ -95,9 +95,9 @@ func (w *world) wantOwners(want ...types.UID) {
 
 // A secret that goes between the create of its run and the patch that makes the run an owner,
 // because somebody deletes it or its Repository, is made again at once.
-func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
+func TestSecretDeletedBeforeItIsOwnedIsRecreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = func(_ int, call string) outcome {
 		if call == "patch secrets" && len(w.git.tokens) == 1 {
 			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
@@ -113,11 +113,11 @@ func TestASecretThatIsGoneBeforeItsRunOwnsItIsMadeAgain(t *testing.T) {
 
 // A Repository that is deleted and made again while its run goes on owns the secret from the next
 // renewal on, beside the run.
-func TestARenewedSecretIsOwnedByTheRepositoryAsItIs(t *testing.T) {
+func TestRenewedSecretIsOwnedByTheCurrentRepository(t *testing.T) {
 	t.Parallel()
 	w := running(t)
 	w.repository = func(repository *pacv1alpha1.Repository) { repository.UID = "made-again" }
-	w.pass(30 * time.Minute)
+	w.advance(30 * time.Minute)
 	_, _ = w.reconcile()
 	w.wantOwners("made-again", w.runs()[0].UID)
 }

@@ -18,9 +18,9 @@ import (
 )
 
 // Each write says what has become of the event by then, and no write is made for that alone.
-func TestEachWriteSaysWhatBecameOfTheEvent(t *testing.T) {
+func TestEachWriteHasTheOutcome(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	var outcomes []string
 	var before v1alpha1.GitEventStatus
 	w.own.PrependReactor("update", "gitevents", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
@@ -48,9 +48,9 @@ func TestEachWriteSaysWhatBecameOfTheEvent(t *testing.T) {
 	}
 }
 
-func TestAPipelineThatWaitedSaysWhichClausesSelectedIt(t *testing.T) {
+func TestWaitingPipelineNamesItsClauses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, annotated("later", "task: https://git.example/t.yaml"))
+	w := newEnv(t, annotated("later", "task: https://git.example/t.yaml"))
 	w.settings = map[string]string{"github-url": "https://git.example"}
 	w.git.tree = map[string]string{"t.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: busybox, script: x}]}\n"}
 	w.git.errAt = fault.Transientf("Unavailable", "502")

@@ -3,6 +3,9 @@
 package gitevent
 
 import (
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
@@ -12,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/planning"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
@@ -29,44 +33,58 @@ type Steps struct {
 	Settle   *settle.Step
 }
 
-// New gives each step what it asks.
-func NewSteps(c clients.Cluster, o clients.Options, m *metrics.Metrics) *Steps {
-	leads := &settle.Leadership{}
+// shared is what several steps are made with.
+type shared struct {
+	metrics    *metrics.Metrics
+	leadership *settle.Leadership
+	wake       func(event string, after time.Duration)
+	inherited  func(*v1alpha1.GitEvent) bool // whether another process may have worked on an event
+}
+
+// newSteps returns the steps of an installation.
+func newSteps(c clients.Cluster, o clients.Options, with shared) *Steps {
+	events := c.Plumbline.GitEvents(o.Namespace)
 	secrets := gitauth.New(c.Kube)
-	owners := &claim.Keeper{
+	owners := &claim.Checker{
 		Cached:       c.Claims.RepositoryClaims(o.Namespace),
 		Claims:       c.Plumbline.RepositoryClaims(o.Namespace),
 		Repositories: c.PaC,
 	}
-	ends := cancel.New(c, o)
-	annotations := &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: m}
-	ending := settle.New(c, secrets, m, leads)
-	ending.Unpatched = annotations.Unpatched
+	cancels := cancel.New(c, o)
+	annotations := &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: with.metrics}
 	return &Steps{
 		Plan: &planning.Step{
 			Providers:     o.Providers,
 			Web:           o.Remote,
-			Events:        c.Plumbline.GitEvents(o.Namespace),
+			Events:        events,
 			Version:       o.Version,
 			Owners:        owners,
 			Repositories:  c.PaC,
-			Metrics:       m,
+			Metrics:       with.metrics,
 			NotFound:      &planning.NotFound{},
-			CrashLoop:     &planning.CrashLoopGuard{Inherited: leads.Inherited},
-			Cancellations: ends,
+			CrashLoop:     &planning.CrashLoopGuard{Inherited: with.inherited},
+			Cancellations: cancels,
 		},
-		Create:  create.New(c, o, secrets, m),
+		Create:  create.New(c, o, secrets, with.metrics),
 		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns()},
-		Cancel:  ends,
+		Cancel:  cancels,
 		Report: &report.Step{
 			Providers: o.Providers,
-			Metrics:   m,
+			Metrics:   with.metrics,
 			Identity:  o.Identity,
 			Late:      o.Times.LateReports,
-			Events:    c.Plumbline.GitEvents(o.Namespace),
+			Pending:   report.PendingLimiter{Wake: with.wake},
+			Events:    events,
 		},
 		Renew:    &renew.Step{GitAuth: secrets},
 		Annotate: annotations,
-		Settle:   ending,
+		Settle: &settle.Step{
+			GitAuth:    secrets,
+			Prune:      prune.New(c),
+			Failing:    &settle.RevocationFailures{},
+			Metrics:    with.metrics,
+			Leadership: with.leadership,
+			Unpatched:  annotations.Unpatched,
+		},
 	}
 }

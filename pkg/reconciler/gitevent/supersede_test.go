@@ -21,7 +21,7 @@ const newerSHA = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 // B11: what is superseded while it waits for its plan ends without run and check.
 func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.git.err, w.git.newer = fault.Transientf(fault.ReasonGitUnavailable, "502"), newerSHA
 	_, _ = w.reconcile()
 	if len(w.git.newerFor) != 0 {
@@ -40,12 +40,12 @@ func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 
 // A replica that has not heard of a push yet names the commit that the push replaced: that one does
 // not supersede it.
-func TestWhatAPushReplacedDoesNotSupersedeIt(t *testing.T) {
+func TestReplacedCommitDoesNotSupersede(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	e := w.event()
 	e.Spec.Before = newerSHA
-	w.edited(e)
+	w.replaceEvent(e)
 	w.git.err, w.git.newer = fault.Transientf(fault.ReasonGitUnavailable, "502"), newerSHA
 	_, _ = w.reconcile()
 	w.git.err = nil
@@ -57,18 +57,18 @@ func TestWhatAPushReplacedDoesNotSupersedeIt(t *testing.T) {
 
 // Nor does any other commit, as long as a replica may not have heard of the event's: two pushes
 // back, or what a comment was planned after.
-func TestWhatAReplicaHadBeforeSupersedesNothing(t *testing.T) {
+func TestLaggingReplicaSupersedesNothing(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]string{"plan": "get secrets", "create": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now()) })
 			w.hook, w.git.newer = always(step, errRefused), newerSHA
 			_, _ = w.reconcile()
 			w.hook = nil
 			for range 4 {
-				w.pass(5 * time.Second)
+				w.advance(5 * time.Second)
 				if _, err := w.reconcile(); err == nil {
 					t.Fatal("nobody comes back to ask again")
 				}
@@ -87,7 +87,7 @@ func TestWhatAReplicaHadBeforeSupersedesNothing(t *testing.T) {
 // waits on.
 func TestNotSuperseded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.git.newer = newerSHA
 	w.settle(corev1.ConditionTrue)
 	if len(w.git.newerFor) != 0 {
@@ -96,7 +96,7 @@ func TestNotSuperseded(t *testing.T) {
 	for name, step := range map[string]string{"plan": "get secrets", "create": "create pipelineruns"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			w.hook = always(step, errRefused)
 			_, _ = w.reconcile()
 			w.hook = nil
@@ -120,7 +120,7 @@ func TestNotSuperseded(t *testing.T) {
 // says so, its secret goes, and the run that exists goes on to its own end.
 func TestSupersededWhileARunWaitsToBeCreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("first"), helloFile("second"))
+	w := newEnv(t, helloFile("first"), helloFile("second"))
 	creates := 0
 	w.hook = func(_ int, call string) outcome {
 		if call == "create pipelineruns" {
@@ -157,8 +157,8 @@ func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.fail = func(string) int { return 503 }
-	w := newWorld(t, helloFile("hello"), annotated("docs", "on-path-change: 'docs/**'"), referring("lint", "lint", "lint"))
-	w.uses(h)
+	w := newEnv(t, helloFile("hello"), annotated("docs", "on-path-change: 'docs/**'"), referring("lint", "lint", "lint"))
+	w.useHub(h)
 	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 	_, _ = w.reconcile()
 	w.git.newer = newerSHA
@@ -173,7 +173,7 @@ func TestSupersededWhileAPipelineWaits(t *testing.T) {
 
 // A comment is about the head of the moment at which it is planned: before that nothing can
 // supersede it, and after that another head does.
-func TestAWaitingCommentIsSuperseded(t *testing.T) {
+func TestWaitingCommentIsSuperseded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fails string

@@ -18,7 +18,7 @@ import (
 // Ten pushes, to a branch or to a pull request, are recorded in any order and worked on in any
 // order, by processes that are killed after each step, too: the newest run goes on, and every other
 // one was told to end or never created.
-func TestTenPushesInAnyOrder(t *testing.T) {
+func TestOnlyTheNewestOfTenPushesRuns(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -41,13 +41,13 @@ func TestTenPushesInAnyOrder(t *testing.T) {
 				for range r.IntN(5) {
 					_, _ = w.reconcileEvent(recorded[r.IntN(len(recorded))])
 				}
-				w.pass(time.Duration(r.IntN(3)) * time.Second)
+				w.advance(time.Duration(r.IntN(3)) * time.Second)
 			}
 			for range 8 {
 				for _, name := range recorded {
 					_, _ = w.reconcileEvent(name)
 				}
-				w.pass(10 * time.Second)
+				w.advance(10 * time.Second)
 			}
 			for _, e := range w.events() {
 				run := e.Status.Runs[0]
@@ -61,7 +61,7 @@ func TestTenPushesInAnyOrder(t *testing.T) {
 }
 
 // asPulls makes the pushes those to the branch of a pull request.
-func (w *world) asPulls() {
+func (w *env) asPulls() {
 	w.t.Helper()
 	w.git.files = []git.File{annotated("hello", "on-event: pull_request", "on-target-branch: main", "cancel-in-progress: 'true'")}
 	w.git.canWrite = func(string) (bool, error) { return true, nil }

@@ -23,7 +23,7 @@ import (
 )
 
 // minted are all tokens of the world.
-func (w *world) minted() []string {
+func (w *env) minted() []string {
 	var values []string
 	for _, token := range w.git.tokens {
 		values = append(values, token.Value)
@@ -33,9 +33,9 @@ func (w *world) minted() []string {
 
 // S28: each run has a token of its own, renewals included, and when the event settles all of them
 // are revoked. The status tells none of them.
-func TestEachRunHasATokenOfItsOwnThatEndsWithTheEvent(t *testing.T) {
+func TestEachRunHasItsOwnTokenUntilTheEventSettles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("one"), helloFile("two"))
+	w := newEnv(t, helloFile("one"), helloFile("two"))
 	for range 3 {
 		_, _ = w.reconcile()
 	}
@@ -45,7 +45,7 @@ func TestEachRunHasATokenOfItsOwnThatEndsWithTheEvent(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"contents": "read", "metadata": "read"}, w.git.permissions); diff != "" {
 		t.Error(diff)
 	}
-	w.pass(31 * time.Minute)
+	w.advance(31 * time.Minute)
 	_, _ = w.reconcile()
 	if n := len(w.git.tokens); n != 4 || len(w.git.revoked) != 0 {
 		t.Fatalf("after a renewal %d tokens, and %v are revoked while pods may use them", n, w.git.revoked)
@@ -64,13 +64,13 @@ func TestEachRunHasATokenOfItsOwnThatEndsWithTheEvent(t *testing.T) {
 
 // Whatever call fails or is the last before the process dies: what was minted and written into a
 // secret is revoked.
-func TestWhatASecretHeldIsRevokedWhateverFails(t *testing.T) {
+func TestTokensAreRevokedDespiteAnyFailedCall(t *testing.T) {
 	t.Parallel()
-	free := newWorld(t, helloFile("hello"))
+	free := newEnv(t, helloFile("hello"))
 	free.settle(corev1.ConditionTrue)
 	for kind, fault := range map[string]outcome{"refused": {err: errRefused}, "applied and the answer lost": {err: errRefused, apply: true}, "killed after": {kill: true, apply: true}} {
 		for k := range free.calls {
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			held := map[string]bool{}
 			w.hook = func(n int, name string) outcome {
 				if n == k+1 {
@@ -90,7 +90,7 @@ func TestWhatASecretHeldIsRevokedWhateverFails(t *testing.T) {
 }
 
 // watchSecrets notes each token that a git-auth secret holds before a call.
-func (w *world) watchSecrets(held map[string]bool) {
+func (w *env) watchSecrets(held map[string]bool) {
 	inner := w.hook
 	w.hook = func(n int, name string) outcome {
 		obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
@@ -107,7 +107,7 @@ func (w *world) watchSecrets(held map[string]bool) {
 
 // A Git service that cannot revoke keeps the event open for minutes, not for longer; the secret
 // goes all the same.
-func TestAFailedRevocationDoesNotKeepTheEventOpen(t *testing.T) {
+func TestFailedRevocationDoesNotDelaySettling(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err   error
@@ -123,7 +123,7 @@ func TestAFailedRevocationDoesNotKeepTheEventOpen(t *testing.T) {
 			t.Parallel()
 			w := running(t)
 			w.hook = always("revoke token", test.err)
-			w.end(corev1.ConditionTrue)
+			w.finishRuns(corev1.ConditionTrue)
 			_, _ = w.reconcile()
 			if settled := w.event().Settled(); settled == test.waits {
 				t.Fatalf("settled at once: %t", settled)
@@ -132,7 +132,7 @@ func TestAFailedRevocationDoesNotKeepTheEventOpen(t *testing.T) {
 				if spent > settle.RevokeLimit+time.Minute {
 					t.Fatalf("open for %v", spent)
 				}
-				w.pass(20 * time.Second)
+				w.advance(20 * time.Second)
 				_, _ = w.reconcile()
 			}
 			if n := w.secrets(); n != 1 {
@@ -145,7 +145,7 @@ func TestAFailedRevocationDoesNotKeepTheEventOpen(t *testing.T) {
 
 // Upgrade: the version before shared its token among runs and itself. It is not revoked, and a
 // renewal brings the run its own.
-func TestATokenOfTheVersionBeforeIsNotRevoked(t *testing.T) {
+func TestSharedTokenOfAnOlderVersionIsNotRevoked(t *testing.T) {
 	t.Parallel()
 	for _, renewed := range []bool{false, true} {
 		w := running(t)
@@ -156,7 +156,7 @@ func TestATokenOfTheVersionBeforeIsNotRevoked(t *testing.T) {
 		w.kill() // the process of the version before
 		var want []string
 		if renewed {
-			w.pass(30 * time.Minute)
+			w.advance(30 * time.Minute)
 			_, _ = w.reconcile()
 			want = []string{"token-2"}
 		}
@@ -172,11 +172,11 @@ func TestATokenOfTheVersionBeforeIsNotRevoked(t *testing.T) {
 func TestRetriesDoNotMintAgain(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"create pipelineruns", "create secrets"} {
-		w := newWorld(t, helloFile("hello"))
+		w := newEnv(t, helloFile("hello"))
 		w.hook = always(call, errRefused)
 		for range 8 {
 			_, _ = w.reconcile()
-			w.pass(2 * time.Minute)
+			w.advance(2 * time.Minute)
 		}
 		if n := w.count(call); n < 3 {
 			t.Fatalf("%s was tried %d times", call, n)
@@ -184,7 +184,7 @@ func TestRetriesDoNotMintAgain(t *testing.T) {
 		w.hook = nil
 		for range 3 {
 			_, _ = w.reconcile()
-			w.pass(time.Minute)
+			w.advance(time.Minute)
 		}
 		if n := len(w.git.tokens); n != 1 || len(w.runs()) != 1 {
 			t.Errorf("%s fails: %d tokens for %d runs", call, n, len(w.runs()))
@@ -194,7 +194,7 @@ func TestRetriesDoNotMintAgain(t *testing.T) {
 
 // What a Repository asks for is granted as far as the administrator allows, to its own code. The
 // check says what is not.
-func TestARunsPermissions(t *testing.T) {
+func TestRunTokenPermissions(t *testing.T) {
 	t.Parallel()
 	asked := map[string]pacv1alpha1.PermissionLevel{"pull_requests": "write", "checks": "write"}
 	for name, test := range map[string]struct {
@@ -213,7 +213,7 @@ func TestARunsPermissions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			w.settings = map[string]string{"run-token-permissions": "pull_requests: write"}
 			w.repository = func(r *pacv1alpha1.Repository) {
 				r.Spec.Settings = &pacv1alpha1.Settings{RunTokenPermissions: asked}
@@ -222,7 +222,7 @@ func TestARunsPermissions(t *testing.T) {
 				_, _ = w.reconcile()
 			}
 			w.edit(test.change)
-			w.pass(31 * time.Minute)
+			w.advance(31 * time.Minute)
 			_, _ = w.reconcile()
 			want := map[string]string{"contents": "read", "metadata": "read"}
 			maps.Copy(want, test.want)
@@ -237,7 +237,7 @@ func TestARunsPermissions(t *testing.T) {
 }
 
 // inherits makes the world's Repository use the token of the global one.
-func (w *world) inherits() {
+func (w *env) inheritSettings() {
 	w.git.own = true
 	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "fake"} }
 	w.must(w.own.Tracker().Add(&pacv1alpha1.Repository{
@@ -248,16 +248,16 @@ func (w *world) inherits() {
 }
 
 // S29: the global Repository's token is in no tenant's namespace unless the administrator says so.
-func TestTheGlobalTokenReachesNoTenant(t *testing.T) {
+func TestGlobalTokenReachesNoTenant(t *testing.T) {
 	t.Parallel()
 	for _, share := range []bool{false, true} {
 		for _, uses := range []bool{false, true} {
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			if uses {
 				w.git.files[0].Data = bytes.Replace(w.git.files[0].Data, []byte("  name: hello\n"), []byte("  name: hello\n  labels: {auth: \"{{ git_auth_secret }}\"}\n"), 1)
 			}
 			w.settings = map[string]string{"share-global-token": fmt.Sprint(share)}
-			w.inherits()
+			w.inheritSettings()
 			for range 3 {
 				_, _ = w.reconcile()
 			}
@@ -278,24 +278,24 @@ func TestTheGlobalTokenReachesNoTenant(t *testing.T) {
 
 // Upgrade: a run that was planned with a secret waits for an operator; one that goes on keeps the
 // secret that it has.
-func TestARunOfTheVersionBeforeGetsNoGlobalTokenEither(t *testing.T) {
+func TestRunOfAnOlderVersionGetsNoGlobalToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, helloFile("hello"))
+	w := newEnv(t, helloFile("hello"))
 	w.hook = always("create secrets", errRefused)
 	_, _ = w.reconcile()
 	w.hook = nil
-	w.inherits()
+	w.inheritSettings()
 	w.kill()
-	w.pass(6 * time.Minute)
+	w.advance(6 * time.Minute)
 	_, _ = w.reconcile()
 	waits := w.event().Status.Waits
 	if len(w.runs()) != 0 || w.secrets() != 2 || len(waits) != 1 || waits[0].Reason != "GlobalTokenNotShared" || waits[0].Class != fault.Operator.String() {
 		t.Errorf("%d runs, %d secrets, waits %+v", len(w.runs()), w.secrets(), waits)
 	}
 	goes := running(t)
-	goes.inherits()
+	goes.inheritSettings()
 	goes.kill()
-	goes.pass(31 * time.Minute)
+	goes.advance(31 * time.Minute)
 	before := string(goes.secret().Data["git-provider-token"])
 	_, _ = goes.reconcile()
 	if got := string(goes.secret().Data["git-provider-token"]); got != before || len(goes.git.tokens) != 1 {

@@ -20,7 +20,7 @@ import (
 // A refusal that a step turns into neither an answer nor an end is a defect that shows: the event
 // waits, says so, and goes on when the cause is gone. It must not become silent for ever. Not
 // parallel: the meter provider is the process's.
-func TestARefusalThatNobodyHandlesShows(t *testing.T) {
+func TestUnhandledRefusalShows(t *testing.T) {
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	reader := sdkmetric.NewManualReader()
@@ -37,7 +37,7 @@ func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 		}, func(g *fakeGit) { g.asked = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, helloFile("hello"))
+			w := newEnv(t, helloFile("hello"))
 			c.refuse(w.git)
 			for range 2 {
 				_, err := w.reconcile()
@@ -48,7 +48,7 @@ func TestARefusalThatNobodyHandlesShows(t *testing.T) {
 				if len(wait) != 1 || wait[0].Step != c.step || wait[0].Class != "Operator" || wait[0].Reason != fault.ReasonUnhandled || !strings.Contains(wait[0].Message, "report it") {
 					t.Fatalf("waits %+v, want one of %s that says that it is a defect", wait, c.step)
 				}
-				w.pass(fault.OperatorRetry)
+				w.advance(fault.OperatorRetry)
 			}
 			c.mend(w.git)
 			w.settle(corev1.ConditionTrue)

@@ -22,9 +22,9 @@ type wakes map[string]bool
 func (w wakes) Enqueue(obj any) { w[obj.(*v1alpha1.GitEvent).Name] = true }
 
 // change changes the PipelineRun of the event.
-func (w *world) change(change func(*pipelinev1.PipelineRun)) {
+func (w *env) change(change func(*pipelinev1.PipelineRun)) {
 	w.t.Helper()
-	w.quietly(func() *Reconciler {
+	w.uncounted(func() *Reconciler {
 		run := w.runs()[0]
 		change(&run)
 		w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
@@ -34,7 +34,7 @@ func (w *world) change(change func(*pipelinev1.PipelineRun)) {
 
 // Somebody takes the event's name from a run, or writes another one: the watch wakes another event
 // when it ends, or none.
-func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
+func TestRunThatNamesAnotherEventIsPolled(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "push-2"} {
 		w := running(t)
@@ -48,25 +48,25 @@ func TestARunThatNamesAnotherEventIsLookedAt(t *testing.T) {
 		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedPoll) {
 			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, observe.UnwatchedPoll)
 		}
-		w.end(corev1.ConditionTrue)
+		w.finishRuns(corev1.ConditionTrue)
 		_, _ = w.reconcile()
 		w.wantSuccess()
 	}
 }
 
 // So has one that is pruned while its event is busy: the watch has told how it had ended.
-func TestARunThatIsPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
+func TestRunPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"it had ended": true, "it had not": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := running(t)
 			if ends {
-				w.end(corev1.ConditionTrue)
+				w.finishRuns(corev1.ConditionTrue)
 			}
 			last := w.runs()[0]
 			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), last.Namespace, last.Name))
-			r := w.quietly(w.reconciler)
+			r := w.uncounted(w.reconciler)
 			r.RunWatch().OnRun(wakes{}).OnDelete(pipelineruns.TrimRun(&last))
 			_ = r.Reconcile(t.Context(), system+"/push-1")
 			if got, want := w.git.checks["1"].Conclusion, map[bool]status.Conclusion{true: status.Success, false: status.Cancelled}[ends]; got != want {

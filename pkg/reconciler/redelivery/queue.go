@@ -91,7 +91,7 @@ func (q *Queue) Next(
 		if d.GaveUp || !wanted {
 			continue
 		}
-		due := latest(q.due(d), from)
+		due := Latest(q.due(d), from)
 		switch {
 		case next == nil, due.Before(at) && at.After(now):
 		case due.After(now), !q.before(d, next):
@@ -121,7 +121,7 @@ func (q *Queue) due(d *Delivery) time.Time {
 	case d.Tries == 0:
 		return time.Time{}
 	}
-	since := latest(d.Last, last.at)
+	since := Latest(d.Last, last.at)
 	if d.Tries == 1 || d.Refused == 0 && q.Recovered.After(since) {
 		return since.Add(SecondAfter)
 	}

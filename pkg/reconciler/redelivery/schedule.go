@@ -85,7 +85,7 @@ func (s *Schedule) Due(now time.Time, pending bool) time.Time {
 		return s.retryAt
 	}
 	paused := s.ended.Add(max(soon*time.Duration(s.Pages)/manyPages, min(soon, s.ended.Sub(s.began))))
-	again := latest(paused, s.began.Add(min(ReadEvery, soon*time.Duration(1+s.Pages/manyPages))))
+	again := Latest(paused, s.began.Add(min(ReadEvery, soon*time.Duration(1+s.Pages/manyPages))))
 	due := s.ended.Add(s.every)
 	if !s.by.IsZero() {
 		due = earliest(due, s.by)
@@ -93,7 +93,7 @@ func (s *Schedule) Due(now time.Time, pending bool) time.Time {
 	settled := s.Signalled.Add(settleAfter)
 	switch {
 	case s.began.Before(settled): // not read since the signal; further signals delay nothing
-		return latest(paused, earliest(settled, again))
+		return Latest(paused, earliest(settled, again))
 	case s.every > ReadEvery: // nothing can be read
 	case pending, now.Before(s.Signalled.Add(settleFor)):
 		return earliest(due, again)
@@ -113,7 +113,8 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-func latest(a, b time.Time) time.Time {
+// Latest returns the later time.
+func Latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

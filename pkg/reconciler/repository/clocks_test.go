@@ -88,7 +88,7 @@ func TestUnreadableSlotDelaysNoOther(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "r0", nil)
 	})
 	if after := w.wantQueue(1, 1, "r0"); after != slotsEvery {
-		t.Errorf("looked at again after %v, want %v", after, slotsEvery)
+		t.Errorf("reconciled again after %v, want %v", after, slotsEvery)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestSlotWithATimeInTheFutureIsNamed(t *testing.T) {
 	w.wantQueue(1, 0, "r0")
 	w.advance(-24 * time.Hour)
 	if after := w.wantQueue(1, 0, "r0"); after != heldLong {
-		t.Errorf("looked at again after %v", after)
+		t.Errorf("reconciled again after %v", after)
 	}
 	w.advance(heldLong)
 	w.wantQueue(1, 0, "r0")
@@ -145,13 +145,13 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 			for range 3 {
 				w.writes()
 				if after := w.reconcile("one/app"); after < time.Second || after > slotsEvery {
-					t.Errorf("looked at again after %v", after)
+					t.Errorf("reconciled again after %v", after)
 				}
 				if wrote := w.writes(); strings.Count(strings.Join(wrote, " "), "repositories/status") != 1 {
 					t.Errorf("it wrote %v", wrote)
 				}
 				if told := strings.Join(w.told(), "\n"); !strings.Contains(told, "Warning SlotsNotStored") || !strings.Contains(told, "300-crd-repositories.yaml") {
-					t.Errorf("told %q", told)
+					t.Errorf("Events %q", told)
 				}
 				w.advance(slotsEvery)
 			}
@@ -173,7 +173,7 @@ func TestSlotsOfDeletedEventsLeaveTimeForTheWrite(t *testing.T) {
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "plumbline.dev", Resource: "gitevents"}, "gone")
 	})
 	if after := w.reconcile("one/app"); after != slotsEvery || w.clock.Since(began) > reconcileTimeout {
-		t.Errorf("it took %v, and looks again after %v", w.clock.Since(began), after)
+		t.Errorf("it took %v, and is due after %v", w.clock.Since(began), after)
 	}
 	for range 200 {
 		w.advance(slotsEvery)

@@ -98,7 +98,7 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 // markSettings names the fields that are set and have no effect, the one that denies events first.
 // A Repository without such a field has no such condition, unless it had one before.
 func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
-	denies, kept := repository.Spec.Restricts(), repository.Spec.NotActedOn()
+	denies, kept := repository.Spec.Restricts(), repository.Spec.IgnoredFields()
 	message := ""
 	if len(kept) > 0 {
 		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
@@ -109,7 +109,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	case denies != "":
 		repository.By(r.namespace).
 			MarkFalse(pacv1alpha1.RepositorySettings, reasonDenies, strings.TrimSpace(fmt.Sprintf("%s restricts who may start runs, and this version "+
-				"cannot evaluate it: no pull request or merge request starts a run, whoever opened it. Remove the field to leave it to who has write access. %s", denies, message)))
+				"cannot evaluate it: no pull request or merge request starts a run. Remove the field to let every account with write access start runs. %s", denies, message)))
 	case invalid != nil:
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositorySettings, fault.Of(invalid).Reason, message)
 	case message != "":

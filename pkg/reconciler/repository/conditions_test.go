@@ -168,7 +168,7 @@ func TestStatusWriteCarriesTheLiveVersionAndIsNotRepeated(t *testing.T) {
 		t.Errorf("resource versions of the status writes (-want +got):\n%s", diff)
 	}
 	if got := w.told(); len(got) != 0 {
-		t.Errorf("told %q of a status that was not written", got)
+		t.Errorf("Events %q of a status that was not written", got)
 	}
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", urlCondition, trueOwned)
@@ -233,6 +233,6 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 		}
 	}
 	if told := strings.Join(w.told(), "\n"); !strings.Contains(told, "Warning NotEvaluated settings.policy restricts") {
-		t.Errorf("told %s", told)
+		t.Errorf("message: %s", told)
 	}
 }

@@ -38,7 +38,7 @@ func (r *Reconciler) takeOver(
 		}
 		return true, r.deleteClaim(ctx, live)
 	}
-	if next, wanted := claim.Next(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
+	if next, wanted := claim.NextOwner(holder, r.rivals(live.Name)); live.Status.Proven || !wanted || next != owner {
 		return false, nil // a change of the claim wakes this key
 	}
 	now := r.clock.Now()
@@ -46,7 +46,7 @@ func (r *Reconciler) takeOver(
 		at := metav1.NewTime(now)
 		return false, r.writeUnproven(ctx, live, &at) // the write wakes this key
 	}
-	if left := live.Status.UnprovenSince.Add(claim.Turn).Sub(now); left > 0 {
+	if left := live.Status.UnprovenSince.Add(claim.HandoverAfter).Sub(now); left > 0 {
 		r.wake(owner, left)
 		return false, nil
 	}

@@ -83,7 +83,7 @@ func TestListedURLBelongsToItsNamespace(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
 	if claim := w.claimOf(appURL); claim.Status.ReleasedAt == nil {
-		t.Error("whoever has no right to the URL keeps it")
+		t.Error("a namespace without a right to the URL keeps it")
 	}
 	w.create(repo("two", "app", appURL))
 	w.reconcile("two/app", "one/app", "two/app")
@@ -91,7 +91,7 @@ func TestListedURLBelongsToItsNamespace(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, trueOwned)
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
 	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; strings.Contains(message, "two") {
-		t.Errorf("%q tells of another tenant", message)
+		t.Errorf("%q names another tenant", message)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.reconcile("one/a")
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
-	w.advance(claim.Turn - time.Second)
+	w.advance(claim.HandoverAfter - time.Second)
 	w.wakes = nil
 	w.reconcile(all...)
 	w.wantOwner(appURL, "one/a")
@@ -124,7 +124,7 @@ func TestUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 	w.wantCondition("one", "a", urlCondition, falseClaimed)
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
-	w.advance(10 * claim.Turn)
+	w.advance(10 * claim.HandoverAfter)
 	w.reconcile(all...)
 	w.wantOwner(appURL, "two/app")
 	w.configure(nil)
@@ -170,11 +170,11 @@ func TestURLHasAnHourForItsProof(t *testing.T) {
 		w.reconcile("one/app")
 		begins.before(w)
 		w.reconcile("one/app", "two/app")
-		w.advance(10 * claim.Turn)
+		w.advance(10 * claim.HandoverAfter)
 		begins.then(w)
 		w.reconcile("two/app", "two/app")
 		w.wantOwner(appURL, "one/app")
-		w.advance(claim.Turn)
+		w.advance(claim.HandoverAfter)
 		w.reconcile("two/app")
 		w.wantOwner(appURL, "two/app")
 		if t.Failed() {
@@ -191,7 +191,7 @@ func TestReleasedUnprovenURLIsHandedOver(t *testing.T) {
 	w.delete("one", "app")
 	w.reconcile("one/app", "two/app")
 	w.wantOwner(appURL, "one/app")
-	w.advance(claim.Turn)
+	w.advance(claim.HandoverAfter)
 	w.reconcile("two/app")
 	w.wantOwner(appURL, "two/app")
 }

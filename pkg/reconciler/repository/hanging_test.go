@@ -46,22 +46,22 @@ func TestHangingNamespaceHasTwoWorkers(t *testing.T) {
 	reconcile("slow/app")
 	reconcile("slow/app")
 	if writes["slow"] != 1 || len(w.wakes) != 2 || w.wakes[0] != hangRetry {
-		t.Errorf("a third worker makes %d writes, and comes back after %v", writes["slow"]-1, w.wakes)
+		t.Errorf("a third worker makes %d writes, and is requeued after %v", writes["slow"]-1, w.wakes)
 	}
 	reconcile("fine/app")
 	if writes["fine"] != 1 {
 		t.Errorf("another team's status is written %d times, want once", writes["fine"])
 	}
 	if next, waits := w.r.hanging.leave("slow", began, began); !waits || next != team("app") {
-		t.Errorf("the next in line is %v, %v", next, waits)
+		t.Errorf("the next key is %v, %v", next, waits)
 	}
 	if w.r.hanging.enter(team("app"), w.clock.Now()); len(w.r.hanging.of["slow"].waiting) != 0 {
-		t.Error("it stands in line twice")
+		t.Error("it waits twice")
 	}
 	if w.r.hanging.enter(team("late"), w.clock.Now()) {
 		t.Error("there is a third worker")
 	}
-	w.r.hanging.of["slow"].working-- // without a word to the next in line
+	w.r.hanging.of["slow"].working-- // without a wake of the next key
 	w.wakes = nil
 	reconcile("slow/app")
 	if writes["slow"] != 2 || !slices.Contains(w.wakes, 0) {

@@ -28,16 +28,16 @@ func (w *env) heldMessage() string {
 func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w := queued(t, 2, 3)
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })
-	w.ran(2, func(run *v1alpha1.Run) { run.Refused = &v1alpha1.Refusal{Reason: "Denied"} }) // nobody waits
+	w.ran(2, func(run *v1alpha1.Run) { run.Refused = &v1alpha1.Refusal{Reason: "Denied"} }) // no run waits
 	if after := w.wantQueue(2, 0, "r0", "r1"); after != heldLong {
-		t.Errorf("looked at again after %v, want an hour", after)
+		t.Errorf("reconciled again after %v, want an hour", after)
 	}
 	w.ran(0, ended)
 	w.advance(50 * time.Minute)
 	w.wantQueue(1, 0, "r1")
 	w.ran(2, func(run *v1alpha1.Run) { run.Refused, run.UID = nil, "uid" })
 	if after := w.wantQueue(2, 0, "r1", "r2"); after != 10*time.Minute || w.heldMessage() != "" {
-		t.Errorf("looked at again after %v, want ten minutes: %q", after, w.heldMessage())
+		t.Errorf("reconciled again after %v, want ten minutes: %q", after, w.heldMessage())
 	}
 	w.advance(10 * time.Minute)
 	w.wantQueue(2, 0, "r1", "r2")
@@ -64,7 +64,7 @@ func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySlots, "True Free")
 	if told := strings.Join(w.told(), "\n"); strings.Count(told, "Warning Held") != 1 || strings.Count(told, "Normal Free") != 1 {
-		t.Errorf("told %s", told)
+		t.Errorf("message: %s", told)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestLeftNamespaceIsTakenOver(t *testing.T) {
 	if told := w.told(); !slices.ContainsFunc(told, func(e string) bool {
 		return strings.Contains(e, "The installation in namespace plumbline does not serve namespace one any more")
 	}) {
-		t.Errorf("told %q", told)
+		t.Errorf("Events %q", told)
 	}
 	w.writes()
 	w.r.namespace, w.events = "second", nil // whose own setting names one
@@ -247,7 +247,7 @@ func TestClaimStaysForOpenEvents(t *testing.T) {
 	w.reconcile("one/app")
 	w.advance(claimKept)
 	if after := w.reconcile("one/app"); w.claimOf(appURL) == nil || after != openEventsEvery {
-		t.Errorf("the claim is %+v, and is looked at after %s", w.claimOf(appURL), after)
+		t.Errorf("the claim is %+v, and is checked after %s", w.claimOf(appURL), after)
 	}
 	w.events, w.synced = nil, false // a process that starts
 	w.reconcile("one/app")

@@ -90,7 +90,7 @@ func TestClaimStaysWithAnExistingOwner(t *testing.T) {
 	}
 	w.reconcile("one/copy")
 	w.wantOwner(appURL, "one/app")
-	w.r.rivals = rivals(cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers())) // a cache that knows nobody
+	w.r.rivals = rivals(cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers())) // an empty cache
 	w.reconcile("one/copy")
 	w.wantOwner(appURL, "one/app")
 	w.wantCondition("one", "copy", urlCondition, falseClaimed)

@@ -31,7 +31,7 @@ func TestTimersSurviveAFailingWrite(t *testing.T) {
 		w.catchUp()
 		w.wakes = nil
 		if err := w.r.Reconcile(t.Context(), "team/app"); err == nil || len(w.wakes) != 1 || w.wakes[0] > syncWait {
-			t.Fatalf("at %v: error %v, woken after %v: want another look a second later", now, err, w.wakes)
+			t.Fatalf("at %v: error %v, woken after %v: want another try a second later", now, err, w.wakes)
 		}
 	}
 	if attempts < 8 || attempts > 25 {

@@ -54,7 +54,7 @@ func (s *simulation) disturb() {
 	if e, _ := s.any(creatable); e != nil && s.lucky(3) {
 		for _, run := range e.Status.Runs {
 			if live := s.pipelineRun(run.Name); live != nil && !live.IsDone() {
-				return // nobody would end it
+				return // it would never end
 			}
 		}
 		delete(s.events, e.Name)

@@ -89,7 +89,7 @@ func TestSlotsFollowTheLimit(t *testing.T) {
 	w.wantQueue(1, 7, "r5")
 	limit(3)
 	if after := w.wantQueue(3, 5, "r5", "r0", "r1"); after != slotsEvery {
-		t.Errorf("a queue is looked at again after %v", after)
+		t.Errorf("a queue is reconciled again after %v", after)
 	}
 	limit(2)
 	w.wantQueue(3, 5, "r5", "r0", "r1")
@@ -153,7 +153,7 @@ func TestPendingCreateKeepsItsSlot(t *testing.T) {
 				w.advance(time.Minute)
 				if lands {
 					if after := w.wantQueue(1, 1, "r0"); after != slotsEvery {
-						t.Errorf("looked at again after %v", after)
+						t.Errorf("reconciled again after %v", after)
 					}
 					run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
 					w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), run, "one"))
@@ -226,6 +226,6 @@ func TestRunsWakeALimitedRepository(t *testing.T) {
 	h.OnAdd(without, false)
 	h.OnAdd(repo("one", "all", appURL), false)
 	if resyncs != 3 {
-		t.Errorf("all are looked at %d times, want 3", resyncs)
+		t.Errorf("all are reconciled %d times, want 3", resyncs)
 	}
 }

@@ -109,7 +109,7 @@ func TestPromotionEnqueuesRepositoriesAndOwnersOfClaims(t *testing.T) {
 func TestNewestProblemDoesNotDependOnTheOrder(t *testing.T) {
 	a, b := waiting("a", operatorWait("A", 0)), waiting("b", operatorWait("B", 0))
 	if !sameProblem(newest(a, b), newest(b, a)) {
-		t.Error("the order of the events decides which problem is told")
+		t.Error("the order of the events decides which problem is reported")
 	}
 	if !sameProblem(newest(), newest((*v1alpha1.GitEvent)(nil))) || sameProblem(newest(a), nil) {
 		t.Error("no event and no problem are not the same")

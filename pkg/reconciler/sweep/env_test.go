@@ -84,7 +84,7 @@ func (w *env) pass() int {
 	for n := 1; n < 10_000; n++ {
 		err := w.sweep.Reconcile(w.t.Context(), system+"/"+key)
 		if err == nil {
-			w.t.Fatal("nobody comes back for the next pass")
+			w.t.Fatal("the next pass is not requested")
 		}
 		if backoff.Retried(err) {
 			w.failed++

@@ -136,7 +136,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 // counts, not its delivery. A pass may call spare twice for one event that is both too old and
 // above the cap.
 func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
-	if !event.Status.Unreported || r.clock.Since(event.EndedAt()) >= config.FromContext(ctx).SettledRetention {
+	if !event.Status.Unreported || r.clock.Since(event.SettledTime()) >= config.FromContext(ctx).SettledRetention {
 		return false
 	}
 	if r.found.spared[event.UID] {
@@ -167,7 +167,7 @@ func (r *Reconciler) remains(
 			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
 		)
 	}
-	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.EndedAt()) < youngest || r.spare(ctx, live) {
+	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.SettledTime()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
 	}
 	event.ResourceVersion = live.ResourceVersion // the version that the tombstone records
@@ -199,7 +199,7 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	if create {
 		page = &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 	}
-	lost := tombstone.Bury(page, fresh, r.clock.Now())
+	lost := tombstone.Add(page, fresh, r.clock.Now())
 	if create {
 		_, err = r.tombstones.Create(ctx, page, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
@@ -228,7 +228,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	if err != nil {
 		return fault.FromKube(fault.VerbRead, fmt.Errorf("reading TombstonePage %s: %w", name, err))
 	}
-	living := tombstone.Living(page, r.clock.Now())
+	living := tombstone.Count(page, r.clock.Now())
 	switch {
 	case living == 0:
 		err = r.tombstones.Delete(
@@ -240,7 +240,7 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 			err = nil
 		}
 	case living*2 < len(page.Entries):
-		tombstone.Bury(page, nil, r.clock.Now())
+		tombstone.Add(page, nil, r.clock.Now())
 		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})
 	}
 	if err != nil {

@@ -104,7 +104,7 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	if !event.Settled() || !event.Status.LateSecrets {
 		return nil
 	}
-	age := r.clock.Since(event.EndedAt())
+	age := r.clock.Since(event.SettledTime())
 	if age < lateAfter {
 		return nil
 	}

@@ -146,7 +146,7 @@ func TestRunsWithoutWorkTakeTurns(t *testing.T) {
 			all := c.namespaces*c.runs + 1
 			w.pass()
 			if met := len(given.given); met > c.first+1 {
-				t.Errorf("the first pass looked at %d runs", met)
+				t.Errorf("the first pass checked %d runs", met)
 			}
 			for range c.passes - 1 {
 				w.pass()
@@ -196,7 +196,7 @@ func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
 		l.first = first
 		for namespace, may := range want {
 			if got := l.may(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "run"}}); got != may {
-				t.Errorf("a pass that begins with %s looks at runs of %s: %v", first, namespace, got)
+				t.Errorf("a pass that begins with %s checks runs of %s: %v", first, namespace, got)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestFiftyThousandEventsADay(t *testing.T) {
 	}
 	living, bytes := 0, 0
 	for _, p := range w.pages {
-		living += tombstone.Living(p, w.clock.Now())
+		living += tombstone.Count(p, w.clock.Now())
 		for _, line := range p.Entries {
 			bytes += len(line) + len(`"",`)
 		}

@@ -179,7 +179,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		}
 		r.forget()
 		if r.at.token != "" {
-			return backoff.Requeue(fault.Throttledf("SweepRests", pagePause, "the sweep goes on with the next page"))
+			return backoff.Requeue(fault.Throttledf("SweepPauses", pagePause, "the sweep continues with the next page"))
 		}
 	}
 	if !r.found.partial {
@@ -190,7 +190,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 }
 
 // goesOn requests the next reconcile of the pass.
-func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep goes on") }
+func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep continues") }
 
 // begin starts a pass.
 func (r *Reconciler) begin(ctx context.Context) {

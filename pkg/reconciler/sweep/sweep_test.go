@@ -73,7 +73,7 @@ func TestExpiredEventsAreDeletedAndEvictedOnesLeaveATombstone(t *testing.T) {
 	w.later(4 * 24 * time.Hour)
 	w.pass()
 	if len(w.pages) != 0 {
-		t.Errorf("%d pages are left when all of their tombstones are over", len(w.pages))
+		t.Errorf("%d pages are left when all of their tombstones have expired", len(w.pages))
 	}
 }
 
@@ -248,6 +248,6 @@ func TestMarkedEventStaysUntilItsSecretsAreDeleted(t *testing.T) {
 	w.pass()
 	w.pass()
 	if w.events[event.Name] != nil {
-		t.Error("kept for ever")
+		t.Error("kept forever")
 	}
 }

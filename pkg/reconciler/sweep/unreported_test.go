@@ -46,12 +46,12 @@ func TestUnreportedEventStays(t *testing.T) {
 			w.fill(100)
 			w.pass()
 			if w.events[e.Name] == nil {
-				t.Error("nobody knows any more how its checks end")
+				t.Error("the record of its checks is lost")
 			}
 			w.later(time.Minute)
 			w.pass()
 			if w.events[e.Name] != nil {
-				t.Error("it is kept for ever")
+				t.Error("it is kept forever")
 			}
 		})
 	}

@@ -8,15 +8,10 @@ import (
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
-	"knative.dev/pkg/apis"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	typed "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
 
 // problem is the reason why a secret is not copied, for the users of its Repositories.
@@ -26,82 +21,39 @@ const reasonCopied = "Copied"
 
 // conditions write the condition WebhookSecret.
 type conditions struct {
-	cached   listers.RepositoryLister
-	live     typed.RepositoriesGetter
-	recorder record.EventRecorder
-	logger   *zap.SugaredLogger
-	// namespace is Plumbline's own.
-	namespace string
+	repositories.Condition
+
+	cached listers.RepositoryLister
+	logger *zap.SugaredLogger
 }
 
-// set writes the problem, nil for none, into the condition WebhookSecret of Repositories. A
-// Repository that never had one gets no condition. Each write takes one from left. It returns false
-// if it has to be repeated.
-func (c conditions) set(ctx context.Context, repositories []types.NamespacedName, found *problem, left *int) bool {
+// set writes the problem, nil for none, into the condition WebhookSecret of Repositories. Each write
+// takes one from left. It returns false if it has to be repeated.
+func (c conditions) set(ctx context.Context, all []types.NamespacedName, found *problem, left *int) bool {
+	state := repositories.State{
+		Status:  corev1.ConditionTrue,
+		Reason:  reasonCopied,
+		Message: "The webhook's secret is known to the receivers.",
+	}
+	if found != nil {
+		state = repositories.State{Status: corev1.ConditionFalse, Reason: found.reason, Message: found.message}
+	}
 	done := true
-	for _, name := range repositories {
+	for _, name := range all {
 		cached, err := c.cached.Repositories(name.Namespace).Get(name.Name)
-		if err != nil || c.current(cached, found) {
+		if err != nil || c.Current(cached, state) {
 			continue // deleted, or up to date
 		}
 		if *left <= 0 {
 			return false
 		}
 		*left--
-		if err := c.write(ctx, name, found); err != nil {
-			c.logger.Warnw(
-				"Telling a Repository of its webhook secret failed",
-				"repository",
-				name.String(),
-				"error",
-				err.Error(),
-			)
+		if err := c.Write(ctx, name, state); err != nil {
+			c.logger.Warnw("Writing the condition WebhookSecret failed", "repository", name.String(), "error", err.Error())
 			done = false
 		}
 	}
 	return done
-}
-
-// current reports whether a Repository needs no write: it says so already, or another installation
-// writes the condition.
-func (c conditions) current(repository *pacv1alpha1.Repository, found *problem) bool {
-	if repository.By(c.namespace).Leaves(pacv1alpha1.RepositoryWebhookSecret) {
-		return true
-	}
-	is := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
-	if found == nil {
-		return is == nil || is.IsTrue()
-	}
-	return sameProblem(is, found)
-}
-
-func sameProblem(is *apis.Condition, found *problem) bool {
-	return is != nil && is.IsFalse() && is.Reason == found.reason && is.Message == found.message
-}
-
-func (c conditions) write(ctx context.Context, name types.NamespacedName, found *problem) error {
-	repository, err := c.live.Repositories(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return nil
-	}
-	if err != nil || c.current(repository, found) {
-		return err
-	}
-	was := repository.Status.GetCondition(pacv1alpha1.RepositoryWebhookSecret)
-	kind, reason, message := corev1.EventTypeNormal, reasonCopied, "The webhook's secret is known to the receivers."
-	if found != nil {
-		kind, reason, message = corev1.EventTypeWarning, found.reason, found.message
-		repository.By(c.namespace).MarkFalse(pacv1alpha1.RepositoryWebhookSecret, reason, message)
-	} else {
-		repository.By(c.namespace).MarkTrue(pacv1alpha1.RepositoryWebhookSecret, reason, message)
-	}
-	if _, err := c.live.Repositories(name.Namespace).UpdateStatus(ctx, repository, metav1.UpdateOptions{}); err != nil {
-		return err // a conflict, too: the next pass reads it again
-	}
-	if was == nil || was.Reason != reason {
-		c.recorder.Event(repository, kind, reason, message)
-	}
-	return nil
 }
 
 // found is the result for a secret that was read in this pass.

@@ -58,24 +58,23 @@ type Options struct {
 func NewController(o Options) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx).Named(queueName)
-		repositories := repositoryinformer.Get(ctx)
+		informer := repositoryinformer.Get(ctx).Informer()
 		var resync func()
 		settings := config.NewStore(logger.Named("config"), func(string, any) { resync() })
 		kube := apicalls.Client(injection.GetConfig(ctx), queueName, clientQPS)
 		r := newReconciler(clock.RealClock{})
 		r.namespace, r.secrets, r.logger = o.Namespace, kube.CoreV1(), logger
-		r.conditions = conditions{
-			live: client.Get(ctx).
-				PipelinesascodeV1alpha1(),
-			recorder:  kubeevents.Recorder(ctx),
-			logger:    logger,
-			namespace: o.Namespace,
-		}
+		r.conditions = conditions{logger: logger, Condition: repositories.Condition{
+			Type:      pacv1alpha1.RepositoryWebhookSecret,
+			Client:    client.Get(ctx).PipelinesascodeV1alpha1(),
+			Recorder:  kubeevents.Recorder(ctx),
+			Namespace: o.Namespace,
+		}}
 		r.names = &names{
 			global: types.NamespacedName{Namespace: o.Namespace, Name: o.GlobalRepository},
 			app:    pacv1alpha1.SecretKey{Namespace: o.Namespace, Name: o.AppSecret, Key: copies.AppKey},
 		}
-		r.serve(repositories.Informer().GetIndexer(), settings)
+		r.serve(informer.GetIndexer(), settings)
 		r.PromoteFunc = func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 			for _, key := range r.keys() {
 				enqueue(b, key)
@@ -103,8 +102,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			}
 		}
 		settings.WatchConfigs(cmw)
-		_, err := repositories.Informer().
-			AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
+		_, err := informer.AddEventHandler(r.names.handler(func(shard int) { impl.EnqueueKeyAfter(r.key(shard), batch) }))
 		if err != nil {
 			logger.Fatalw("Watching Repositories", "error", err)
 		}

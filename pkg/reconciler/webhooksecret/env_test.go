@@ -26,6 +26,7 @@ import (
 	plumblinefake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
 
 const system = "plumbline"
@@ -56,7 +57,9 @@ func (w *env) restart() {
 	r.namespace, r.secrets, r.logger = system, w.kube.CoreV1(), zap.NewNop().Sugar()
 	r.names = &names{repositories: lister, global: types.NamespacedName{Namespace: system, Name: "pipelines-as-code"},
 		app: pacv1alpha1.SecretKey{Namespace: system, Name: "app", Key: copies.AppKey}}
-	r.conditions = conditions{cached: lister, live: w.client.PipelinesascodeV1alpha1(), recorder: &record.FakeRecorder{}, logger: r.logger, namespace: system}
+	r.conditions = conditions{cached: lister, logger: r.logger, Condition: repositories.Condition{
+		Type: pacv1alpha1.RepositoryWebhookSecret, Client: w.client.PipelinesascodeV1alpha1(), Recorder: &record.FakeRecorder{}, Namespace: system,
+	}}
 	r.wake = func(key types.NamespacedName, after time.Duration) { w.woken[key.Name] = after }
 	if err := r.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		w.Fatal(err)

@@ -170,7 +170,7 @@ func TestConditionsOfManyRepositoriesDelayNoCopy(t *testing.T) {
 	for _, want := range []int{maxConditions, 2 * maxConditions, many} {
 		w.reconcile()
 		if got := told(); got != want {
-			t.Errorf("%d Repositories are told, want %d", got, want)
+			t.Errorf("%d conditions are written, want %d", got, want)
 		}
 		w.clock.SetTime(w.clock.Now().Add(moreAfter))
 	}

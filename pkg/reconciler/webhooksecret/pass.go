@@ -111,7 +111,7 @@ func (p *pass) begin() {
 	}
 }
 
-// lost reports whether a copy was removed from the shard by somebody else.
+// lost reports whether another writer removed a copy from the shard.
 func (p *pass) lost(id string) bool {
 	_, there := copies.Copy(p.data, id)
 	return !there && p.next.states[id] == copied

@@ -71,7 +71,7 @@ func TestDeletedShardWithoutCopiesIsRecreated(t *testing.T) {
 	w.reconcile()
 	for shard := range copies.Shards {
 		if after := w.woken[copies.ShardName(shard)]; after <= 0 || after > readEvery {
-			t.Errorf("shard %d is looked at again after %v, want %v at most", shard, after, readEvery)
+			t.Errorf("shard %d is reconciled again after %v, want %v at most", shard, after, readEvery)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func TestHangingReadDelaysNoOtherSecret(t *testing.T) {
 		}
 		for n := range 3 {
 			if took := look(); took > 3*time.Second {
-				t.Errorf("look %d took %v", n+1, took)
+				t.Errorf("pass %d took %v", n+1, took)
 			}
 		}
 		for _, name := range others {

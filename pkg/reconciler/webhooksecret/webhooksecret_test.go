@@ -97,7 +97,7 @@ func TestChangeIsCopied(t *testing.T) {
 	w.wantCopy("team", "lab", "webhook.secret", "two")
 	w.store(secret("team", "lab", webhook("three")))
 	if after := w.woken[copies.ShardName(copies.ShardOf(id))]; after > readEvery {
-		t.Errorf("looks again after %v", after)
+		t.Errorf("is due after %v", after)
 	}
 	w.clock.SetTime(w.clock.Now().Add(readEvery))
 	w.reconcile()
@@ -144,11 +144,11 @@ func TestMissingSecretHasNoCopyAndUnreadableOneKeepsIts(t *testing.T) {
 				return
 			}
 			w.store(secret("team", "lab", whole))
-			w.restart() // whoever leads next takes the condition back
+			w.restart() // the next leader withdraws the condition
 			w.reconcile()
 			w.wantCopy("team", "lab", "webhook.secret", "whole")
 			if got := w.condition("team", "app"); got != "True Copied" {
-				t.Errorf("the condition is %q after it was mended", got)
+				t.Errorf("the condition is %q after it was fixed", got)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestManySecretsAreReadWithinABudget(t *testing.T) {
 	}
 	w.clock.SetTime(w.clock.Now().Add(readEvery))
 	if reads := w.reconcile(); len(reads) != readsPerSecond {
-		t.Errorf("%d reads that nobody asked for, want %d", len(reads), readsPerSecond)
+		t.Errorf("%d reads without a request, want %d", len(reads), readsPerSecond)
 	}
 }
 

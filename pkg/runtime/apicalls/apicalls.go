@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apicalls counts the API server's refusals of this process's calls. knative's own client
-// metrics name no status but 200.
+// Package apicalls counts this process's calls that the API server refuses. knative's client
+// metrics count successful calls only.
 package apicalls
 
 import (
@@ -25,18 +25,19 @@ import (
 
 const (
 	meterName = "github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
-	// maxStatus is how much of a refusal is read to classify it; a Status is a few hundred bytes.
+	// maxStatus is how many bytes of a refusal are read to classify it; a Status has a few hundred.
 	maxStatus = 64 << 10
 )
 
-// Count adds to the configuration that its clients count
-//   - plumbline.kube.failures (verb, resource, class, reason): calls that failed, by pkg/fault's class and reason, each
-//     attempt of client-go included. That something does not exist, or does already, is an answer and not counted, nor
-//     is what our own shutdown interrupts.
-//   - plumbline.admission.failures (webhook, kind): those that an admission webhook or policy stood in the way of, by
-//     fault.Admission. There are at most 50 names, later ones count as "other".
+// Count changes a configuration so that its clients count failed calls:
 //
-// Call it before clients are made of the configuration.
+//   - plumbline.kube.failures (verb, resource, class, reason): all of them, by pkg/fault's class and
+//     reason, with each attempt of client-go. NotFound, AlreadyExists and calls that a shutdown
+//     interrupts are not counted.
+//   - plumbline.admission.failures (webhook, kind): those because of an admission webhook or policy, by
+//     fault.Admission. There are at most 50 names; later ones count as "other".
+//
+// Call it before clients are created from the configuration.
 func Count(cfg *rest.Config, provider metric.MeterProvider) error {
 	meter := provider.Meter(meterName)
 	failures, errA := meter.Int64Counter("plumbline.kube.failures", metric.WithUnit("{call}"),
@@ -45,11 +46,11 @@ func Count(cfg *rest.Config, provider metric.MeterProvider) error {
 		"plumbline.admission.failures",
 		metric.WithUnit("{call}"),
 		metric.WithDescription(
-			"Calls that an admission webhook or policy stood in the way of, by its name and the kind of trouble",
+			"Calls that failed because of an admission webhook or policy, by its name and the kind of failure",
 		),
 	)
 	if err := errors.Join(errA, errB); err != nil {
-		return fmt.Errorf("making the metrics of API server calls: %w", err)
+		return fmt.Errorf("creating the metrics of API server calls: %w", err)
 	}
 	c := &counters{failures: failures, admission: admission, names: newNames(maxNames)}
 	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { return &transport{base: base, counters: c} })
@@ -97,7 +98,8 @@ func (c *counters) count(req *http.Request, err error) {
 	}
 }
 
-// refusal is what client-go will make of the answer, whose body is read and put back.
+// refusal returns the error that client-go will return for the response. It reads the body and puts
+// it back.
 func refusal(req *http.Request, resp *http.Response) error {
 	head, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
 	rest := io.Reader(resp.Body)
@@ -147,8 +149,8 @@ func verb(req *http.Request) fault.Verb {
 	return fault.VerbRead
 }
 
-// resource is the plural of a call's kind: what follows the version, and the namespace if there is
-// one. Our code names it, so it has few values.
+// resource returns the resource in a call's path: the part after the version, and after the
+// namespace if there is one. It has few values, because our code names them.
 func resource(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	version := map[string]int{"api": 1, "apis": 2}[parts[0]]

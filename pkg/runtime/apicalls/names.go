@@ -4,11 +4,11 @@ package apicalls
 
 import "sync"
 
-// maxNames is the most names of admission webhooks and policies that become labels. A cluster has a
-// few; the bound is for what a proxy or a broken webhook makes of the text they are taken from.
+// maxNames is how many names of admission webhooks and policies become labels. A cluster has a few;
+// the limit is for names in the text of a proxy or a broken webhook.
 const maxNames = 50
 
-// names are those met so far.
+// names stores the names so far.
 type names struct {
 	mu    sync.Mutex
 	limit int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeevents writes Kubernetes Events: what tenants see of Plumbline on their Repository.
+// Package kubeevents writes the Kubernetes Events that tenants see on their Repository.
 package kubeevents
 
 import (
@@ -15,11 +15,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/scheme"
 )
 
-// source is what Kubernetes Events name as their source.
+// source is the source of the Events.
 const source = "plumbline"
 
 // Recorder returns the recorder in ctx, which tests put there, or one that writes with the client
-// in ctx until ctx is done. Events are best effort: what must not be lost is a condition.
+// in ctx until ctx is done. Events may be lost; anything that must not be lost belongs in a
+// condition.
 func Recorder(ctx context.Context) record.EventRecorder {
 	if recorder := controller.GetEventRecorder(ctx); recorder != nil {
 		return recorder

@@ -20,15 +20,14 @@ import (
 	"knative.dev/pkg/leaderelection"
 )
 
-// Drain is how long a process that was told to end keeps a lease because it still works on a key of
-// it. What hangs for longer goes on without the lease and begins no other call for its event
-// (attempt.Record.Confirm). It is below the 50 s of a reconcile, so that a Git service that hangs
-// does not keep the next process waiting for as long.
+// DrainLimit is how long a process that has to end keeps a lease for keys that it still reconciles.
+// A reconcile that takes longer goes on without the lease, and starts no other call for its event
+// (attempt.Record.Confirm). The limit is below the 50 s of a reconcile, so that the next process
+// does not wait as long as a Git service that hangs.
 const DrainLimit = 10 * time.Second
 
-// Election is this process's part in the election of who holds which lease. It has what knative's
-// standard elector has not: a lease is given back after the work under it has ended, and a lease
-// that was given back is taken at once.
+// Election elects this process for leases. Unlike knative's standard elector, it releases a lease
+// only after the work under it has ended, and takes a released lease at once.
 type Election struct {
 	client    kubernetes.Interface
 	namespace string
@@ -41,9 +40,8 @@ type Election struct {
 	running sync.WaitGroup
 }
 
-// New returns an election in which nobody takes part yet. When stop is closed every lease is given
-// back. The identity in the configuration has to be this process's alone; client is used for leases
-// only.
+// New returns an election without leases. It releases all of them when stop is closed. The identity
+// in the configuration must be unique; client is used for leases only.
 func New(
 	stop <-chan struct{},
 	client kubernetes.Interface,
@@ -61,7 +59,7 @@ func New(
 	return e, e.watch()
 }
 
-// Wait returns when every lease has been given back, or could not be. Call it after stop is closed.
+// Wait returns when all leases are released, or could not be. Call it after stop is closed.
 func (e *Election) Wait() { e.running.Wait() }
 
 type key struct{}
@@ -69,8 +67,8 @@ type key struct{}
 // With adds an election to the context of controllers' constructors.
 func With(ctx context.Context, e *Election) context.Context { return context.WithValue(ctx, key{}, e) }
 
-// run takes part in the election for the queue's leases until stop is closed. They have the names
-// that knative gives them, e.g. "plumbline-controller.gitevents.03-of-10".
+// run takes part in the election for the queue's leases until stop is closed. Their names are those
+// of knative, e.g. "plumbline-controller.gitevents.03-of-10".
 func (e *Election) run(q *Queue) error {
 	prefix := e.config.Component + "." + q.name
 	prefix = cmp.Or(e.config.LeaseNamesPrefixMapping[prefix], prefix)
@@ -82,7 +80,7 @@ func (e *Election) run(q *Queue) error {
 	if err := wanted(q.name, len(buckets)); err != nil {
 		return err
 	}
-	q.log.Infow("Standing for leases", "queue", q.name, "leases", len(buckets), "identity", e.config.Identity)
+	q.log.Infow("Taking part in the election", "queue", q.name, "leases", len(buckets), "identity", e.config.Identity)
 	for _, bucket := range buckets {
 		t := &term{queue: q, bucket: bucket}
 		elector, err := e.elector(t)
@@ -126,28 +124,27 @@ func (e *Election) elector(t *term) (*clientelection.LeaderElector, error) {
 	})
 }
 
-// apart is how often a lease is renewed: a time of its own, up to a fifth less than what is
-// configured. Fifty leases that were all renewed together kept the API server from everybody else
-// for a quarter of a second each time.
+// apart returns the retry period of a lease: up to a fifth less than configured, by its name. Fifty
+// leases that were renewed together kept the API server busy for a quarter of a second each time.
 func apart(lease string, period time.Duration) time.Duration {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(lease)) // a hash never fails
 	return period - time.Duration(sum.Sum32()%1000)*period/5000
 }
 
-// lock tells a term of the writes of its lease.
+// lock tells a term about the reads and writes of its lease.
 type lock struct {
 	resourcelock.Interface
 	term *term
 	// limit is for writes without a deadline.
 	limit time.Duration
-	lease time.Duration // how long it is held after a write
+	lease time.Duration // how long the lease is valid after a write
 	ours  bool          // the record that was last read names this process
 }
 
-// Get implements resourcelock.Interface. The elector goes on renewing until its deadline when it
-// reads another one's name, e.g. after a pause, or reads that the lease is nobody's, and then takes
-// it as if nobody had had it meanwhile: the term is ended at once.
+// Get implements resourcelock.Interface. It ends the term at once if the lease is not this
+// process's any more, e.g. after a pause. The elector would retry until its deadline, and then take
+// a free lease as if no other process had had it meanwhile.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	l.ours = err == nil && record.HolderIdentity == l.Identity()
@@ -167,9 +164,10 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write gives the lease up before it is given back: nothing may be begun after another process can
-// have it. A write is not cancelled before its deadline: it might land after the lease was read to
-// give it back, which then fails with a conflict, and everybody waits until the lease is over.
+// write ends the term before the lease is released: nothing may start after another process can
+// have it. A write is not cancelled before its deadline. It might be applied after the lease was
+// read to release it. Then the release would fail with a conflict, and all would wait until the
+// lease expires.
 func (l *lock) write(
 	ctx context.Context,
 	record resourcelock.LeaderElectionRecord,
@@ -177,7 +175,7 @@ func (l *lock) write(
 ) error {
 	if record.HolderIdentity == "" {
 		l.term.lost()
-		if !l.ours { // the elector asks what it knew before it read: it would end another one's lease
+		if !l.ours { // the elector uses what it knew before its read: it would end another process's lease
 			return errNotOurs
 		}
 		return send(ctx, record)

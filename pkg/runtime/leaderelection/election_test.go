@@ -93,7 +93,7 @@ func pair(t *testing.T, drain time.Duration) (leader, other *process, client kub
 
 // Whoever is told to end begins nothing, keeps the lease until what it works on is over, and then
 // another process has it at once.
-func TestALeaseIsKeptUntilTheWorkIsOver(t *testing.T) {
+func TestLeaseIsHeldUntilTheWorkIsDone(t *testing.T) {
 	leader, other, client := pair(t, lease)
 	leader.stop()
 	eventually(t, "the first begins nothing new", func() bool { return !leader.IsLeaderFor(event) })
@@ -112,7 +112,7 @@ func TestALeaseIsKeptUntilTheWorkIsOver(t *testing.T) {
 }
 
 // Work that hangs keeps the lease for the time Drain only, and may send nothing after that.
-func TestALeaseIsGivenBackBesideWorkThatHangs(t *testing.T) {
+func TestLeaseIsReleasedDespiteHangingWork(t *testing.T) {
 	leader, other, _ := pair(t, time.Millisecond)
 	leader.stop()
 	await(t, other.promoted, "the other one leads")
@@ -124,7 +124,7 @@ func TestALeaseIsGivenBackBesideWorkThatHangs(t *testing.T) {
 
 // A lease that somebody deleted is stood for at once, too: it is the operator's way to end a dead
 // process's.
-func TestADeletedLease(t *testing.T) {
+func TestDeletedLeaseIsRecreated(t *testing.T) {
 	client := fake.NewClientset()
 	if err := resourceLock(client).Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "dead", LeaseDurationSeconds: int(lease.Seconds())}); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestADeletedLease(t *testing.T) {
 
 // A renewal that is under way when the process is told to end is answered first: if it landed after
 // the lease was read, that could not be given back.
-func TestARenewalIsNotCancelled(t *testing.T) {
+func TestRenewalIsNotCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), lease)
 	cancel()
 	term := &term{queue: &Queue{}}
@@ -160,7 +160,7 @@ func TestARenewalIsNotCancelled(t *testing.T) {
 
 // A process that was paused reads that another one has got the lease: it holds nothing, and does
 // not end the other one's lease.
-func TestTheLeaseOfAnotherProcessIsNotGivenBack(t *testing.T) {
+func TestLeaseOfAnotherProcessIsNotReleased(t *testing.T) {
 	client := fake.NewClientset()
 	p := start(t, client, "paused", lease)
 	await(t, p.promoted, "it leads")
@@ -173,7 +173,7 @@ func TestTheLeaseOfAnotherProcessIsNotGivenBack(t *testing.T) {
 }
 
 // Whoever was paused for longer than a lease lasts holds it no more, before it has asked.
-func TestALeaseIsNotHeldForLongerThanItLasts(t *testing.T) {
+func TestExpiredLeaseIsNotHeld(t *testing.T) {
 	term := &term{queue: &Queue{}}
 	l := &lock{term: term, limit: lease, lease: time.Millisecond}
 	send := func(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
@@ -185,7 +185,7 @@ func TestALeaseIsNotHeldForLongerThanItLasts(t *testing.T) {
 
 // A process that reads that its lease is another one's, or was, begins nothing more, and stands
 // again.
-func TestALeaseThatWasTakenIsLostAtOnce(t *testing.T) {
+func TestTakenLeaseIsLostAtOnce(t *testing.T) {
 	for _, holder := range []string{"other", ""} {
 		inner := &recorded{identity: "we", record: resourcelock.LeaderElectionRecord{HolderIdentity: holder}}
 		attempt, retry := context.WithCancel(t.Context())
@@ -200,7 +200,7 @@ func TestALeaseThatWasTakenIsLostAtOnce(t *testing.T) {
 }
 
 // The watch tells that a lease was given back while this process gets it already: it keeps it.
-func TestALeaseThatIsBeingTakenIsNotGivenBack(t *testing.T) {
+func TestLeaseBeingTakenIsNotReleased(t *testing.T) {
 	attempt, retry := context.WithCancel(t.Context())
 	term := &term{queue: &Queue{}, retry: retry}
 	l := &lock{term: term, limit: lease, lease: lease}

@@ -10,35 +10,35 @@ import (
 	"knative.dev/pkg/reconciler"
 )
 
-// term is what this process has of one lease: it stands for it, it leads, it only ends what it had
-// begun, or none of it.
+// term is the state of one lease in this process: it is a candidate, it leads, or it only finishes
+// what it has started.
 type term struct {
 	queue  *Queue
 	bucket reconciler.Bucket
 
-	changing sync.Mutex // held while the reconciler is told that it leads, or leads no more
-	leads    bool       // the reconciler was told that it leads
-	ending   bool       // the process was told to end
+	changing sync.Mutex // held while the reconciler is promoted or demoted
+	leads    bool       // the reconciler is promoted
+	ending   bool       // the process has to end
 
 	mu      sync.Mutex
-	until   time.Time          // nobody else can have got the lease before, as far as this process knows; zero if it does not hold it
-	writing bool               // it asks for the lease, or renews it
-	working int                // keys that are worked on
-	idle    chan struct{}      // closed when there are none; nil while nobody waits for that
+	until   time.Time          // when another process may get the lease; zero if this one does not hold it
+	writing bool               // the lease is being requested or renewed
+	working int                // keys that are being reconciled
+	idle    chan struct{}      // closed when there are none; nil while finish does not wait for that
 	retry   context.CancelFunc // ends the wait for the next attempt to get the lease
 }
 
-// run stands for the lease, whenever it was lost again, until stop is closed; then it waits for at
-// most the time drain until nothing is worked on, and gives the lease back. It is renewed
+// run is a candidate for the lease until stop is closed, also after it was lost. Then it waits, for
+// at most drain, until no key is being reconciled, and releases the lease. The lease is renewed
 // meanwhile.
 func (t *term) run(stand func(context.Context), stop <-chan struct{}, drain time.Duration) {
-	standing, giveBack := context.WithCancel(context.Background())
-	defer giveBack()
+	standing, release := context.WithCancel(context.Background())
+	defer release()
 	go func() {
 		<-stop
 		t.end()
 		t.finish(drain)
-		giveBack()
+		release()
 	}()
 	for standing.Err() == nil {
 		attempt, retry := context.WithCancel(standing)
@@ -50,21 +50,21 @@ func (t *term) run(stand func(context.Context), stop <-chan struct{}, drain time
 	}
 }
 
-// started is called when the lease was got; ctx is done when it is lost.
+// started is called when this process got the lease; ctx is done when it is lost.
 func (t *term) started(ctx context.Context) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
-	if t.ending || ctx.Err() != nil { // it is called in a goroutine of its own, maybe after that was lost
+	if t.ending || ctx.Err() != nil { // it is called in its own goroutine, maybe after the lease was lost
 		return
 	}
 	t.queue.log.Infow("This process has started leading", "lease", t.bucket.Name())
 	t.leads = true
 	if err := t.queue.reconciler.Promote(t.bucket, t.queue.Enqueue); err != nil {
-		t.queue.log.Fatalw("Beginning to lead", "lease", t.bucket.Name(), "error", err) // another process can
+		t.queue.log.Fatalw("Starting to lead failed", "lease", t.bucket.Name(), "error", err) // another process can
 	}
 }
 
-// end lets nothing new begin, for good.
+// end demotes the reconciler for good.
 func (t *term) end() {
 	t.changing.Lock()
 	defer t.changing.Unlock()
@@ -80,8 +80,7 @@ func (t *term) demote() {
 	}
 }
 
-// writes is called before this process asks for the lease, or renews it; wrote when that was
-// answered.
+// writes is called before the lease is requested or renewed, wrote after the answer.
 func (t *term) writes() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,14 +96,14 @@ func (t *term) wrote(until time.Time, accepted bool) {
 	}
 }
 
-// holds reports whether nobody else can have the lease, also after a pause.
+// holds reports whether no other process can have the lease, also after a pause.
 func (t *term) holds() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Now().Before(t.until)
 }
 
-// lost is called before the lease is given back, and when it was lost.
+// lost is called before the lease is released, and when it was lost.
 func (t *term) lost() {
 	t.changing.Lock()
 	t.demote()
@@ -114,7 +113,7 @@ func (t *term) lost() {
 	t.until = time.Time{}
 }
 
-// taken is called when the lease was read and is not this process's.
+// taken is called when a read shows that the lease is not this process's.
 func (t *term) taken() {
 	t.mu.Lock()
 	held, retry := !t.until.IsZero(), t.retry
@@ -125,8 +124,8 @@ func (t *term) taken() {
 	}
 }
 
-// free is called when somebody has given the lease back. A write that is under way is not
-// disturbed: it would get the lease and give it back, which is told again.
+// free is called when the lease was released. It does not interrupt a write: that would get the
+// lease and release it, which calls free again.
 func (t *term) free() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,7 +134,7 @@ func (t *term) free() {
 	}
 }
 
-// begin counts work under the lease until its end is called.
+// begin counts a key that is being reconciled, until end is called.
 func (t *term) begin() (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +149,7 @@ func (t *term) begin() (end func()) {
 	}
 }
 
-// finish returns when nothing is worked on, or after the limit.
+// finish returns when no key is being reconciled, or after the limit.
 func (t *term) finish(limit time.Duration) {
 	t.mu.Lock()
 	working, idle := t.working, make(chan struct{})
@@ -165,7 +164,7 @@ func (t *term) finish(limit time.Duration) {
 	case <-idle:
 	case <-time.After(limit):
 		t.queue.log.Warnw(
-			"Giving a lease back although keys of it are still worked on",
+			"Releasing a lease although keys of it are still being reconciled",
 			"lease",
 			t.bucket.Name(),
 			"keys",

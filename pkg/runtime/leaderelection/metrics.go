@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderelection shows which share of the work this process has: the leases it holds.
+// Package leaderelection elects which process works on which keys: each lease is one part of them.
 package leaderelection
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 
-// wanted records the gauge plumbline.leases (queue): how many leases a queue has. Over all
-// processes plumbline.leases.held adds up to it, except during a takeover.
+// wanted records the gauge plumbline.leases (queue): how many leases a queue has. It is the sum of
+// plumbline.leases.held of all processes, except during a takeover.
 func wanted(queue string, leases int) error {
 	gauge, err := otel.Meter(meterName).Int64Gauge("plumbline.leases", metric.WithUnit("{lease}"),
 		metric.WithDescription("Leases that a queue is divided into, by queue"))
@@ -29,8 +29,8 @@ func wanted(queue string, leases int) error {
 }
 
 // Count records the gauge plumbline.leases.held (queue): the leases of a queue that this process
-// holds. It wraps whatever functions are set, so call it after they are, after the meter provider
-// is, and before the controller runs.
+// has. It wraps the functions in funcs. Call it after these and the meter provider are set, and
+// before the controller runs.
 func Count(funcs *reconciler.LeaderAwareFuncs, queue string) error {
 	gauge, err := otel.Meter(meterName).Int64Gauge("plumbline.leases.held", metric.WithUnit("{lease}"),
 		metric.WithDescription("Leases that this process holds, by queue"))
@@ -64,7 +64,7 @@ type leases struct {
 	queue metric.MeasurementOption
 }
 
-// set is also told of the end of a lease that was never had.
+// set is also called for the end of a lease that this process never had.
 func (l *leases) set(b reconciler.Bucket, holds bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,15 +15,14 @@ import (
 	"knative.dev/pkg/reconciler"
 )
 
-// Led is a reconciler that works on what it was promoted for, and skips every other key.
+// Led is a reconciler that skips keys of buckets for which it was not promoted.
 type Led interface {
 	controller.Reconciler
 	reconciler.LeaderAware
 }
 
-// Queue is the reconciler to give to knative instead of one that works under leases. Knative then
-// knows of no election, and runs it as if it led everything: it promotes it once for all keys, as
-// soon as the caches are filled.
+// Queue wraps a reconciler that works under leases, for knative. Knative does not know of the
+// election: it promotes the Queue once for all keys, as soon as the caches are filled.
 type Queue struct {
 	// Enqueue enqueues a key if it is one of the bucket's, e.g.
 	// controller.Impl.MaybeEnqueueBucketKey. It is needed.
@@ -42,16 +41,16 @@ type Queue struct {
 
 var _ Led = (*Queue)(nil)
 
-// NewQueue returns the queue of a reconciler in the election of the context; without one the
-// reconciler leads everything. The name is part of the names of its leases. Only are all the keys
-// that it ever has, if that is known: nobody stands for a lease without a key, each of which would
-// cost the API server a write every two seconds.
+// NewQueue returns the queue of a reconciler in the election of the context. Without an election,
+// the reconciler leads everything. The name is part of the names of its leases. only are all the
+// keys that it ever has, if they are known. There is no election for a lease without a key, because
+// each lease costs the API server a write every two seconds.
 func NewQueue(ctx context.Context, r Led, name string, only ...types.NamespacedName) *Queue {
 	election, _ := ctx.Value(key{}).(*Election)
 	return &Queue{reconciler: r, name: name, only: only, election: election, log: logging.FromContext(ctx)}
 }
 
-// needed are the buckets that have a key.
+// needed returns the buckets that have a key.
 func (q *Queue) needed(all []reconciler.Bucket) []reconciler.Bucket {
 	if len(q.only) == 0 {
 		return all
@@ -66,7 +65,7 @@ func (q *Queue) Promote(all reconciler.Bucket, enqueue func(reconciler.Bucket, t
 	}
 	q.once.Do(func() {
 		if err := q.election.run(q); err != nil {
-			q.log.Fatalw("Standing for leases", "queue", q.name, "error", err) // a wrong configuration
+			q.log.Fatalw("Taking part in the election failed", "queue", q.name, "error", err) // a wrong configuration
 		}
 	})
 	return nil
@@ -79,7 +78,7 @@ func (q *Queue) Demote(all reconciler.Bucket) {
 	}
 }
 
-// Reconcile lets the reconciler work on a key, and keeps its lease meanwhile.
+// Reconcile calls the reconciler for a key. The lease of the key is not released meanwhile.
 func (q *Queue) Reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err == nil {
@@ -90,8 +89,8 @@ func (q *Queue) Reconcile(ctx context.Context, key string) error {
 	return q.reconciler.Reconcile(ctx, key)
 }
 
-// Holds reports whether the lease of a key is this process's: also while it ends, until it gives
-// the lease back, and not after a pause in which another one may have got it.
+// Holds reports whether the lease of a key is this process's. It is true until the lease is
+// released, and false after a pause in which another process may have got it.
 func (q *Queue) Holds(key types.NamespacedName) bool {
 	if q.election == nil {
 		return true
@@ -106,7 +105,7 @@ func (q *Queue) add(t *term) {
 	q.terms = append(q.terms, t)
 }
 
-// termOf is nil before the election has begun.
+// termOf returns the term of a key, nil before the election has started.
 func (q *Queue) termOf(key types.NamespacedName) *term {
 	q.mu.RLock()
 	defer q.mu.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watch lets this process stand at once for a lease that was given back or deleted. Without it,
-// e.g. while the watch is down, the next attempt comes after one to two retry periods.
+// watch makes this process request a lease at once that was released or deleted. While the watch
+// does not work, the next attempt is after one to two retry periods.
 func (e *Election) watch() error {
 	factory := informers.NewSharedInformerFactoryWithOptions(e.client, 0, informers.WithNamespace(e.namespace))
 	leases := factory.Coordination().V1().Leases().Informer()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package panics hands the panic of a goroutine over to the one that waits for it. Go ends the
-// process for a panic that nothing catches in its own goroutine, and the reconciler catches those
-// of its own alone.
+// Package panics passes the panic of a goroutine to the goroutine that waits for it. Go ends the
+// process if nothing in the same goroutine catches a panic, and a reconciler catches only those of
+// its own goroutine.
 package panics
 
 import (
@@ -11,14 +11,14 @@ import (
 	"sync"
 )
 
-// Catcher keeps the first panic of the functions it runs. The zero value is ready to use, by
-// several goroutines.
+// Catcher stores the first panic of the functions it runs. The zero value is ready. Safe for
+// concurrent use.
 type Catcher struct {
 	mu     sync.Mutex
 	caught string
 }
 
-// Run runs a function and returns also when that panics.
+// Run calls f and returns also if f panics.
 func (c *Catcher) Run(f func()) {
 	defer func() {
 		cause := recover()
@@ -34,7 +34,7 @@ func (c *Catcher) Run(f func()) {
 	f()
 }
 
-// Again panics with the panic that was caught, and its stack, if there was one.
+// Again panics with the stored panic and its stack, if there is one.
 func (c *Catcher) Again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

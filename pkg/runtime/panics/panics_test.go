@@ -9,7 +9,7 @@ import (
 )
 
 // The panic of a goroutine is met again by the one that waits for it, with its stack.
-func TestAPanicIsHandedOver(t *testing.T) {
+func TestAgainRepeatsThePanic(t *testing.T) {
 	t.Parallel()
 	var c Catcher
 	var all sync.WaitGroup
@@ -28,7 +28,7 @@ func TestAPanicIsHandedOver(t *testing.T) {
 
 func explode() { panic("boom") }
 
-func TestNoPanicIsNone(t *testing.T) {
+func TestAgainWithoutPanic(t *testing.T) {
 	t.Parallel()
 	var c Catcher
 	c.Run(func() {})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracecontext carries a trace from the process that accepted a delivery to those that act
-// on it: the W3C traceparent is an annotation of the GitEvent. What senders of deliveries put in
-// their headers is not carried.
+// Package tracecontext passes a trace from the process that accepted a delivery to those that act
+// on it, in the W3C traceparent annotation of the GitEvent. It does not use the headers of
+// deliveries.
 package tracecontext
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// header is the W3C header whose value the annotation holds.
+// header is the W3C header whose value is in the annotation.
 const header = "traceparent"
 
 // Annotations returns the annotation that names the span in ctx, nil when there is none (tracing is
@@ -37,8 +37,8 @@ func With(ctx context.Context, annotations map[string]string) context.Context {
 	)
 }
 
-// Tekton returns the same span as Tekton reads it from a PipelineRun's annotation, "" if there is
-// none.
+// Tekton returns the span in the form that Tekton reads from a PipelineRun's annotation, "" if
+// there is none.
 func Tekton(annotations map[string]string) string {
 	parent := annotations[plumbline.TraceparentAnnotation]
 	if parent == "" {

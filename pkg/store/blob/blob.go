@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob compresses immutable byte strings, the raw bodies of deliveries and the PipelineRuns
-// of plans, and keeps those in EventPayload objects that are too big for their GitEvent. A blob is
-// written before the object that refers to it, so a reference is never to something that was not
-// there.
+// Package blob compresses immutable byte strings: the raw bodies of deliveries and the PipelineRuns
+// of plans. It stores those that are too big for their GitEvent in EventPayload objects. A blob is
+// written before the object that refers to it, so a reference is never to a missing blob.
 package blob
 
 import (
@@ -24,14 +23,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// MaxBytes is the most a blob may have, uncompressed. The largest delivery has 25 MiB (GitHub's
-// cap); a plan is made from text that fits GitHub's 1 MiB a file.
+// MaxBytes is the largest blob, uncompressed. The largest delivery has 25 MiB (GitHub's limit); a
+// plan is made from files of at most 1 MiB (GitHub's limit).
 const MaxBytes = 32 << 20
 
-// maxChunks is what MaxBytes of incompressible data need, and one for gzip's own bytes.
+// maxChunks is how many chunks MaxBytes of incompressible data need, and one for gzip's own bytes.
 const maxChunks = MaxBytes/v1alpha1.MaxChunkBytes + 1
 
-// Packed is a byte string as it is kept.
+// Packed is a byte string as it is stored.
 type Packed struct {
 	// Stream is its gzip stream, the same for the same bytes.
 	Stream []byte
@@ -40,8 +39,8 @@ type Packed struct {
 	Size   int64
 }
 
-// Pack compresses data, which may come in parts: they are not copied into one. More than MaxBytes
-// is an Invalid fault.
+// Pack compresses data, which may be in parts: they are not copied together. It returns an Invalid
+// fault for more than MaxBytes.
 func Pack(data ...[]byte) (Packed, error) {
 	size := 0
 	for _, part := range data {
@@ -57,7 +56,7 @@ func Pack(data ...[]byte) (Packed, error) {
 	return Packed{Stream: stream, Digest: Digest(data...), Size: int64(size)}, nil
 }
 
-// Whole is the reference to a stream that whoever refers to it holds itself.
+// Whole returns the reference for a stream that is in the object with the reference.
 func (p Packed) Whole() v1alpha1.BlobReference {
 	return v1alpha1.BlobReference{Digest: p.Digest, Size: p.Size}
 }
@@ -82,10 +81,10 @@ func (p Packed) Chunks(namespace, name, event string) (v1alpha1.BlobReference, [
 	return v1alpha1.BlobReference{Name: name, Digest: p.Digest, Chunks: chunks, Size: p.Size}, payloads
 }
 
-// InJSON is how many bytes a stream takes in JSON, which is what etcd holds of custom resources.
+// InJSON returns how many bytes a stream takes in JSON, as etcd stores custom resources.
 func InJSON(stream []byte) int64 { return int64(base64.StdEncoding.EncodedLen(len(stream))) }
 
-// Digest is BlobReference.digest of data, in however many parts.
+// Digest returns BlobReference.digest of data, which may be in parts.
 func Digest(data ...[]byte) string {
 	sum := sha256.New()
 	for _, part := range data {
@@ -96,11 +95,11 @@ func Digest(data ...[]byte) string {
 
 func chunkName(name string, index int) string { return fmt.Sprintf("%s-%d", name, index) }
 
-// compressors are used again: a new one takes 800 KB, which costs more than to compress a delivery
-// of 10.
+// compressors are reused: a new one takes 800 KB, which costs more than to compress a delivery of
+// 10.
 var compressors sync.Pool //nolint:gochecknoglobals // memory without a state
 
-// compress returns a gzip stream without name and time, so that equal data gives equal bytes.
+// compress returns a gzip stream without name and time, so that equal data has equal bytes.
 func compress(data [][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w, ok := compressors.Get().(*gzip.Writer)
@@ -123,8 +122,8 @@ func compress(data [][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Size is how many bytes a gzip stream of Pack stands for, as its last four bytes say; 0 of what is
-// none.
+// Size returns how many bytes a gzip stream of Pack has uncompressed, by its last four bytes; 0 if
+// it is not a stream.
 func Size(stream []byte) int {
 	if len(stream) < 4 {
 		return 0
@@ -132,7 +131,7 @@ func Size(stream []byte) int {
 	return int(binary.LittleEndian.Uint32(stream[len(stream)-4:]))
 }
 
-// expand undoes compress; it reads at most size+1 bytes, so a wrong stream cannot fill the memory.
+// expand undoes compress. It reads at most size+1 bytes, so a wrong stream cannot fill the memory.
 func expand(stream []byte, size int64) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(stream))
 	if err != nil {

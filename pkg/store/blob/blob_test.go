@@ -94,7 +94,7 @@ func TestPackingIsDeterministicAndBounded(t *testing.T) {
 }
 
 // What somebody holds itself is read as what is in chunks is, and as closely looked at.
-func TestAStreamThatIsHeldWhole(t *testing.T) {
+func TestUnpackWholeStream(t *testing.T) {
 	data := []byte(`{"ref":"refs/heads/main"}`)
 	packed, err := blob.Pack(data[:5], data[5:])
 	if err != nil {
@@ -129,7 +129,7 @@ func TestAStreamThatIsHeldWhole(t *testing.T) {
 	}
 }
 
-func TestWriteAgain(t *testing.T) {
+func TestWriteMayBeRepeated(t *testing.T) {
 	client := fake.NewSimpleClientset()
 	write(t, client, noise(600_000))
 	write(t, client, noise(600_000)) // fails the test unless it succeeds
@@ -226,7 +226,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-func TestDeleteGoesOnAfterAnError(t *testing.T) {
+func TestDeleteContinuesAfterAnError(t *testing.T) {
 	client := fake.NewSimpleClientset()
 	ref := write(t, client, noise(600_000))
 	client.PrependReactor("delete", "eventpayloads", func(a clienttesting.Action) (bool, runtime.Object, error) {

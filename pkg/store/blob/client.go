@@ -12,12 +12,12 @@ import (
 	client "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
 )
 
-// metadataOnly asks the API server for nothing but the metadata of what it answers with, and for
-// refusals as they are: without the latter they are missing in its audit log.
+// metadataOnly requests only the metadata of the answer, and refusals as they are: without the
+// latter, refusals are missing in the API server's audit log.
 const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// Payloads is the generated client but for Create, which lets the API server not send the whole
-// chunk back: that is nearly half of what a create costs it. It returns what it was given.
+// Payloads returns the generated client with another Create. That one has the API server not send
+// the chunk back, which is nearly half of the cost of a create, and returns its argument.
 func Payloads(c client.PlumblineV1alpha1Interface, namespace string) client.EventPayloadInterface {
 	return frugal{c.EventPayloads(namespace), c, namespace}
 }

@@ -20,7 +20,7 @@ func (poison) Create(context.Context, *v1alpha1.EventPayload, metav1.CreateOptio
 
 // A panic while one payload is written is met by the caller, who may catch it: it does not end the
 // process.
-func TestAPanicWhileWritingReachesTheCaller(t *testing.T) {
+func TestWritePassesPanicsToTheCaller(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "poison") {

@@ -30,7 +30,7 @@ func (quick) Delete(context.Context, string, metav1.DeleteOptions) error { retur
 
 // The usual blob is written, read and deleted at once. The largest takes pauses, for less than the
 // time a delivery has.
-func TestALargeBlobLeavesPausesToOthers(t *testing.T) {
+func TestLargeBlobPausesBetweenCalls(t *testing.T) {
 	t.Parallel()
 	for chunks, want := range map[int]struct{ write, other time.Duration }{8: {}, 108: {time.Second, 2 * time.Second}} {
 		t.Run(fmt.Sprint(chunks, " chunks"), func(t *testing.T) {

@@ -33,15 +33,14 @@ type deleter interface {
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
 
-// writers is how many chunks are written at once: 20 MB of JSON that does not compress are 58
-// chunks, which one after the other take most of the time a Git service waits for an answer, and
-// more than two leave others little of the API server.
+// writers is how many chunks are written at once. 20 MB of incompressible JSON are 58 chunks: one
+// after the other, they take most of the time that a Git service waits for an answer; more than two
+// at once leave others little of the API server.
 const writers = 2
 
-// Beyond the first easyChunks, which 20 MB of usual JSON need, there are pause between two calls: a
-// blob of 75 chunks that is read or written without a break takes a second of the API server from
-// everybody else. The pauses of the largest one are 0.9 s when it is written, well within the time
-// for a delivery.
+// After the first easyChunks, which 20 MB of usual JSON need, there is a pause between two calls: a
+// blob of 75 chunks without pauses would keep the API server busy for a second. The pauses of the
+// largest blob are 0.9 s when it is written, well within the time for a delivery.
 const (
 	easyChunks = 8
 	pause      = 20 * time.Millisecond
@@ -60,10 +59,10 @@ func breathe(ctx context.Context, chunk int) {
 	}
 }
 
-// Write creates the payloads that Chunks returned; after an error some may be there and some not.
-// One that is there with the same data is success, so Write may be repeated; one with other data is
-// an Operator fault with reason "ForeignPayload". Errors of the API server are classified as for an
-// update, where a denial is the operator's: what is denied here is our object, not the author's.
+// Write creates the payloads that Chunks returned. After an error, some may exist. A payload that
+// exists with the same data is not an error, so Write may be repeated. One with other data is an
+// Operator fault with reason "ForeignPayload". Errors of the API server are classified as for an
+// update, so that a denial does not blame the author.
 func Write(ctx context.Context, client creator, payloads []*v1alpha1.EventPayload) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -107,9 +106,9 @@ func compare(ctx context.Context, client getter, want *v1alpha1.EventPayload) er
 	return nil
 }
 
-// Read returns the bytes a reference stands for. A chunk that is missing is an error for which
-// apierrors.IsNotFound holds; bytes that are not those of the digest are an Operator fault with
-// reason "CorruptPayload".
+// Read returns the bytes of a reference. If a chunk is missing, apierrors.IsNotFound is true for
+// the error. If the bytes do not match the digest, the error is an Operator fault with reason
+// "CorruptPayload".
 func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byte, error) {
 	if ref.Chunks < 1 || ref.Chunks > maxChunks || ref.Size > MaxBytes {
 		return nil, corrupt(ref, fmt.Errorf("%d chunks for %d bytes", ref.Chunks, ref.Size))
@@ -126,8 +125,8 @@ func Read(ctx context.Context, client getter, ref v1alpha1.BlobReference) ([]byt
 	return Unpack(stream, ref)
 }
 
-// Unpack returns the bytes that a stream stands for. Bytes that are not those of the reference's
-// digest are an Operator fault with reason "CorruptPayload".
+// Unpack returns the bytes of a stream. If they do not match the reference's digest, the error is
+// an Operator fault with reason "CorruptPayload".
 func Unpack(stream []byte, ref v1alpha1.BlobReference) ([]byte, error) {
 	if ref.Size < 0 || ref.Size > MaxBytes {
 		return nil, corrupt(ref, fmt.Errorf("%d bytes", ref.Size))
@@ -142,8 +141,8 @@ func Unpack(stream []byte, ref v1alpha1.BlobReference) ([]byte, error) {
 	return data, nil
 }
 
-// Expand returns what a stream stands for that no reference names. Its own checksum reports whether
-// it is whole: if not, the error is an Operator fault with reason "CorruptPayload".
+// Expand returns the bytes of a stream without a reference. If its checksum is wrong, the error is
+// an Operator fault with reason "CorruptPayload".
 func Expand(stream []byte) ([]byte, error) {
 	data, err := expand(stream, int64(min(Size(stream), MaxBytes)))
 	if err != nil {
@@ -152,7 +151,7 @@ func Expand(stream []byte) ([]byte, error) {
 	return data, nil
 }
 
-// StoredBytes is what payloads take in etcd, which holds custom resources as JSON.
+// StoredBytes returns how many bytes payloads take in etcd, which stores custom resources as JSON.
 func StoredBytes(payloads []*v1alpha1.EventPayload) (n int64) {
 	for _, payload := range payloads {
 		n += InJSON(payload.Data)
@@ -160,8 +159,8 @@ func StoredBytes(payloads []*v1alpha1.EventPayload) (n int64) {
 	return n
 }
 
-// Delete deletes the chunks; those that are gone count as deleted. It goes on after an error and
-// returns the first.
+// Delete deletes the chunks. A missing chunk is not an error. Delete continues after an error and
+// returns the first one.
 func Delete(ctx context.Context, client deleter, ref v1alpha1.BlobReference) error {
 	var first error
 	for i := range int(min(ref.Chunks, maxChunks)) {

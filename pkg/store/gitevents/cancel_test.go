@@ -15,7 +15,7 @@ import (
 
 // The cache keeps where the runs of an event stand in the line, whether it cancels others or not;
 // an informer trims a streamed list twice.
-func TestTheCacheKeepsPriorities(t *testing.T) {
+func TestTrimKeepsPriorities(t *testing.T) {
 	t.Parallel()
 	urgent := int32(7)
 	event := open("urgent", "north/app")
@@ -34,7 +34,7 @@ func TestTheCacheKeepsPriorities(t *testing.T) {
 // Of an event that is cancelled the cache keeps by which others, and each pipeline that ends once;
 // of one that cancels what and by what; of every other neither. An informer trims a streamed list
 // twice.
-func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {
+func TestTrimKeepsCancellations(t *testing.T) {
 	t.Parallel()
 	const name = plumbline.CancelAnnotation + "comment-1"
 	cancelled := open("cancelled", "north/app")
@@ -59,7 +59,7 @@ func TestTheCacheKeepsWhatIsCancelled(t *testing.T) {
 
 // What tells which of several events is newest stays: commits, branch or pull request, times, and
 // whose runs end whose.
-func TestTheCacheKeepsWhatIsNewest(t *testing.T) {
+func TestTrimKeepsWhatOrdersEvents(t *testing.T) {
 	t.Parallel()
 	e := open("comment", "north/app")
 	at := metav1.Now()

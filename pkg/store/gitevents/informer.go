@@ -19,14 +19,14 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 )
 
-// The indexes of the open events: by the name of their Repository, and by its Origin.
+// The indexes of the unsettled events: by the name of their Repository, and by its Origin.
 const (
 	byRepository = "repository"
 	byOrigin     = "origin"
 )
 
-// Watch is one informer shared by the controllers of a process. Settled events, which are most of
-// them, are neither watched nor kept in memory, and of the open ones only what Trim keeps: an event
+// Watch is one informer, shared by the controllers of a process. It neither watches nor stores
+// settled events, which are most of them. Of unsettled events it stores what Trim returns: an event
 // is read live before it is acted on.
 type Watch struct {
 	namespace string
@@ -35,13 +35,13 @@ type Watch struct {
 	whole     atomic.Pointer[func(*v1alpha1.GitEvent)]
 }
 
-// New returns the watch of a namespace; nothing is listed before Start.
+// New returns the watch of a namespace. It lists nothing before Start.
 func New(namespace string) *Watch {
 	return &Watch{namespace: namespace}
 }
 
-// Informer returns the informer, made on the first call with the client in ctx. What it holds and
-// hands to handlers is trimmed.
+// Informer returns the informer. The first call creates it with the client in ctx. Its objects are
+// trimmed, also those that handlers get.
 func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	w.once.Do(func() {
 		factory := externalversions.NewSharedInformerFactoryWithOptions(
@@ -72,26 +72,26 @@ func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	return w.informer
 }
 
-// BeforeTrim hands each object that the watch brings to a function before the cache has it, whole.
-// It is not to be kept or changed: the cache may have parts of it.
+// BeforeTrim sets a function that gets each event before it is trimmed and cached. The function
+// must not store or change the event: the cache may share parts of it.
 func (w *Watch) BeforeTrim(see func(*v1alpha1.GitEvent)) { w.whole.Store(&see) }
 
-// trim is Trim for an informer, which also hands over what it has missed the deletion of.
+// trim is Trim for an informer, which also passes objects whose deletion it has missed.
 func (w *Watch) trim(obj any) (any, error) {
 	event, ok := obj.(*v1alpha1.GitEvent)
 	if !ok {
 		return obj, nil
 	}
-	// client-go trims what a streamed list brings once more before the cache has it. A whole event
-	// names its provider.
+	// client-go trims the objects of a streamed list twice. An event that is not trimmed yet has a
+	// provider.
 	if see := w.whole.Load(); see != nil && event.Spec.Provider != "" {
 		(*see)(event)
 	}
 	return Trim(event), nil
 }
 
-// Start runs the informer until ctx is done and waits for its first list. It may be called once a
-// controller.
+// Start runs the informer until ctx is done, and waits for its first list. Each controller may call
+// it.
 func (w *Watch) Start(ctx context.Context) error {
 	informer := w.Informer(ctx).Informer()
 	if err := controller.StartInformers(ctx.Done(), informer); err != nil {
@@ -100,13 +100,13 @@ func (w *Watch) Start(ctx context.Context) error {
 	return nil
 }
 
-// Of returns the open events of a Repository, trimmed and in no order; none before the first call
-// of Informer. They are shared: do not change them.
+// Of returns the unsettled events of a Repository, trimmed and in no order; none before the first
+// call of Informer. They are shared: do not change them.
 func (w *Watch) Of(namespace, name string) []*v1alpha1.GitEvent {
 	return w.by(byRepository, namespace+"/"+name)
 }
 
-// From returns the open events of an Origin (RepositoryReference), as Of does: also those of
+// From returns the unsettled events of an Origin (RepositoryReference), as Of does: also those of
 // Repositories that are gone.
 func (w *Watch) From(origin string) []*v1alpha1.GitEvent { return w.by(byOrigin, origin) }
 

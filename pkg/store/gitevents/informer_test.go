@@ -138,7 +138,7 @@ func eventually(t *testing.T, what, want string, got func() string) {
 	}
 }
 
-func TestOpenEventsAreFoundByTheirRepository(t *testing.T) {
+func TestOfFindsEventsByTheirRepository(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open("a", "north/app"), open("b", "north/app"), open("c", "south/app"), settled("old", "north/app"))
 	w := started(t, s)
@@ -152,7 +152,7 @@ func TestOpenEventsAreFoundByTheirRepository(t *testing.T) {
 	eventually(t, "an event that came later", "c d", func() string { return names(w.Of("south", "app")) })
 }
 
-func TestSettledEventsAreNeitherListedNorKept(t *testing.T) {
+func TestSettledEventsAreNotCached(t *testing.T) {
 	t.Parallel()
 	a := open("a", "north/app")
 	s := newServer(t, a, settled("old", "north/app"))
@@ -189,7 +189,7 @@ func TestStartWaitsForTheFirstList(t *testing.T) {
 	}
 }
 
-func TestNothingIsKnownBeforeTheInformerIsMade(t *testing.T) {
+func TestOfIsEmptyBeforeTheInformerExists(t *testing.T) {
 	t.Parallel()
 	if got := gitevents.New(namespace).Of("north", "app"); got != nil {
 		t.Errorf("%v", got)
@@ -198,7 +198,7 @@ func TestNothingIsKnownBeforeTheInformerIsMade(t *testing.T) {
 
 // What a replica keeps of an event is a fraction of the event, and does not grow with what people
 // write.
-func TestTheCacheKeepsLittleOfAnEvent(t *testing.T) {
+func TestTrimIsSmall(t *testing.T) {
 	t.Parallel()
 	event := large(2)
 	w := started(t, newServer(t, event))

@@ -16,14 +16,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// Trim returns what the cache keeps of an event: each replica holds every open one, and most of an
-// event is only read live. It keeps names, times, what the steps wait for, how far each run and
-// report is, and where its Git service is: what the gauges, the Repository's conditions, the
-// budgets, the index and the lines (pkg/flowcontrol/fairqueue) need; what cancels it, or what it
-// cancels (pkg/reconciler/gitevent/cancel); and which events of its pull request, branch or tag are
-// newer (pkg/reconciler/gitevent/supersede). Whoever needs another field of a cached event adds it
-// here; the unit tests of the reconcilers fill their caches with trimmed objects, so that a missing
-// one shows.
+// Trim returns the part of an event that is cached, because each replica caches every unsettled
+// event. Most of an event is read live. The cache has what these need:
+//
+//   - the gauges, the Repository's conditions, the budgets, the index and the fair queue
+//     (pkg/flowcontrol/fairqueue): names, times, waits, the state of each run and report, the host;
+//   - cancellations (pkg/reconciler/gitevent/cancel): what cancels it, and what it cancels;
+//   - pkg/reconciler/gitevent/supersede: which events of a pull request, branch or tag are newer.
+//
+// Add a field here to use it in a cached event. The unit tests of the reconcilers use trimmed
+// objects, so that a missing field is noticed.
 func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{
@@ -60,8 +62,8 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	return kept
 }
 
-// cancels keeps which events have cancelled which runs of this one, and all that matters of one
-// that cancels others, which are few.
+// cancels adds which events have cancelled which runs of this one, and of the few events that
+// cancel others, what they cancel.
 func cancels(kept, event *v1alpha1.GitEvent) {
 	ended := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(event.Annotations)) {
@@ -79,9 +81,9 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 	kept.Status.Plan.Cancels = event.Status.Plan.Cancels
 }
 
-// trimCancellation keeps what a cancellation ends; who acts on it reads the event. What another one
-// ends already is left out, so that each pipeline is kept once, however often it is cancelled. One
-// that is about a branch or tag may turn out not to be about this event.
+// trimCancellation returns what a cancellation ends; code that acts on it reads the event. It
+// leaves out pipelines that another cancellation ends already, so that each is cached once. A
+// cancellation for a branch or tag may turn out not to be about this event.
 func trimCancellation(value string, ended map[string]bool) string {
 	c := &v1alpha1.Cancellation{}
 	if json.Unmarshal([]byte(value), c) != nil {
@@ -101,8 +103,8 @@ func trimCancellation(value string, ended map[string]bool) string {
 	return string(data)
 }
 
-// newest keeps what tells which of several events of one pull request, branch or tag is the newest
-// (pkg/reconciler/gitevent/supersede).
+// newest adds what is needed to determine which of several events of one pull request, branch or
+// tag is the newest (pkg/reconciler/gitevent/supersede).
 func newest(kept, event *v1alpha1.GitEvent) {
 	of, to := &event.Spec, &kept.Spec
 	to.Repository.UID, to.Repository.URL = of.Repository.UID, of.Repository.URL

@@ -21,7 +21,7 @@ import (
 // An API server that streams its lists has client-go trim each object twice. Whoever is told of
 // whole events hears of each once, and of no trimmed one: it would be taken for the event, which
 // then is of a Repository without a URL, and is refused.
-func TestNobodyIsToldOfATrimmedEvent(t *testing.T) {
+func TestBeforeTrimGetsWholeEventsOnly(t *testing.T) {
 	t.Parallel()
 	event := open("push-1", "north/app")
 	event.Kind, event.APIVersion = "GitEvent", v1alpha1.SchemeGroupVersion.String()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history finds what was recorded of one pull request or commit: the GitEvents with the
-// same subject, open and settled.
+// Package history finds the events of one pull request or commit: the GitEvents with the same
+// subject, unsettled and settled.
 package history
 
 import (
@@ -21,16 +21,15 @@ const (
 	// pageSize is how many events one read brings: an open one has at most some hundred kilobytes
 	// of status.
 	pageSize = 100
-	// perEvent and perRun are more than what List keeps of an event, and of each of its runs, takes
-	// in memory.
+	// perEvent and perRun are more memory than List needs for an event, and for each of its runs.
 	perEvent, perRun = 2 << 10, 1 << 10
-	// maxRecords bounds what List keeps: with two runs each it takes the most that one event may
-	// hold (pkg/flowcontrol/memory). With the default settings fewer settled events are kept of all
-	// Repositories together.
+	// maxRecords bounds what List returns: with two runs each, they take all memory that one event
+	// may reserve (pkg/flowcontrol/memory). With the default settings, fewer settled events are
+	// stored of all Repositories together.
 	maxRecords = 16_000
 )
 
-// ReasonTooMany is that of an event that decides by more records than a decision can read.
+// ReasonTooMany is the reason of a fault for a decision that depends on too many events.
 const ReasonTooMany = "TooManyRecords"
 
 // Lister reads GitEvents live.
@@ -38,8 +37,8 @@ type Lister interface {
 	List(ctx context.Context, o metav1.ListOptions) (*v1alpha1.GitEventList, error)
 }
 
-// Record is one event. A settled one is a stub, which keeps its spec, its plan and its runs with
-// their results.
+// Record is one event. A settled one is a stub, with its spec, its plan and its runs with their
+// results.
 type Record struct{ Event *v1alpha1.GitEvent }
 
 // SHA is the commit that the event ran, or would have run; empty for a comment that has no plan
@@ -51,9 +50,9 @@ func (r Record) SHA() string {
 	return r.Event.Spec.SHA
 }
 
-// Each calls visit for each event of a subject, in no order, until it returns false. However many
-// events there are, one page of them is in memory: a visitor that keeps an event keeps the Trimmed
-// one.
+// Each calls visit for each event of a subject, in no order, until it returns false. It has one
+// page of events in memory, however many there are. So if visit stores an event, it stores the
+// Trimmed one.
 func Each(ctx context.Context, events Lister, subject string, visit func(*v1alpha1.GitEvent) bool) error {
 	return each(ctx, events, metav1.ListOptions{LabelSelector: selector(subject)}, visit)
 }
@@ -86,13 +85,13 @@ func each(ctx context.Context, events Lister, o metav1.ListOptions, visit func(*
 	}
 }
 
-// List returns what decisions about a subject depend on, trimmed and the oldest first; events
-// recorded within the same second are in the order of their names. Events that no decision can
-// depend on are left out (Matters). Nothing else is cut: the error is an Ignored fault if there are
-// more events than can be kept, so that the event that asks ends and does not wait.
+// List returns the events on which decisions about a subject depend (Matters), trimmed, the oldest
+// first; events recorded within the same second are in the order of their names. If there are more
+// than maxRecords, it returns an Ignored fault, so that the event that needs them does not wait.
 //
-// Hold takes so many bytes of memory in all, and its error ends the list; nil takes none.
-func List(ctx context.Context, events Lister, subject string, hold func(bytes int) error) ([]Record, error) {
+// List calls reserve with how many bytes of memory it needs in all, and returns its error. A nil
+// reserve is not called.
+func List(ctx context.Context, events Lister, subject string, reserve func(bytes int) error) ([]Record, error) {
 	var all []Record
 	held := 0
 	var full error
@@ -106,8 +105,8 @@ func List(ctx context.Context, events Lister, subject string, hold func(bytes in
 				"or wait until old events are forgotten (settled-retention-days)", maxRecords)
 			return false
 		}
-		if hold != nil && len(all) > 0 && len(all)%pageSize == 0 { // a first page is nothing to speak of
-			full = hold(held + held/len(all)*pageSize)
+		if reserve != nil && len(all) > 0 && len(all)%pageSize == 0 { // the first page takes little
+			full = reserve(held + held/len(all)*pageSize)
 		}
 		held += perEvent + perRun*len(event.Status.Runs)
 		all = append(all, Record{withoutReasons(Trimmed(event))})
@@ -120,9 +119,9 @@ func List(ctx context.Context, events Lister, subject string, hold func(bytes in
 	return all, nil
 }
 
-// Matters reports whether later events of the subject may be decided by an event that has ended. A
-// comment that has started and approved nothing tells nothing about any commit. Everybody can write
-// thousands of them.
+// Matters reports whether decisions about later events of the subject may depend on a settled
+// event. They do not depend on a comment that has started and approved nothing. Every user can
+// write thousands of them.
 func Matters(event *v1alpha1.GitEvent) bool {
 	st := &event.Status
 	if event.Spec.Comment == nil || len(st.Runs) > 0 || st.Plan != nil && st.Plan.Approval != nil {
@@ -136,8 +135,8 @@ func Matters(event *v1alpha1.GitEvent) bool {
 	return true
 }
 
-// Trimmed returns a copy of an event without the texts and the objects that no other event's step
-// reads.
+// Trimmed returns a copy of an event without the texts and objects that steps of other events do
+// not read.
 func Trimmed(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	kept := *event
 	kept.Payload, kept.ManagedFields, kept.Spec.Headers = nil, nil, nil
@@ -158,7 +157,7 @@ func Trimmed(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	return &kept
 }
 
-// withoutReasons takes the sentences for people off the decisions of a trimmed event.
+// withoutReasons removes the texts for users from the decisions of a trimmed event.
 func withoutReasons(trimmed *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	if plan := trimmed.Status.Plan; plan != nil {
 		plan.Decisions = slices.Clone(plan.Decisions)

@@ -61,7 +61,7 @@ func TestListReadsAllPagesOldestFirst(t *testing.T) {
 }
 
 // Whoever decides by the records decides by all of them, or ends.
-func TestListNeverCuts(t *testing.T) {
+func TestListIsComplete(t *testing.T) {
 	t.Parallel()
 	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("a", 1), event("b", 2)}, endless: true}, "s1", nil)
 	if f := fault.Of(err); f == nil || f.Class != fault.Ignored || f.Reason != ReasonTooMany || all != nil {
@@ -70,7 +70,7 @@ func TestListNeverCuts(t *testing.T) {
 }
 
 // The memory for more than a page is taken before it is read, and what does not matter takes none.
-func TestListTakesMemory(t *testing.T) {
+func TestListReservesMemory(t *testing.T) {
 	t.Parallel()
 	var events []v1alpha1.GitEvent
 	for i := range 250 {
@@ -102,7 +102,7 @@ func TestListTakesMemory(t *testing.T) {
 }
 
 // Comments that have started and approved nothing decide nothing, once they are settled.
-func TestWhatMatters(t *testing.T) {
+func TestMatters(t *testing.T) {
 	t.Parallel()
 	comment := func(d v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) *v1alpha1.GitEvent {
 		e := event("c", 1)
@@ -154,7 +154,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-func TestSHAIsThePlansOnceThereIsOne(t *testing.T) {
+func TestSHAIsThatOfThePlan(t *testing.T) {
 	t.Parallel()
 	r := Record{&v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{SHA: "a"}}}
 	if r.SHA() != "a" {
@@ -167,7 +167,7 @@ func TestSHAIsThePlansOnceThereIsOne(t *testing.T) {
 }
 
 // Each receiver has a clock of its own: the API server's orders what they have recorded.
-func TestListIsInTheOrderOfTheAPIServer(t *testing.T) {
+func TestListIsInCreationOrder(t *testing.T) {
 	t.Parallel()
 	created := func(name string, received, created int64) v1alpha1.GitEvent {
 		e := event(name, received)

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Patience is how long after it was received an event lets older ones be planned first.
+	// Patience is how long after its delivery an event waits until older ones are planned.
 	Patience = time.Minute
-	// An event that lets others go first looks again after as long as it has waited, within these
+	// An event that waits for older ones is retried after as long as it has waited, within these
 	// bounds.
 	soonest = time.Second
 	latest  = 10 * time.Second
@@ -39,16 +39,18 @@ type Writer interface {
 	) (*v1alpha1.GitEvent, error)
 }
 
-// First is called before an event decides by what has run. Two that decide at the same moment must
-// not both start what has failed, so that one of them has to see what the other one has decided:
+// First is called before an event's plan depends on earlier events of its subject. Two such events
+// that are planned at the same time must not both start a failed pipeline again. So First makes one
+// of them read the plan of the other:
 //
-//   - While an older event of the subject is about to be planned it returns a Throttled fault. One that waits for something, or for too
-//     long (Patience), is not waited for.
-//   - Every other event of the subject that may decide so too, and has not, is annotated. That changes its version: what it has decided
-//     until now, perhaps without knowing of this event, cannot be recorded any more. It reads again, and finds this event.
+//   - While an older event of the subject is about to be planned, First returns a Throttled fault. It
+//     does not wait for an event that itself waits for something, nor longer than Patience.
+//   - It annotates each other unplanned event of the subject whose plan may depend on earlier events.
+//     That changes the event's version. So a plan that was made without this event cannot be stored:
+//     the other event reads again, and finds this one.
 //
-// What is read of the subject after First has returned nil is therefore all there is to know, if
-// the event's own plan can be recorded over the version that it had before First was called.
+// After First has returned nil, a read of the subject is complete, if the event's own plan can be
+// stored over the version that the event had before First was called.
 func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject string, now time.Time) error {
 	var rivals []*v1alpha1.GitEvent
 	var older string
@@ -80,9 +82,9 @@ func First(ctx context.Context, events Writer, event *v1alpha1.GitEvent, subject
 	return nil
 }
 
-// Outdate annotates an event, if it is still there, with the version of it that was listed and with
-// notes, which may be nil. Its reconcile cannot record what it has decided until now: it reads
-// again. It may be repeated.
+// Outdate annotates an event, if it still exists, with the version of it that was listed and with
+// notes, which may be nil. A reconcile of it that has started cannot store its plan and reads
+// again. Outdate may be repeated.
 func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent, notes map[string]string) error {
 	annotations := map[string]string{plumbline.OutdatedAnnotation: rival.ResourceVersion}
 	maps.Copy(annotations, notes)
@@ -94,13 +96,13 @@ func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent, notes
 	if err == nil || fault.Gone(err) { // what is gone starts nothing
 		return nil
 	}
-	// Whatever refuses it, it is tried again by the workqueue's backoff (docs/adr/0003).
+	// Any refusal is retried with the workqueue's backoff (docs/adr/0003).
 	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("telling GitEvent %s to read again what has run: %w", rival.Name, err))
 	return fault.Transientf(f.Reason, "%s", f.Message)
 }
 
-// comesFirst reports whether an event that is not planned comes before another one in the order of
-// List, and is about to be planned.
+// comesFirst reports whether an unplanned event comes before another one in the order of List, and
+// is about to be planned.
 func comesFirst(event, other *v1alpha1.GitEvent) bool {
 	return compare(event, other) < 0 && len(event.Status.Waits) == 0 && !event.Spec.Closes()
 }

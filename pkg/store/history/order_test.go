@@ -84,7 +84,7 @@ func TestFirst(t *testing.T) {
 }
 
 // While the others cannot be listed or told nothing is decided; one that is gone needs not be told.
-func TestFirstIsTriedAgain(t *testing.T) {
+func TestFirstIsRetriedAfterARefusal(t *testing.T) {
 	t.Parallel()
 	me, other := event("me", 10), event("z", 10)
 	other.Spec.Comment = &v1alpha1.Comment{ID: 1}

@@ -21,9 +21,9 @@ import (
 )
 
 // RunSelector returns the label selector of the PipelineRuns that the installation in a namespace
-// still waits for. It writes the label "completed" once the Git service has accepted a run's final
-// report. Anybody else may write it too: a run that leaves the watch has neither been deleted for
-// that, nor is it over.
+// still waits for: those without the label "completed", which it writes once the Git service has
+// accepted a run's final report. Other users may write the label, too. So a run that leaves the
+// watch may still exist and be running.
 func RunSelector(namespace string) string {
 	return plumbline.InstallationLabel + "=" + namespace + "," + pipelinesascode.State + "!=" + pipelinesascode.StateCompleted
 }
@@ -35,18 +35,17 @@ type Runs struct {
 	informer  cache.SharedIndexInformer
 }
 
-// NewRuns returns the informer of the installation in a namespace; nothing is listed before it is
+// NewRuns returns the informer of the installation in a namespace. It lists nothing before it is
 // started.
 func NewRuns(namespace string) *Runs { return &Runs{namespace: namespace} }
 
-// Informer returns the informer, made on the first call with the client in ctx.
+// Informer returns the informer. The first call creates it with the client in ctx.
 func (r *Runs) Informer(ctx context.Context) cache.SharedIndexInformer {
 	r.once.Do(func() { r.informer = RunInformer(ctx, r.namespace) })
 	return r.informer
 }
 
-// RunInformer returns the informer of the runs; whoever calls it starts it. What it holds is
-// trimmed.
+// RunInformer returns an informer of the runs, trimmed. The caller starts it.
 func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInformer {
 	factory := externalversions.NewSharedInformerFactoryWithOptions(
 		pipelineclient.Get(ctx),
@@ -57,10 +56,10 @@ func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInforme
 	return factory.Tekton().V1().PipelineRuns().Informer()
 }
 
-// TrimRun returns what the cache keeps of a run, whoever made it: its names, the event that it is
-// of, whether it is wanted, has begun, is over or is being deleted, and of one that is over its
-// tasks as far as a report names them. What has no bound is left out (S9); who needs it reads the
-// run, e.g. for the tasks of one that is not Reportable.
+// TrimRun returns the part of a run that is cached: its names, its event, and whether it is wanted,
+// has started, has finished or is being deleted. Of a finished run it has the tasks that a report
+// names. Fields without a limit are left out (S9); code that needs them reads the run, e.g. for the
+// tasks of one that is not Reportable.
 func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	kept := &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{
@@ -81,21 +80,20 @@ func TrimRun(run *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 }
 
 const (
-	// maxTasks are the tasks of an ended run that TrimRun keeps, if it has no more. Each takes some
-	// 200 bytes, until the report is accepted.
+	// maxTasks is how many tasks a finished run may have so that they are cached. Each takes some
+	// 200 bytes until the report is accepted.
 	maxTasks = 20
-	// maxTaskName is more than the name of a task has: Tekton makes labels of them.
+	// maxTaskName is longer than the name of any task, because Tekton uses these names as labels.
 	maxTaskName = 253
-	// leftOut is on what TrimRun returns when it kept no tasks of a run that has some. On a run it
-	// costs a read.
+	// leftOut is the annotation of a trimmed run without its tasks. On a run that a user gives this
+	// annotation, it costs a read.
 	leftOut = "plumbline.dev/tasks-left-out"
 )
 
-// Reportable reports whether a run, or what TrimRun kept of it, has all that a report says of its
-// tasks.
+// Reportable reports whether a run, which may be trimmed, has all that a report says of its tasks.
 func Reportable(run *pipelinev1.PipelineRun) bool { return run.Annotations[leftOut] == "" }
 
-// keepTasks adds the tasks that have or had a run of their own, and those that were skipped.
+// keepTasks adds the tasks that have a TaskRun, and those that were skipped.
 func keepTasks(kept, run *pipelinev1.PipelineRun) {
 	long := !Reportable(run) || len(run.Status.ChildReferences)+len(run.Status.SkippedTasks) > maxTasks
 	text := func(s string) string {
@@ -126,7 +124,7 @@ func keepTasks(kept, run *pipelinev1.PipelineRun) {
 	kept.Status.ChildReferences, kept.Status.SkippedTasks = children, skipped
 }
 
-// trim is TrimRun for an informer, which also hands over what it has missed the deletion of.
+// trim is TrimRun for an informer, which also passes objects whose deletion it has missed.
 func trim(obj any) (any, error) {
 	if run, ok := obj.(*pipelinev1.PipelineRun); ok {
 		return TrimRun(run), nil

@@ -36,7 +36,7 @@ func run(name, installation, state string) *pipelinev1.PipelineRun {
 }
 
 // What is done and reported is neither listed nor watched, nor what another installation made.
-func TestWhatIsDoneAndReportedIsNotWatched(t *testing.T) {
+func TestCompletedRunsAreNotWatched(t *testing.T) {
 	t.Parallel()
 	unlabelled := run("unlabelled", "plumbline", "")
 	delete(unlabelled.Labels, pipelinesascode.State)
@@ -96,7 +96,7 @@ func TestWhatIsDoneAndReportedIsNotWatched(t *testing.T) {
 }
 
 // S9: what is kept of a run has a bound, whoever made it, and it is what is read.
-func TestTheCacheKeepsLittleOfARun(t *testing.T) {
+func TestTrimRunIsSmall(t *testing.T) {
 	t.Parallel()
 	whole := large()
 	kept := pipelineruns.TrimRun(whole)

@@ -16,16 +16,16 @@ import (
 const (
 	// taskRunPage is how many TaskRuns are decoded at once: each may have 1.5 MiB, etcd's limit.
 	taskRunPage = 25
-	// maxTaskRuns is how many are read of a run: Tekton keeps a reference to each in the
-	// PipelineRun, of which fewer than that fit into an object. Anybody in the namespace may label
-	// others so that they seem to be the run's.
+	// maxTaskRuns is how many are read of a run. Tekton has a reference to each in the PipelineRun,
+	// and fewer references than that fit into an object. Users in the namespace may label other
+	// TaskRuns as the run's.
 	maxTaskRuns = 1000
-	// maxMessage bounds the bytes of a condition's message; a report has no room for more.
+	// maxMessage limits the bytes of a condition's message; no report has more.
 	maxMessage = 32 << 10
 )
 
-// TaskRunsOf returns the TaskRuns of a PipelineRun for its report, as far as that needs them:
-// names, the Task, when and how they ended, and how often they were retried. What has no bound is
+// TaskRunsOf returns the TaskRuns of a PipelineRun with the fields that a report needs: names, the
+// Task, when and how they finished, and how often they were retried. Fields without a limit are
 // left out (S9).
 func TaskRunsOf(ctx context.Context, client tektonv1.TaskRunInterface, run string) ([]*pipelinev1.TaskRun, error) {
 	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + run, Limit: taskRunPage}

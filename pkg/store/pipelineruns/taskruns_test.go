@@ -63,7 +63,7 @@ func stuffed(n int) *pipelinev1.TaskRun {
 
 // However many TaskRuns there are that seem to be a run's, and however large, few of them are
 // decoded at once, and little is kept.
-func TestTheTaskRunsOfARunHaveABound(t *testing.T) {
+func TestTaskRunsOfIsBounded(t *testing.T) {
 	t.Parallel()
 	for all, want := range map[int]int{0: 0, 3: 3, 60: 60, 2000: 1000} {
 		server := &pages{all: all}

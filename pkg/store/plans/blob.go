@@ -13,23 +13,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// ReasonPayloadMissing ends what needs a payload or a plan that does not exist any more: somebody
-// deleted it, and nothing brings it back. The delivery may be sent again, and is then processed
-// anew.
+// ReasonPayloadMissing is the reason of a fault for a payload or a plan that was deleted. It cannot
+// be restored. If the delivery is sent again, it is processed as a new one.
 const ReasonPayloadMissing = "PayloadMissing"
 
-// perByte is what a blob takes for each of its bytes: compressed, as it is, and decoded.
+// perByte is how many bytes of memory a blob takes for each of its bytes: it is there compressed,
+// uncompressed and decoded.
 const perByte = 3
 
-// Payload reads the body of the delivery, and holds the memory for it. One that is gone for certain
-// is a fault with reason PayloadMissing. The watch of events leaves it out: it is read live unless
+// Payload reserves memory for the body of the delivery, and reads it. If the body was deleted, the
+// error has the reason PayloadMissing. The cache of events does not have it: it is read live unless
 // the event was received a moment ago.
 func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
 	ref := p.event.Spec.Payload
 	if ref.Chunks > 0 {
 		return p.blob(ctx, ref)
 	}
-	if err := p.Hold("payload", perByte*int(ref.Size)); err != nil {
+	if err := p.Reserve("payload", perByte*int(ref.Size)); err != nil {
 		return nil, err
 	}
 	if len(p.event.Payload) > 0 {
@@ -49,10 +49,10 @@ func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
 	return blob.Unpack(live.Payload, ref)
 }
 
-// blob reads a blob of the event, and holds the memory for it. One that is gone for certain is a
-// fault with reason PayloadMissing.
+// blob reserves memory for a blob of the event, and reads it. If the blob was deleted, the error
+// has the reason PayloadMissing.
 func (p *Plan) blob(ctx context.Context, ref v1alpha1.BlobReference) ([]byte, error) {
-	if err := p.Hold(ref.Name, perByte*int(ref.Size)); err != nil {
+	if err := p.Reserve(ref.Name, perByte*int(ref.Size)); err != nil {
 		return nil, err
 	}
 	data, err := blob.Read(ctx, p.Payloads, ref)

@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// share is how many microseconds of a core large plans have in a second, all together: an
-	// eighth. Whoever pushes them keeps nobody waiting.
+	// share is how many microseconds of a core all large plans together may use in a second: an
+	// eighth, so that they do not delay other events.
 	share = 1_000_000 / 8
-	// turn is how much of that a plan takes at once: whoever works in small pieces does not wait
-	// for those who work in large ones, and each of two has its half.
-	turn = share / 25
-	// restRetry is how soon a plan is made again that would rest longer than its reconcile may
-	// take.
-	restRetry = 10 * time.Second
+	// burst is how much of that a plan takes at once, so that plans of small and of large pieces
+	// have equal parts.
+	burst = share / 25
+	// throttledRetry is when a plan is made again that would have to wait longer than its reconcile
+	// may take.
+	throttledRetry = 10 * time.Second
 )
 
-// NewPace is the Pace of a process.
+// NewRate returns the Rate of a process.
 func NewRate() *rate.Limiter { return rate.NewLimiter(share, share) }
 
-// Rest returns when work may be done that takes a core so long, and that only large plans need.
-// Such a plan takes as much memory as two, so that a namespace makes one at once, and the process
+// Throttle waits until work may be done that only large plans need, and that takes a core so long.
+// Such a plan reserves the memory of two, so that a namespace makes one at once, and the process
 // two. The error is a Throttled fault with reason Busy.
-func (p *Plan) Rest(ctx context.Context, work time.Duration) error {
-	if err := p.Hold("large plan", memory.MaxPart); err != nil {
+func (p *Plan) Throttle(ctx context.Context, work time.Duration) error {
+	if err := p.Reserve("large plan", memory.MaxPart); err != nil {
 		return err
 	}
-	for left := int(work.Microseconds()); left > 0; left -= turn {
-		if err := p.Rate.WaitN(ctx, min(left, turn)); err != nil {
-			return fault.Throttledf(fault.ReasonBusy, restRetry, "others' large plans are made: %w", err)
+	for left := int(work.Microseconds()); left > 0; left -= burst {
+		if err := p.Rate.WaitN(ctx, min(left, burst)); err != nil {
+			return fault.Throttledf(fault.ReasonBusy, throttledRetry, "waiting for CPU time: other large plans are being made: %w", err)
 		}
 	}
 	return nil

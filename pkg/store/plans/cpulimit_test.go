@@ -24,7 +24,7 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 		event := &v1alpha1.GitEvent{}
 		event.Name, event.Spec.Repository.Namespace = name, namespace
 		plan := store.Of(event)
-		if err := plan.Hold("definitions", 5<<20); err != nil {
+		if err := plan.Reserve("definitions", 5<<20); err != nil {
 			t.Fatal(err)
 		}
 		return plan
@@ -35,24 +35,24 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	}
 	first, same, other, third := of("team", "one"), of("team", "two"), of("other", "three"), of("third", "four")
 	for _, plan := range []*plans.Plan{first, first, other} {
-		if err := plan.Rest(t.Context(), time.Millisecond); err != nil {
+		if err := plan.Throttle(t.Context(), time.Millisecond); err != nil {
 			t.Fatalf("there is room for a large plan in each of two namespaces: %v", err)
 		}
 	}
 	for _, plan := range []*plans.Plan{same, third} {
-		if err := plan.Rest(t.Context(), time.Millisecond); !busy(err) {
+		if err := plan.Throttle(t.Context(), time.Millisecond); !busy(err) {
 			t.Errorf("a further large plan is answered %v, want Busy", err)
 		}
 	}
 	first.Release()
-	if err := same.Rest(t.Context(), time.Millisecond); err != nil {
+	if err := same.Throttle(t.Context(), time.Millisecond); err != nil {
 		t.Errorf("another one has ended, and the next is answered %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	var err error
 	for begin := time.Now(); err == nil && time.Since(begin) < time.Minute; {
-		err = other.Rest(ctx, 100*time.Millisecond)
+		err = other.Throttle(ctx, 100*time.Millisecond)
 	}
 	if !busy(err) {
 		t.Errorf("whoever would rest longer than it has time is answered %v, want Busy", err)
@@ -61,13 +61,13 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 
 // Work that takes longer at once than the pace lets through at once waits for as long as it takes,
 // and is not put off for ever.
-func TestALongPieceOfWorkIsDone(t *testing.T) {
+func TestLongWorkIsThrottledAndFinishes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
 		plan := store.Of(&v1alpha1.GitEvent{})
 		begin := time.Now()
-		if err := plan.Rest(t.Context(), 1125*time.Millisecond); err != nil {
+		if err := plan.Throttle(t.Context(), 1125*time.Millisecond); err != nil {
 			t.Fatalf("a second of work is put off: %v", err)
 		}
 		if took := time.Since(begin).Round(time.Second); took != 8*time.Second {
@@ -78,7 +78,7 @@ func TestALongPieceOfWorkIsDone(t *testing.T) {
 
 // Two tenants that make one large plan after the other, all in large pieces, keep a third one's
 // from its end for two minutes at most: it has its turn, and then its half of the pace.
-func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
+func TestLargePlanFinishesDespiteOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -104,11 +104,11 @@ func TestALargePlanEndsWhateverOthersDo(t *testing.T) {
 			event.Name, event.Spec.Repository.Namespace = name, namespace
 			plan := store.Of(event)
 			defer plan.Release()
-			if plan.Waits() != nil || plan.Hold("definitions", 5<<20) != nil {
+			if plan.Queued() != nil || plan.Reserve("definitions", 5<<20) != nil {
 				return false
 			}
 			for range pieces {
-				if plan.Rest(ctx, piece) != nil {
+				if plan.Throttle(ctx, piece) != nil {
 					return false
 				}
 			}

@@ -16,15 +16,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// maxWhole is more than the manifests of a status take uncompressed, in bytes: they are read whole
-// for each run, and what compresses to nearly nothing must not take much memory for that.
+// maxWhole bounds the manifests in a status uncompressed, in bytes: they are read whole for each
+// run, and a text that compresses well must not take much memory for that.
 const maxWhole = 1 << 20
 
-// Keep stores the manifests and what their markers stand for, so that what is created later is what
-// was planned now, whatever changes meanwhile: few manifests in the plan itself, which is that of
-// the status, and others in EventPayloads. A Throttled fault with a reason of pkg/flowcontrol/quota
-// says that open events have no room for them now.
-func (p *Plan) Keep(ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string) error {
+// Save stores the manifests and the values of their markers, so that what is created later is what
+// was planned now, whatever changes meanwhile. It stores few manifests in the plan, which is that
+// of the status, and others in EventPayloads. If a budget of unsettled events is exhausted, it
+// returns a Throttled fault with a reason of pkg/flowcontrol/quota.
+func (p *Plan) Save(ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string) error {
 	if len(manifests) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (p *Plan) Keep(ctx context.Context, plan *v1alpha1.Plan, manifests []Manife
 	if err := p.count(ctx, digest, blob.StoredBytes(chunks), secrets); err != nil {
 		return err
 	}
-	if err := p.keepSecrets(ctx, plan, secrets); err != nil {
+	if err := p.saveSecrets(ctx, plan, secrets); err != nil {
 		return err
 	}
 	if whole != nil {
@@ -57,13 +57,13 @@ func (p *Plan) Keep(ctx context.Context, plan *v1alpha1.Plan, manifests []Manife
 		plan.Blobs = append(plan.Blobs, ref)
 	}
 	for _, manifest := range manifests {
-		p.know(manifest.Name, manifest.JSON)
+		p.remember(manifest.Name, manifest.JSON)
 	}
 	return nil
 }
 
-// whole returns the manifests that a plan holds, with more of them, as it holds them; nil if they
-// are too many for that.
+// whole returns the manifests of a plan and more manifests in the form that the plan stores; nil if
+// they are too many for the status.
 func (p *Plan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
 	var all []Manifest
 	if plan.Manifests != nil {
@@ -83,9 +83,9 @@ func (p *Plan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
 	return packed.Stream, err
 }
 
-// unfold returns the manifests in a stream of the status, and holds the memory for them.
+// unfold reserves memory for the manifests in a stream of the status, and returns them.
 func (p *Plan) unfold(stream []byte) ([]json.RawMessage, error) {
-	if err := p.Hold("manifests", perByte*blob.Size(stream)); err != nil {
+	if err := p.Reserve("manifests", perByte*blob.Size(stream)); err != nil {
 		return nil, err
 	}
 	data, err := blob.Expand(stream)
@@ -102,7 +102,7 @@ func decode(data []byte) (manifests []json.RawMessage, err error) {
 	return manifests, nil
 }
 
-// list is a list of the manifests in JSON, in parts.
+// list returns a JSON list of the manifests, in parts.
 func list(manifests []Manifest) [][]byte {
 	var parts [][]byte
 	separator := []byte("[")
@@ -113,7 +113,7 @@ func list(manifests []Manifest) [][]byte {
 	return append(parts, []byte("]"))
 }
 
-// Bytes are what the manifests of a plan take when they are read.
+// Bytes returns how many bytes the manifests of a plan have when they are read.
 func Bytes(plan *v1alpha1.Plan) int {
 	total := blob.Size(plan.Manifests)
 	for _, ref := range plan.Blobs {
@@ -122,15 +122,15 @@ func Bytes(plan *v1alpha1.Plan) int {
 	return total
 }
 
-func (p *Plan) know(name string, manifest json.RawMessage) {
+func (p *Plan) remember(name string, manifest json.RawMessage) {
 	if p.manifests == nil {
 		p.manifests = map[string]json.RawMessage{}
 	}
 	p.manifests[name] = manifest
 }
 
-// Manifest returns a planned PipelineRun as it was written down. A blob that is missing matters to
-// the PipelineRuns in it.
+// Manifest returns a planned PipelineRun as it was stored. A missing blob is an error only for the
+// PipelineRuns in it.
 func (p *Plan) Manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
 	var missing error
 	if _, known := p.manifests[name]; !known {
@@ -164,7 +164,7 @@ func (p *Plan) Manifest(ctx context.Context, name string) (*pipelinev1.PipelineR
 	return manifest, nil
 }
 
-// readStatus learns the manifests that the status holds.
+// readStatus reads the manifests in the status.
 func (p *Plan) readStatus() error {
 	stream := p.event.Status.Plan.Manifests
 	if stream == nil {
@@ -177,7 +177,7 @@ func (p *Plan) readStatus() error {
 	return p.learn(manifests)
 }
 
-// read learns the manifests in a blob.
+// read reads the manifests in a blob.
 func (p *Plan) read(ctx context.Context, ref v1alpha1.BlobReference) error {
 	data, err := p.blob(ctx, ref)
 	if err != nil {
@@ -196,7 +196,7 @@ func (p *Plan) learn(manifests []json.RawMessage) error {
 		if err := json.Unmarshal(manifest, &named); err != nil {
 			return fmt.Errorf("decoding the plan: %w", err)
 		}
-		p.know(named.Name, manifest)
+		p.remember(named.Name, manifest)
 	}
 	return nil
 }

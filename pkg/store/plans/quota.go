@@ -15,17 +15,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
-// budgetRetry is how soon an event that waits for room looks again. It asks nobody but this process
-// for that.
+// budgetRetry is when an event that waits for a budget is requeued. That costs no call.
 const budgetRetry = time.Minute
 
-// count has what is about to be stored for a plan counted in the budgets of open events: in the
-// event's annotations, before it is stored, so that a process that is killed meanwhile leaves too
-// much counted and never too little. The same plan, by its digest, is counted once; another one
-// that was planned in its place, too, because what was stored of the first is still there.
+// count counts what is about to be stored for a plan in the budgets of unsettled events. It writes
+// the event's annotations before anything is stored, so that a process that is killed meanwhile
+// leaves too much counted and never too little. A plan is counted once by its digest; another plan
+// in its place is counted as well, because the first one is still stored.
 //
-// What a status holds of manifests, and as many bytes of secret values, every event may have: the
-// number of open events has a budget of its own.
+// Manifests in the status, and as many bytes of secret values, are not counted: the number of
+// unsettled events has a budget of its own.
 func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets map[string]string) error {
 	values := int64(0)
 	for marker, value := range secrets {
@@ -37,7 +36,7 @@ func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets ma
 	before := quota.Read(p.event)
 	after := before
 	after.Bytes, after.Plan = before.Bytes+bytes+values, before.Plan+bytes+values
-	if err := p.room(after); err != nil {
+	if err := p.withinBudget(after); err != nil {
 		return err
 	}
 	annotations := after.Annotations()
@@ -49,16 +48,16 @@ func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets ma
 	return err
 }
 
-// NoRoom reports whether a reason is that of an event whose plan has no room.
+// OverBudget reports whether a reason is that of an event whose plan waits for a budget.
 func OverBudget(reason string) bool {
 	return reason == quota.ReasonRepository || reason == quota.ReasonNamespace || reason == quota.ReasonTotal
 }
 
-// HasRoom reports whether open events have room for the plan of one that has waited for that.
-func (p *Plan) HasRoom() error { return p.room(quota.Read(p.event)) }
+// WithinBudget returns an error while the event still has to wait for a budget.
+func (p *Plan) WithinBudget() error { return p.withinBudget(quota.Read(p.event)) }
 
-// room counts what the event uses, if there is room.
-func (p *Plan) room(use quota.Use) error {
+// withinBudget counts what the event uses, unless a budget is exhausted.
+func (p *Plan) withinBudget(use quota.Use) error {
 	use.Repository = types.NamespacedName{Namespace: p.event.Spec.Repository.Namespace, Name: p.event.Spec.Repository.Name}
 	scope, ok := p.Budget.Plan(p.event.Name, use)
 	if ok {
@@ -73,9 +72,9 @@ func (p *Plan) room(use quota.Use) error {
 	)
 }
 
-// About writes down which subject the event is of, if that is another one than its delivery told
-// (GitEventSpec.Subject); "" is none.
-func (p *Plan) About(ctx context.Context, subject string) error {
+// SetSubject stores the subject of the event (GitEventSpec.Subject; "" is none) if its delivery
+// named another one.
+func (p *Plan) SetSubject(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil
 	}

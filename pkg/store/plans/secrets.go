@@ -22,14 +22,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// A plan that uses secret params has two halves: manifests with markers where the values stand, and
-// the values, in one Secret of Plumbline's namespace. So what is created is what was planned
-// although a team changes its Secret meanwhile, and every text about the run can be searched for
-// the values before it is told.
+// A plan that uses secret params has two parts: manifests with markers in place of the values, and
+// the values, in one Secret of Plumbline's namespace. So what is created is what was planned, even
+// if a team changes its Secret meanwhile. And the values can be removed from every text about the
+// run before it is reported.
 
-// keepSecrets stores what the markers of the manifests stand for. An attempt before this one may
-// have stored other values: they are replaced, none is removed.
-func (p *Plan) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[string]string) error {
+// saveSecrets stores the values of the markers. It replaces values that an earlier reconcile has
+// stored, and removes none.
+func (p *Plan) saveSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[string]string) error {
 	if len(values) == 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (p *Plan) keepSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[
 	return nil
 }
 
-// Values returns what the markers of the plan stand for; nil when it has none.
+// Values returns the values of the plan's markers; nil when it has none.
 func (p *Plan) Values(ctx context.Context) (map[string]string, error) {
 	plan := p.event.Status.Plan
 	if plan == nil || plan.Secret == "" || p.values != nil {
@@ -104,8 +104,8 @@ func Reveal(manifest *pipelinev1.PipelineRun, values map[string]string) (*pipeli
 	return revealed, nil
 }
 
-// Hiding returns what takes the values out of Tekton's words. When they are not known any more,
-// nothing can be told from them, and the words are left out: the verdict does not wait for a text.
+// Hiding returns a function that removes the values from Tekton's texts. If the values are gone,
+// the function replaces the whole text, because the verdict does not wait for a text.
 func (p *Plan) Hiding(ctx context.Context) (func(string) string, error) {
 	values, err := p.Values(ctx)
 	if fault.Is(err, fault.Operator) {
@@ -119,7 +119,7 @@ func (p *Plan) Hiding(ctx context.Context) (func(string) string, error) {
 
 const wordsLeftOut = "(left out: it may repeat a secret, and which one cannot be read any more)"
 
-// HideIn returns a copy of a run's conditions without the values.
+// HideIn returns a copy of a run's conditions with hide applied to their messages.
 func HideIn(conditions duckv1.Conditions, hide func(string) string) duckv1.Conditions {
 	hidden := slices.Clone(conditions)
 	for i := range hidden {
@@ -128,7 +128,7 @@ func HideIn(conditions duckv1.Conditions, hide func(string) string) duckv1.Condi
 	return hidden
 }
 
-// Masked is an error without the values in its words.
+// Masked returns an error without the values in its message.
 func Masked(err error, values map[string]string) error {
 	f := fault.Of(err)
 	if f == nil || len(values) == 0 {

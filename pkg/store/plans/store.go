@@ -38,19 +38,19 @@ type Events interface {
 	) (*v1alpha1.GitEvent, error)
 }
 
-// Store is where it is kept: the clients are those of Plumbline's own namespace.
+// Store reads and writes what is stored of events, in Plumbline's own namespace.
 type Store struct {
 	Events   Events
 	Payloads payloadclient.EventPayloadInterface
 	Secrets  corev1client.SecretInterface
-	// Room is the memory for all events that are worked on at once, Budget what all open events
-	// keep in the API server.
+	// Memory is shared by all events that are reconciled at once. Budget limits what all unsettled
+	// events store in the API server.
 	Memory *memory.Budget
 	Budget *quota.Ledger
-	// Pace is that of all plans that are larger than nearly all are (NewPace).
+	// Rate limits the CPU time for large plans (NewRate).
 	Rate *rate.Limiter
-	// Changed is told of each event that was changed outside of its status, or may have been: who
-	// knows it knows an old version.
+	// Changed is called for each event whose object, other than its status, was changed or may have
+	// been: a cached version of it is old.
 	Changed func(event string)
 }
 
@@ -58,12 +58,12 @@ type Store struct {
 type Plan struct {
 	*Store
 	event     *v1alpha1.GitEvent
-	manifests map[string]json.RawMessage // by name, as far as they were read; as objects they would take many times as much
-	values    map[string]string          // what the markers stand for
+	manifests map[string]json.RawMessage // by name, as far as they were read; objects would take many times the memory
+	values    map[string]string          // of the markers
 
-	mu    sync.Mutex
-	held  map[string]int // bytes of the room, by what for; nil once they are released
-	total int            // of them
+	mu       sync.Mutex
+	reserved map[string]int // bytes of memory by purpose; nil once they are released
+	total    int            // of them
 }
 
 // Manifest is a planned PipelineRun in JSON.
@@ -72,39 +72,39 @@ type Manifest struct {
 	JSON []byte
 }
 
-// roomRetry is when whoever found no memory looks again although nobody has woken it.
-const roomRetry = time.Minute
+// memoryRetry is when an event that is queued for memory is requeued although nothing has woken it.
+const memoryRetry = time.Minute
 
-// Of returns what is kept of an event. It takes memory of the room until Release.
+// Of returns what is stored of an event. The memory that it reserves is in use until Release.
 func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
-	return &Plan{Store: s, event: event, held: map[string]int{}}
+	return &Plan{Store: s, event: event, reserved: map[string]int{}}
 }
 
-// Hold takes memory for something until so many bytes are held for it: memory.MaxHeld at most, and
-// memory.MaxEvent for all of the event. What is held already counts. The error is a Throttled fault
+// Reserve reserves memory for a purpose until it has so many bytes: at most memory.MaxPart, and
+// memory.MaxEvent for the event. What is reserved already counts. The error is a Throttled fault
 // with reason Busy. Safe for concurrent use.
-func (p *Plan) Hold(what string, bytes int) error {
+func (p *Plan) Reserve(what string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hold(what, bytes)
+	return p.reserve(what, bytes)
 }
 
-func (p *Plan) hold(what string, bytes int) error {
-	more := min(min(bytes, memory.MaxPart)-p.held[what], memory.MaxEvent-p.total)
-	if more <= 0 || p.held == nil {
+func (p *Plan) reserve(what string, bytes int) error {
+	more := min(min(bytes, memory.MaxPart)-p.reserved[what], memory.MaxEvent-p.total)
+	if more <= 0 || p.reserved == nil {
 		return nil
 	}
 	if !p.Memory.Reserve(p.event.Name, p.owner(), more, p.total) {
 		return noMemory()
 	}
-	p.held[what] += more
+	p.reserved[what] += more
 	p.total += more
 	return nil
 }
 
-// Waits returns the error of Hold for an event that found no memory at an attempt before, and whose
-// turn has not come. It is asked before anything is held.
-func (p *Plan) Waits() error {
+// Queued returns the error of Reserve while the event is queued for memory since an earlier
+// reconcile. Call it before Reserve.
+func (p *Plan) Queued() error {
 	if !p.Memory.Queued(p.event.Name) {
 		return nil
 	}
@@ -112,37 +112,37 @@ func (p *Plan) Waits() error {
 }
 
 func noMemory() error {
-	return fault.Throttledf(fault.ReasonBusy, roomRetry, "the memory for large events is taken by others")
+	return fault.Throttledf(fault.ReasonBusy, memoryRetry, "waiting for memory: other large events use all of it")
 }
 
-// HoldAnswers is Hold for so many bytes more of what Git services answer: some calls are made at
-// once.
-func (p *Plan) HoldAnswers(more int) error {
+// ReserveAnswers reserves so many bytes more for the answers of Git services. Concurrent calls may
+// use it.
+func (p *Plan) ReserveAnswers(more int) error {
 	const what = "answers"
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hold(what, p.held[what]+more)
+	return p.reserve(what, p.reserved[what]+more)
 }
 
-// Release gives back what is held; the Plan is not used any more.
+// Release releases the memory. The Plan must not be used any more.
 func (p *Plan) Release() {
 	p.mu.Lock()
 	total := p.total
-	p.held, p.total = nil, 0
+	p.reserved, p.total = nil, 0
 	p.mu.Unlock()
 	p.Memory.Release(p.event.Name, p.owner(), total)
 }
 
-// owner is whose part of the room is taken.
+// owner returns the owner of the memory.
 func (p *Plan) owner() string { return p.event.Spec.Repository.Namespace }
 
-// Forget drops the manifests that were read or stored in this reconcile: the status that names them
-// was not written. What the markers stand for stays known: it is read only once a written status
-// names it.
+// Forget drops the manifests that were read or stored in this reconcile, because the status that
+// names them was not written. It does not drop the values of the markers: these are read only when
+// the stored status names them.
 func (p *Plan) Forget() { p.manifests = nil }
 
-// Remove deletes the payload and the manifests, before the event is settled; of the status it takes
-// nothing. It may be repeated.
+// Remove deletes the payload and the manifests, before the event is settled. It does not change the
+// status. It may be repeated.
 func (p *Plan) Remove(ctx context.Context) error {
 	refs := p.event.Status.Plan.Blobs
 	if payload := p.event.Spec.Payload; payload.Chunks > 0 {
@@ -158,8 +158,8 @@ func (p *Plan) Remove(ctx context.Context) error {
 	return nil
 }
 
-// patch changes the event outside of its status, if nobody has changed it since it was read.
-// Afterwards the event has the version that this has made, so that its status can be written.
+// patch changes the event's object, not its status, unless it was changed since it was read.
+// Afterwards p.event has the new version, so that the status can be written.
 func (p *Plan) patch(ctx context.Context, doing string, change map[string]any) error {
 	meta, _ := change["metadata"].(map[string]any)
 	if meta == nil {

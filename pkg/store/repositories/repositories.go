@@ -3,7 +3,7 @@
 // Package repositories hides Repositories that this installation does not serve, because the
 // setting serve-namespaces does not name their namespace (docs/adr/0056).
 //
-// Whatever starts something new for a Repository reads it through this package. What finishes
+// Code that starts something new for a Repository reads it through this package. Code that finishes
 // events that were recorded earlier reads the whole cache.
 package repositories
 
@@ -37,8 +37,8 @@ func Lister(all cache.Indexer, settings Settings) listers.RepositoryLister {
 // Read is a function that reads a Repository.
 type Read = func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error)
 
-// Reader returns read for those that are served: the others do not exist. While the setting cannot
-// be read, nobody knows.
+// Reader returns a function that reads the Repositories that are served: the others do not exist.
+// It returns an error while the setting cannot be read.
 func Reader(read Read, settings Settings) Read {
 	return func(ctx context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
 		switch namespaces := settings.Load().Namespaces; {

@@ -34,7 +34,7 @@ func repository(namespace, name string) *pacv1alpha1.Repository {
 }
 
 // However the cache is read, a Repository of another namespace does not exist.
-func TestEveryReadHidesWhatIsNotServed(t *testing.T) {
+func TestEveryReadHidesUnservedRepositories(t *testing.T) {
 	const byNamespace = cache.NamespaceIndex
 	all := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
 	for _, namespace := range []string{"team-a", "team-b"} {
@@ -80,7 +80,7 @@ func TestEveryReadHidesWhatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestReaderAsksForWhatIsServedOnly(t *testing.T) {
+func TestReaderReadsServedRepositoriesOnly(t *testing.T) {
 	asked := ""
 	read := func(_ context.Context, namespace, name string) (*pacv1alpha1.Repository, error) {
 		asked += namespace + " "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signal is how receivers tell controllers that deliveries may have been missed: those that
-// were answered 503, and those that came while there was no receiver. Which ones, the Git service's
-// log tells (docs/adr/0030).
+// Package signal lets receivers tell controllers that deliveries may be undelivered: those that
+// were answered with 503, and those that came while no receiver ran. The Git service's log says
+// which (docs/adr/0030).
 package signal
 
 import (
@@ -20,20 +20,19 @@ import (
 const (
 	// Asks is the ConfigMap that receivers patch. The roles in config/ name it.
 	Asks = "plumbline-missed-deliveries-asks"
-	// Ledger is the ConfigMap in which the controller keeps how far it has read the log, and what
-	// is missed.
+	// Ledger is the ConfigMap in which the controller stores how far it has read the log, and which
+	// deliveries are undelivered.
 	Ledger = "plumbline-missed-deliveries"
-	// askEvery is the least time between two asks of one receiver, however many deliveries it
-	// refuses: each costs the controller a look at the Git service's log.
+	// askEvery is the least time between two requests of one receiver, however many deliveries it
+	// refuses: each costs the controller a read of the Git service's log.
 	askEvery = 10 * time.Second
-	// tryEvery is how soon an ask that failed is repeated. It fails as long as the API server is
-	// away, and succeeds as soon as deliveries can be stored again: that is the moment to ask for
-	// them.
+	// tryEvery is when a failed request is repeated. It fails while the API server is unavailable,
+	// and succeeds as soon as deliveries can be stored again: that is the moment for redeliveries.
 	tryEvery = time.Second
-	// askTimeout ends a try.
+	// askTimeout limits one try.
 	askTimeout = 5 * time.Second
-	// key is the only one of Asks. The time makes each ask a change, which whoever watches is told
-	// of.
+	// key is the only key of Asks. Its value is a time, so that each request changes the ConfigMap
+	// and reaches its watchers.
 	key = "at"
 )
 
@@ -48,8 +47,8 @@ type configMapPatcher interface {
 	) (*corev1.ConfigMap, error)
 }
 
-// Asker asks the controllers of its installation to look for missed deliveries. Safe for concurrent
-// use.
+// Asker requests the controllers of its installation to look for undelivered webhooks. Safe for
+// concurrent use.
 type Asker struct {
 	client configMapPatcher
 	logger *zap.SugaredLogger
@@ -58,12 +57,12 @@ type Asker struct {
 	every, again time.Duration
 }
 
-// NewAsker asks nothing before Run.
+// NewAsker returns an Asker that does nothing before Run.
 func NewAsker(client configMapPatcher, logger *zap.SugaredLogger) *Asker {
 	return &Asker{client: client, logger: logger, more: make(chan struct{}, 1), every: askEvery, again: tryEvery}
 }
 
-// Ask says that a delivery may have been missed up to now. It does not block; several asks are one.
+// Ask says that a delivery may be undelivered. It does not block. Several calls make one request.
 func (a *Asker) Ask() {
 	select {
 	case a.more <- struct{}{}:
@@ -71,7 +70,7 @@ func (a *Asker) Ask() {
 	}
 }
 
-// Run sends what is asked until stop is closed, each ask until the API server has taken it.
+// Run sends requests until stop is closed. It repeats each one until the API server accepts it.
 func (a *Asker) Run(stop <-chan struct{}) {
 	failing := false
 	for {
@@ -116,5 +115,5 @@ func (a *Asker) send() error {
 	return err
 }
 
-// Asked reports whether a ConfigMap named Asks holds an ask.
+// Asked reports whether the ConfigMap Asks has a request.
 func Asked(asks *corev1.ConfigMap) bool { return asks.Data[key] != "" }

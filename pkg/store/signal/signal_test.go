@@ -53,7 +53,7 @@ func run(t *testing.T, p *patches, every time.Duration) *Asker {
 }
 
 // An ask is repeated until the API server has taken it, and not after that.
-func TestAnAskOutlastsAnOutage(t *testing.T) {
+func TestAskIsRetriedDuringAnOutage(t *testing.T) {
 	p := &patches{failures: 3, tries: make(chan *corev1.ConfigMap, 10)}
 	a := run(t, p, time.Millisecond)
 	a.Ask()
@@ -80,7 +80,7 @@ func TestAnAskOutlastsAnOutage(t *testing.T) {
 }
 
 // However many deliveries are refused, what follows waits and is one ask.
-func TestManyAsksAreOne(t *testing.T) {
+func TestManyAsksAreOneRequest(t *testing.T) {
 	p := &patches{tries: make(chan *corev1.ConfigMap, 10)}
 	a := run(t, p, time.Hour)
 	a.Ask()
@@ -95,7 +95,7 @@ func TestManyAsksAreOne(t *testing.T) {
 
 // An API server that answers that there is no such ConfigMap, or no right, is not asked each
 // second: config/ may never be applied.
-func TestWhatOnlyAnOperatorMendsIsTriedSeldom(t *testing.T) {
+func TestForbiddenAskIsRetriedRarely(t *testing.T) {
 	resource := corev1.Resource("configmaps")
 	for _, err := range []error{apierrors.NewNotFound(resource, Asks), apierrors.NewForbidden(resource, Asks, nil)} {
 		p := &patches{failures: 10, err: err, tries: make(chan *corev1.ConfigMap, 10)}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tombstone remembers settled events that were deleted while their deliveries may still be
-// sent again: one short line for each event, many lines in one TombstonePage.
+// Package tombstone stores one short line for each settled event that was deleted while its
+// delivery may still be sent again. A TombstonePage has many lines.
 package tombstone
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// digestLength is how many hexadecimal digits of a payload's digest a tombstone keeps: 64 bits.
+	// digestLength is how many hexadecimal digits of a payload's digest a tombstone has: 64 bits.
 	// The name of the event has 128 bits of the delivery already.
 	digestLength = 16
 	// pagePrefix starts the names of pages; two hexadecimal digits follow.
@@ -25,15 +25,15 @@ const (
 	wordDone, wordAgain = "done", "again"
 )
 
-// Entry is what is left of one event.
+// Entry is the tombstone of one event.
 type Entry struct {
 	// Event is the GitEvent's name.
 	Event string
-	// Digest is the start of its payload's, without "sha256:"; of what happened
-	// (GitEventSpec.Happening) if its name is made of the delivery's key, because GitLab sends
-	// another body again.
+	// Digest is the start of its payload's digest, without "sha256:". If the event's name is made
+	// of the delivery's key, it is that of GitEventSpec.Happening, because GitLab's redeliveries
+	// have another body.
 	Digest string
-	// Again tells that a redelivery is processed as another event (GitEvent.MayRunAgain).
+	// Again says that a redelivery is processed as another event (GitEvent.MayRunAgain).
 	Again bool
 	// Until is when the delivery cannot be sent again any more.
 	Until time.Time
@@ -43,8 +43,8 @@ type Entry struct {
 // give (v1alpha1.EventName).
 const hashLength = 32
 
-// PageOf names the page that holds an event's entry, by the first digits of the hash in its name.
-// It is empty for a name that no receiver gives: no delivery will ever ask for it.
+// PageOf returns the name of the page with an event's entry, by the first digits of the hash in the
+// event's name. It is empty for a name that no receiver gives, because no delivery can be of it.
 func PageOf(event string) string {
 	parts := strings.Split(event, "-")
 	if last := parts[len(parts)-1]; len(last) > 1 && len(last) <= 3 && last[0] == 'r' &&
@@ -61,7 +61,7 @@ func PageOf(event string) string {
 // maxName is longer than any name that receivers give.
 const maxName = 100
 
-// Of returns what is left of a settled event whose delivery may be sent again until then.
+// Of returns the entry of a settled event whose delivery may be sent again until a time.
 func Of(event *v1alpha1.GitEvent, until time.Time) Entry {
 	digest, spec := event.Spec.Payload.Digest, &event.Spec
 	if strings.HasPrefix(event.Name, v1alpha1.EventName(spec.Kind(), spec.Provider, spec.Host, spec.DeliveryKey)) {
@@ -87,9 +87,9 @@ func (e Entry) line() string {
 	return fmt.Sprintf("%s %s %s %d", e.Event, e.Digest, word, e.Until.Unix())
 }
 
-// Moved returns the JSON patch of a page that moves the end of an entry. It does nothing to a page
-// in which the entry is not as it was read.
-func Moved(page *v1alpha1.TombstonePage, entry Entry, until time.Time) ([]byte, error) {
+// Move returns a JSON patch that changes when an entry expires. The patch fails if the entry is not
+// as it was read.
+func Move(page *v1alpha1.TombstonePage, entry Entry, until time.Time) ([]byte, error) {
 	i := slices.Index(page.Entries, entry.line())
 	moved := entry
 	moved.Until = until
@@ -99,7 +99,7 @@ func Moved(page *v1alpha1.TombstonePage, entry Entry, until time.Time) ([]byte, 
 	})
 }
 
-// parse reads a line; a line that somebody wrote by hand may be none.
+// parse reads a line. It returns false for a line that is not an entry, e.g. one written by hand.
 func parse(line string) (Entry, bool) {
 	parts := strings.Fields(line)
 	if len(parts) != 4 || parts[2] != wordDone && parts[2] != wordAgain {
@@ -109,7 +109,7 @@ func parse(line string) (Entry, bool) {
 	return Entry{Event: parts[0], Digest: parts[1], Again: parts[2] == wordAgain, Until: time.Unix(until, 0)}, err == nil
 }
 
-// Find returns the entry of an event that counts now.
+// Find returns the entry of an event if it has not expired.
 func Find(page *v1alpha1.TombstonePage, event string, now time.Time) (Entry, bool) {
 	for _, line := range page.Entries {
 		if !strings.HasPrefix(line, event+" ") {
@@ -122,9 +122,9 @@ func Find(page *v1alpha1.TombstonePage, event string, now time.Time) (Entry, boo
 	return Entry{}, false
 }
 
-// Bury adds entries to a page, without those that do not count any more. Of more than
-// v1alpha1.MaxTombstones those that end first are left out; lost is their number.
-func Bury(page *v1alpha1.TombstonePage, fresh []Entry, now time.Time) (lost int) {
+// Add adds entries to a page and removes expired ones. If there are more than
+// v1alpha1.MaxTombstones, it drops those that expire first, and returns how many.
+func Add(page *v1alpha1.TombstonePage, fresh []Entry, now time.Time) (lost int) {
 	all := map[string]Entry{}
 	for _, line := range page.Entries {
 		if e, ok := parse(line); ok {
@@ -154,8 +154,8 @@ func Bury(page *v1alpha1.TombstonePage, fresh []Entry, now time.Time) (lost int)
 	return lost
 }
 
-// Living counts the entries that count now.
-func Living(page *v1alpha1.TombstonePage, now time.Time) int {
+// Count returns how many entries have not expired.
+func Count(page *v1alpha1.TombstonePage, now time.Time) int {
 	n := 0
 	for _, line := range page.Entries {
 		if e, ok := parse(line); ok && e.Until.After(now) {

@@ -24,11 +24,11 @@ func event(key string, disposition v1alpha1.Disposition) *v1alpha1.GitEvent {
 	}
 }
 
-func TestWhatIsBuriedIsFoundUntilItsTimeIsOver(t *testing.T) {
+func TestFindReturnsEntriesUntilTheyExpire(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{Entries: []string{"what somebody wrote", "push-1 x done never", ""}}
 	done, refused := event("a", v1alpha1.DispositionRuns), event("b", v1alpha1.DispositionRefused)
-	if lost := Bury(page, []Entry{Of(done, now.Add(time.Hour)), Of(refused, now.Add(2*time.Hour))}, now); lost != 0 || len(page.Entries) != 2 {
+	if lost := Add(page, []Entry{Of(done, now.Add(time.Hour)), Of(refused, now.Add(2*time.Hour))}, now); lost != 0 || len(page.Entries) != 2 {
 		t.Fatalf("%d lost, entries %q", lost, page.Entries)
 	}
 	for _, c := range []struct {
@@ -48,33 +48,33 @@ func TestWhatIsBuriedIsFoundUntilItsTimeIsOver(t *testing.T) {
 			t.Errorf("%s: found %v, %+v", c.sentence, found, entry)
 		}
 	}
-	if got := Living(page, now.Add(time.Hour)); got != 1 {
+	if got := Count(page, now.Add(time.Hour)); got != 1 {
 		t.Errorf("%d living, want 1", got)
 	}
-	if Bury(page, nil, now.Add(time.Hour)); len(page.Entries) != 1 {
+	if Add(page, nil, now.Add(time.Hour)); len(page.Entries) != 1 {
 		t.Errorf("what is over stays: %q", page.Entries)
 	}
 }
 
-func TestAnEventIsBuriedOnce(t *testing.T) {
+func TestAddReplacesTheEntryOfAnEvent(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{}
 	for range 3 { // its stub could not be deleted
-		Bury(page, []Entry{Of(event("a", v1alpha1.DispositionRuns), now.Add(time.Hour))}, now)
+		Add(page, []Entry{Of(event("a", v1alpha1.DispositionRuns), now.Add(time.Hour))}, now)
 	}
 	if len(page.Entries) != 1 {
 		t.Errorf("entries %q", page.Entries)
 	}
 }
 
-func TestAFullPageLosesWhatEndsFirst(t *testing.T) {
+func TestFullPageDropsWhatExpiresFirst(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{}
 	var all []Entry
 	for i := range v1alpha1.MaxTombstones + 3 {
 		all = append(all, Of(event(fmt.Sprint(i), v1alpha1.DispositionRuns), now.Add(time.Hour+time.Duration(i)*time.Second)))
 	}
-	if lost := Bury(page, all, now); lost != 3 || len(page.Entries) != v1alpha1.MaxTombstones {
+	if lost := Add(page, all, now); lost != 3 || len(page.Entries) != v1alpha1.MaxTombstones {
 		t.Fatalf("%d lost, %d kept", lost, len(page.Entries))
 	}
 	for i, e := range all {
@@ -85,7 +85,7 @@ func TestAFullPageLosesWhatEndsFirst(t *testing.T) {
 }
 
 // The bound that the documentation names, in bytes as JSON holds them.
-func TestALineHasAtMost200Bytes(t *testing.T) {
+func TestLineHasAtMost200Bytes(t *testing.T) {
 	t.Parallel()
 	longest := event("x", v1alpha1.DispositionRefused)
 	longest.Name += "-r20"

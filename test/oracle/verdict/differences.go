@@ -38,22 +38,22 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "a writer's comment runs what waits for approval", Because: "an approval is meant as one, and is of a commit",
-			Page: commands, Says: "what waits for approval runs by a command, not by a comment that `on-comment` matches",
+			Page: commands, Says: "a commit that waits for approval runs by a command, not by a comment that `on-comment` matches",
 			Explains: remarkRuns,
 		},
 		{
 			Name: "a user without write access labels a pull request", Because: "people may label who may not push",
-			Page: language, Says: "Anybody's label starts what is for it in the repository itself",
+			Page: language, Says: "Any user's label starts matching pipelines in the repository itself",
 			Explains: triagersLabel,
 		},
 		{
 			Name: "an untrusted user's command shows that it waits for approval", Because: "any user could make it comment",
-			Page: commands, Says: "and in the GitEvent; strangers get no answer",
+			Page: commands, Says: "and recorded in the GitEvent; untrusted users get no answer",
 			Explains: untrustedCommand,
 		},
 		{
 			Name: "an untrusted user's command asks for approval of a commit that was approved", Because: "an approval stands for its commit",
-			Page: commands, Says: "a command of somebody who may not give it leaves the commit's checks as they are",
+			Page: commands, Says: "a command of a user without the right does not change the commit's checks",
 			Explains: untrustedAsksAgain,
 		},
 		{
@@ -73,22 +73,22 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "a label asks for approval of a commit that was approved", Because: "an approval stands for its commit",
-			Page: commands, Says: "An approval stands for its commit: when the pull request is opened again, or somebody who may sets a label, it runs",
+			Page: commands, Says: "The commit runs again when the pull request is reopened, or when an authorised user adds a label",
 			Explains: labelAsks,
 		},
 		{
 			Name: "the author approves its own pull request", Because: "an approval is of a second person",
-			Page: commands, Says: "the author cannot approve, whatever rights it has",
+			Page: commands, Says: "| the author cannot approve |",
 			Explains: ownApproval,
 		},
 		{
 			Name: "an approved commit runs with the definitions of the default branch", Because: "a reviewer may have overlooked something",
-			Page: commands, Says: "the definitions are those of the default branch",
+			Page: commands, Says: "definitions are those of the default branch |",
 			Explains: approvedDefinitions,
 		},
 		{
 			Name: "an untrusted user asks for no CI", Because: "an untrusted user must not conclude a check",
-			Page: language, Says: "`[skip ci]` is looked for before it is asked who may start CI",
+			Page: language, Says: "`[skip ci]` is checked before the user's right to run",
 			Explains: untrustedSkips,
 		},
 	}

@@ -7,12 +7,12 @@ func aboutCommands() []Intended {
 	return []Intended{
 		{
 			Name: "two different commands in one comment", Because: "it is unknown which was meant",
-			Page: commands, Says: "the first kind of command in its own order wins",
+			Page: commands, Says: "the first kind of command, in a fixed order, wins",
 			Explains: twoCommands,
 		},
 		{
 			Name: "/ok-to-test that starts nothing leaves a check", Because: "GitHub takes neutral for passed",
-			Page: commands, Says: "the answer says why nothing starts, and leaves no check of its own",
+			Page: commands, Says: "the answer says why nothing starts, and there is no extra check",
 			Explains: startsNothing,
 		},
 		{
@@ -22,12 +22,12 @@ func aboutCommands() []Intended {
 		},
 		{
 			Name: "a generateName is named without its dash", Because: "people write the name that they see",
-			Page: commands, Says: "or its `generateName` with or without the dash at the end",
+			Page: commands, Says: "or its `generateName` with or without the final dash",
 			Explains: withoutDash,
 		},
 		{
 			Name: "/retest and /ok-to-test start what runs already", Because: "its result is not there yet",
-			Page: commands, Says: "`/retest` and `/ok-to-test` start what is running already",
+			Page: commands, Says: "`/retest` and `/ok-to-test` start pipelines that are running already",
 			Explains: runsAlready,
 		},
 	}
@@ -43,22 +43,22 @@ func aboutEnds() []Intended {
 		},
 		{
 			Name: "the author cancels the runs of its own pull request", Because: "they are its runs",
-			Page: commands, Says: "| `/cancel` by whoever may start runs | and by the pull request's author |",
+			Page: commands, Says: "| `/cancel` by users who may start runs | also by the pull request's author |",
 			Explains: authorCancels,
 		},
 		{
 			Name: "a newer run, or a close, ends what a label has started", Because: "it is older, whatever has started it",
-			Page: running, Says: "| runs of label events | are not ended",
+			Page: running, Says: "| runs of label events | do not end",
 			Explains: labelledEnds,
 		},
 		{
 			Name: "a push ends runs of a pull request of a fork's branch that is called the same", Because: "it is another branch",
-			Page: running, Says: "| pushes | end runs of pull requests from a branch that is called so, in a fork too |",
+			Page: running, Says: "| pushes | end runs of pull requests from a branch of that name, in a fork too |",
 			Explains: pushEndsPull,
 		},
 		{
 			Name: "the close of an untrusted user's pull request asks for approval", Because: "closing is no start",
-			Page: commands, Says: "the close of a stranger's pull request ends nothing, and asks for approval",
+			Page: commands, Says: "the close of an untrusted user's pull request ends nothing, and asks for approval",
 			Explains: closeAsks,
 		},
 	}
@@ -68,7 +68,7 @@ func aboutEnds() []Intended {
 func aboutValues() []Intended {
 	return []Intended{{
 		Name: "the line ends of a value in a quoted scalar", Because: "a value is data, and no part of the file's text",
-		Page: template, Says: "Values are put into the text of the file before YAML is read",
+		Page: template, Says: "Values are put into the text of the file before YAML is parsed",
 		Explains: linesOfAValue,
 	}}
 }

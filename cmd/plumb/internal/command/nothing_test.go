@@ -17,7 +17,7 @@ import (
 func TestNothingStarts(t *testing.T) {
 	shared := topic(t, nil)
 	save(t, shared, "github/pull-synchronize-branch.json", githubHeaders+"pull_request", `"action": "synchronize"`, `"action": "closed"`)
-	const there = "There are: build, deploy, docs, ready."
+	const there = "All: build, deploy, docs, ready."
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -33,15 +33,15 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"a name that there is not": {
 			[]string{"--comment=/test biuld"}, exitAuthor,
-			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
 		},
 		"one of two names": {
 			[]string{"--comment=/test build biuld"}, exitAuthor,
-			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
 		},
 		"a name to run again": {
 			[]string{"--comment=/retest biuld lnit"}, exitAuthor,
-			"Nothing starts: .tekton has no pipeline called biuld, lnit. " + there + "\n",
+			"Nothing starts: no pipeline in .tekton is called biuld, lnit. " + there + "\n",
 		},
 		"two commands": {
 			[]string{"--comment=/test build\n/cancel"}, exitAuthor,
@@ -57,15 +57,15 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"an approval by the author": {
 			[]string{"--comment=/ok-to-test"}, exitOK,
-			"Nothing starts: The author of a pull request cannot approve it; somebody else has to.\n",
+			"Nothing starts: The author of a pull request cannot approve it: another user has to.\n",
 		},
 		"a cancellation": {
 			[]string{"--comment=/cancel"}, exitOK,
-			"Nothing starts, and all earlier runs of pull request 1 are cancelled: dev asked for it in a comment.\n",
+			"Nothing starts, and all earlier runs of pull request 1 are cancelled: dev requested it in a comment.\n",
 		},
 		"a cancellation of some": {
 			[]string{"--comment=/cancel docs build", "--number=7"}, exitOK,
-			"Nothing starts, and the earlier runs of pull request 7 that are called docs, build are cancelled: dev asked for it in a comment.\n",
+			"Nothing starts, and the earlier runs of pull request 7 that are called docs, build are cancelled: dev requested it in a comment.\n",
 		},
 		"a pull request that is closed": {
 			[]string{"--payload=payload.json", "--headers=headers.txt"}, exitOK,
@@ -81,11 +81,11 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"a command with characters unseen": {
 			[]string{"--comment=/test\u00a0biuld\u200b"}, exitAuthor,
-			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
 		},
 		"a command on the last line, with CRs": {
 			[]string{"--comment=please\r\n/test biuld\r\n"}, exitAuthor,
-			"Nothing starts: .tekton has no pipeline called biuld. " + there + "\n",
+			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

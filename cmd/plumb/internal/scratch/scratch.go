@@ -14,7 +14,7 @@ import (
 )
 
 // Remote is where scratch repositories say they live.
-const Remote = "git@github.com:acme/app.git"
+const remote = "git@github.com:acme/app.git"
 
 // Repo is a Git repository that ends with its test.
 type Repo struct {
@@ -29,7 +29,7 @@ func New(t *testing.T, files map[string]string) *Repo {
 	t.Helper()
 	r := &Repo{t: t, Dir: t.TempDir()}
 	r.Git("init", "--quiet", "--initial-branch=main")
-	r.Git("remote", "add", "origin", Remote)
+	r.Git("remote", "add", "origin", remote)
 	r.Write(files)
 	r.Commit("First commit")
 	return r

@@ -231,7 +231,7 @@ func (r *Report) Failed() bool {
 // Mistaken reports whether a command cannot be done as it is written.
 func (r *Report) Mistaken() bool {
 	ending := plan.Ending{Disposition: r.Disposition, Reason: r.Reason}
-	return ending.Mistaken()
+	return ending.InvalidCommand()
 }
 
 // MustStart returns a sentence for each name that no pipeline has that would start.

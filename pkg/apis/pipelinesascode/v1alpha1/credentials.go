@@ -9,35 +9,35 @@ import (
 	"strings"
 )
 
-// The keys of Secrets that need not be named.
+// The keys of Secrets that a Repository need not name.
 const (
 	defaultTokenKey   = "provider.token"
 	defaultWebhookKey = "webhook.secret"
 )
 
-// SecretKey names a value in the cluster.
+// SecretKey names one value of a Secret.
 type SecretKey struct{ Namespace, Name, Key string }
 
-// Service is where and with which credentials a Repository's Git service is reached, when no GitHub
-// App is.
+// Service says where a Repository's Git service is reached, and with which credentials, without a
+// GitHub App.
 type Service struct {
-	// URL is the service's base URL as configured; empty for the one that RepositoryURL is at.
+	// URL is the service's base URL as configured; empty for the service of RepositoryURL.
 	URL string
-	// RepositoryURL is the URL of the Repository that names the token: where another namespace's
-	// token is sent is never read off a Repository that only uses it. The global Repository need
-	// not have one.
+	// RepositoryURL is the URL of the Repository that names the token. The global Repository may
+	// have none. A Repository that only uses another namespace's token never decides where that
+	// token is sent.
 	RepositoryURL string
 	// User goes with the token; it may be empty.
 	User string
-	// Token and Webhook are where the API's token and the webhook's secret are kept. Name is empty
-	// when none is named.
+	// Token and Webhook say where the API's token and the webhook's secret are stored. Name is
+	// empty if the Repository names none.
 	Token, Webhook SecretKey
 }
 
-// ServiceOf returns the service of a Repository, completed by the global one, which may be nil.
-// Secrets are read from the namespace of whoever names the token: a Repository without
-// git_provider.secret of its own uses both of the global one's. The error says what the
-// Repository's owner must change.
+// ServiceOf returns the service of a Repository, completed by the global Repository, which may be
+// nil. Secrets are read from the namespace of the Repository that names the token: without a
+// git_provider.secret of its own, a Repository uses both secrets of the global one. The error says
+// what the Repository's owner must change.
 func ServiceOf(own, global *Repository) (Service, error) {
 	if own.Spec.GitProvider == nil {
 		return Service{}, nil
@@ -55,10 +55,10 @@ func ServiceOf(own, global *Repository) (Service, error) {
 			return Service{}, fmt.Errorf(
 				"git_provider.url is %q, and the token is that of the global Repository %s/%s, which is for %q: "+
 					"a token must not be sent where another namespace says; name a git_provider.secret, or remove the url",
-				told(own.Spec.GitProvider.URL),
+				printable(own.Spec.GitProvider.URL),
 				source.Namespace,
 				source.Name,
-				told(named.URL),
+				printable(named.URL),
 			)
 		}
 		merged.URL, merged.WebhookSecret = named.URL, named.WebhookSecret
@@ -83,8 +83,9 @@ func keyOf(secret *Secret, namespace, key string) SecretKey {
 	return SecretKey{Namespace: namespace, Name: secret.Name, Key: cmp.Or(secret.Key, key)}
 }
 
-// told is what may be told of a URL: no password, and nothing of what is no URL and may hold one.
-func told(raw string) string {
+// printable returns a URL without its password, or "" if it cannot be parsed: then it may contain
+// one.
+func printable(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" {
 		return ""
@@ -92,7 +93,7 @@ func told(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// sameEndpoint reports whether two base URLs are of one API.
+// sameEndpoint reports whether two base URLs are of the same API.
 func sameEndpoint(a, b string) bool {
 	endpoint := func(raw string) string {
 		u, err := url.Parse(strings.ToLower(strings.TrimSpace(raw)))

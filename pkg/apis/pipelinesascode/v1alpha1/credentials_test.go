@@ -49,9 +49,9 @@ func TestServiceOf(t *testing.T) {
 	}
 }
 
-// A Repository without git_provider.url leaves it to its own url where the service is. That must
-// not send another namespace's token there.
-func TestServiceOfReadsThePlaceOffWhoeverNamesTheToken(t *testing.T) {
+// A Repository without git_provider.url uses the host of its own url. That must not send another
+// namespace's token there.
+func TestServiceOfUsesURLOfTokenOwner(t *testing.T) {
 	repository := func(namespace, url string, p *GitProvider) *Repository {
 		return &Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: RepositorySpec{URL: url, GitProvider: p}}
 	}
@@ -75,7 +75,8 @@ func TestServiceOfReadsThePlaceOffWhoeverNamesTheToken(t *testing.T) {
 	}
 }
 
-// A Repository's condition is for its team; what the global one has in front of its host is not.
+// A Repository's condition is visible to its team, the password in the global Repository's URL is
+// not.
 func TestServiceOfRepeatsNoPassword(t *testing.T) {
 	global := &Repository{Spec: RepositorySpec{GitProvider: &GitProvider{URL: "https://ci:hunter2@git.example", Secret: &Secret{Name: "g"}}}}
 	own := &Repository{Spec: RepositorySpec{GitProvider: &GitProvider{URL: "https://me:swordfish@evil.example"}}}

@@ -6,8 +6,8 @@ import (
 	"cmp"
 )
 
-// WithGlobal returns the spec completed by that of the global Repository: what is set here wins.
-// Neither is changed.
+// WithGlobal returns the spec completed by the global Repository's. What is set in s wins. It
+// changes neither.
 func (s *RepositorySpec) WithGlobal(global *RepositorySpec) *RepositorySpec {
 	merged, g := s.DeepCopy(), global.DeepCopy()
 	merged.ConcurrencyLimit = cmp.Or(merged.ConcurrencyLimit, g.ConcurrencyLimit)
@@ -18,8 +18,8 @@ func (s *RepositorySpec) WithGlobal(global *RepositorySpec) *RepositorySpec {
 	return merged
 }
 
-// withGlobal completes a block that is there and is for the same kind of service; credentials of
-// one are not for another.
+// withGlobal completes git_provider if it is set and is for the same kind of service: credentials
+// of one service are not for another.
 func (p *GitProvider) withGlobal(g *GitProvider) *GitProvider {
 	if p == nil || g == nil || p.Type != "" && g.Type != "" && service(p.Type) != service(g.Type) {
 		return p
@@ -29,7 +29,7 @@ func (p *GitProvider) withGlobal(g *GitProvider) *GitProvider {
 	return p
 }
 
-// service is a type by which equal services are equal.
+// service returns the same text for types that are the same service.
 func service(kind string) string {
 	if kind == "forgejo" {
 		return "gitea"

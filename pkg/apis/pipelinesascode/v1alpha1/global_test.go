@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheGlobalRepositoryCompletesWhatIsNotSet(t *testing.T) {
+func TestWithGlobalFillsUnsetFields(t *testing.T) {
 	yes, no, five, six := true, false, 5, 6
 	secret := func(name string) *Secret { return &Secret{Name: name} }
 	tests := map[string]struct{ own, global, want RepositorySpec }{

@@ -8,18 +8,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxConcurrency is the most runs of a Repository with a limit that run at once: the names of all
-// of them are in its status.
+// MaxConcurrency is the highest concurrency_limit: the status has the names of all running
+// PipelineRuns.
 const MaxConcurrency = 1000
 
-// Queue is what one installation runs of a Repository with a concurrency_limit.
+// Queue is the slots and the waiting runs of one installation, for a Repository with a
+// concurrency_limit.
 type Queue struct {
-	// Installation is its namespace.
+	// Installation is the namespace of the installation.
 	Installation string `json:"installation"`
-	// Queued is how many of its runs wait for a slot.
+	// Queued is how many runs wait for a slot.
 	Queued int `json:"queued"`
-	// Slots are the runs that may be created or are there. A run has its slot until it has ended,
-	// or can never be created.
+	// Slots are the runs that exist or may be created. A run keeps its slot until it is finished or
+	// can no longer be created.
 	// +optional
 	// +listType=map
 	// +listMapKey=run
@@ -32,19 +33,19 @@ type Slot struct {
 	Run string `json:"run"`
 	// Event is the name of its GitEvent.
 	Event string `json:"event"`
-	// Since is when the slot was given, or its run was found to be there without one. Unset in an
+	// Since is when the run got the slot, or when it was found running without one. Unset in an
 	// older object.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
-	// FreeAt is when the slot of a run is free that ended before anybody saw its PipelineRun: a
-	// create that is on its way may still arrive until then. Unset as long as that is not so.
+	// FreeAt is set when a run was cancelled before its PipelineRun was seen. The slot is kept
+	// until then, because a create request that was sent may still arrive.
 	// +optional
 	FreeAt *metav1.Time `json:"freeAt,omitempty"`
 }
 
-// Concurrency is how many runs of a Repository with this spec run at once, 0 for no limit. What it
-// does not set is that of the global Repository, nil if there is none. The schema refuses limits
-// below 1; in an object that is older than the schema they are none.
+// Concurrency returns how many runs of a Repository with this spec may run at once, 0 for no limit.
+// A limit that it does not set is taken from the global Repository, which may be nil. Limits below
+// 1, which only objects older than the schema have, mean no limit.
 func (s *RepositorySpec) Concurrency(global *RepositorySpec) int {
 	limit := s.ConcurrencyLimit
 	if limit == nil && global != nil {
@@ -66,7 +67,7 @@ func (s *RepositoryStatus) Queue(installation string) *Queue {
 	return nil
 }
 
-// SetQueue replaces an installation's queue, nil for none, and the sums.
+// SetQueue replaces an installation's queue (nil removes it) and updates the sums.
 func (s *RepositoryStatus) SetQueue(installation string, queue *Queue) {
 	s.Queues = slices.DeleteFunc(s.Queues, func(q Queue) bool { return q.Installation == installation })
 	if queue != nil {

@@ -4,9 +4,9 @@ package v1alpha1
 
 import "slices"
 
-// Restricts names the field that restricts who may start runs and that this version cannot evaluate
-// for the Repository's service, "" if none is set. What it restricts is denied to everybody: a
-// restriction that does not hold is worse than one that holds too much.
+// Restricts returns the field that restricts who may start runs but that this version cannot
+// evaluate for the Repository's service, "" if there is none. The caller then denies everybody:
+// denying too much is safer than ignoring the restriction.
 func (s *RepositorySpec) Restricts() string {
 	if s.Settings != nil && s.Settings.Policy != nil && s.GitProvider != nil && !served(s.GitProvider.Type) {
 		return "settings.policy"
@@ -14,17 +14,16 @@ func (s *RepositorySpec) Restricts() string {
 	return ""
 }
 
-// served reports whether a type of service is one that this version serves. One that is not named
-// is found by the delivery.
+// served reports whether this version supports a type of service. Without a type, the delivery
+// decides.
 func served(kind string) bool { return kind == "" || kind == "github" || kind == "gitlab" }
 
-// NotActedOn lists the fields that are set and kept, and that this version does not act on, as they
-// are written below spec.
-func (s *RepositorySpec) NotActedOn() []string {
+// IgnoredFields lists the fields that are set but that this version ignores, as paths below spec.
+func (s *RepositorySpec) IgnoredFields() []string {
 	set := map[string]bool{
 		"incoming": s.Incomings != nil && len(*s.Incomings) > 0,
 	}
-	s.Settings.notActedOn(set)
+	s.Settings.ignoredFields(set)
 	if git := s.GitProvider; git != nil {
 		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
 			s.Settings != nil &&
@@ -41,8 +40,8 @@ func (s *RepositorySpec) NotActedOn() []string {
 	return all
 }
 
-// notActedOn adds the settings that this version does not act on, and whether they are set.
-func (s *Settings) notActedOn(set map[string]bool) {
+// ignoredFields adds the settings that this version ignores, and whether they are set.
+func (s *Settings) ignoredFields(set map[string]bool) {
 	if s == nil {
 		return
 	}

@@ -15,42 +15,42 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// Cancellation ends runs before they are over: the pull request was closed, or somebody asked for
-// it. The plan of the event that cancels has it, and each event whose runs it ends has it in an
-// annotation (plumbline.CancelAnnotation). See docs/adr/0035.
+// Cancellation cancels runs, because the pull request was closed or a user requested it. It is in
+// the plan of the event that cancels, and in an annotation of each event whose runs it cancels
+// (plumbline.CancelAnnotation). See docs/adr/0035.
 type Cancellation struct {
-	// By is the login of who did it; empty if the Git service does not tell.
+	// By is the login of the user who caused it; empty if the Git service does not say.
 	// +optional
 	By string `json:"by,omitempty"`
-	// Names are those of the pipelines whose runs end; none stands for all.
+	// Names are the pipelines whose runs are cancelled; empty for all.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	Names []string `json:"names,omitempty"`
-	// Ref is the branch or tag whose runs end, in full, if somebody asked for it on a commit:
-	// others may be at the same commit. Empty for what ends the runs of a pull request.
+	// Ref is the full branch or tag whose runs are cancelled, if the user requested it on a commit:
+	// several refs may be at the same commit. It is empty when the runs of a pull request are
+	// cancelled.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
-	// Why is a sentence for people, without its full stop: "octocat closed the pull request".
+	// Why is a sentence for people, without a full stop: "octocat closed the pull request".
 	Why string `json:"why"`
-	// At is when it happened by the Git service's clock, to the second. What happened later goes
-	// on.
+	// At is when it happened by the Git service's clock, in whole seconds. Events that happened
+	// later are not cancelled.
 	At metav1.Time `json:"at"`
 }
 
 const (
-	// MaxCancellations is how many cancellations an event takes note of. Each is an annotation, and
-	// all of them together have to fit into 256 KiB.
+	// MaxCancellations is how many cancellations an event accepts. Each is an annotation, and all
+	// annotations together must fit into 256 KiB.
 	MaxCancellations = 50
-	// aheadLimit is how much the clock of a Git service may be ahead of the receiver's. What is
-	// said to happen later than that happened when it was received: a body that is not signed may
-	// say anything.
+	// aheadLimit is how much the clock of a Git service may be ahead of the receiver's. A later
+	// time is replaced by this limit, because an unsigned body may contain any time.
 	aheadLimit = 5 * time.Minute
 )
 
-// Covers reports whether it ends the run of a pipeline. The dash at the end of a generateName may
-// be left out. The name "" stands for whatever the event starts: only a cancellation of all ends
-// that.
+// Covers reports whether the cancellation includes a pipeline. The dash at the end of a
+// generateName may be left out. The name "" stands for everything that the event starts, which only
+// a cancellation of all pipelines includes.
 func (c *Cancellation) Covers(pipeline string) bool {
 	if len(c.Names) == 0 {
 		return true
@@ -59,9 +59,9 @@ func (c *Cancellation) Covers(pipeline string) bool {
 		(slices.Contains(c.Names, pipeline) || slices.Contains(c.Names, strings.TrimSuffix(pipeline, "-")))
 }
 
-// Cancelled returns why the run of a pipeline ends before it is over, nil if it does not. Of
-// several cancellations it is the one that happened first. The name "" is that of Covers. As long
-// as the ref of an event is not known, nothing that is about one ref ends it.
+// Cancelled returns the cancellation of a pipeline's run, nil if it is not cancelled. If there are
+// several, it returns the one that happened first. The name "" is as for Covers. While the ref of
+// an event is not known, a cancellation of one ref does not apply.
 func (e *GitEvent) Cancelled(pipeline string) *Cancellation {
 	var first *Cancellation
 	for _, name := range e.cancellations() {
@@ -71,7 +71,7 @@ func (e *GitEvent) Cancelled(pipeline string) *Cancellation {
 			c,
 		); err != nil || !c.Covers(pipeline) ||
 			c.Ref != "" && c.Ref != e.GitRef() {
-			continue // not ours, or a newer version's
+			continue // not ours, or written by a newer version
 		}
 		if first == nil || c.At.Before(&first.At) {
 			first = c
@@ -80,9 +80,9 @@ func (e *GitEvent) Cancelled(pipeline string) *Cancellation {
 	return first
 }
 
-// GitRef is the branch or tag that an event is of, in full ("refs/heads/main"). It is empty for
-// events of pull requests, and as long as it is not known: only the plan knows that of a comment on
-// a commit and of a re-run.
+// GitRef returns the event's full branch or tag ("refs/heads/main"). It is empty for events of pull
+// requests, and while it is not known: for a comment on a commit and for a re-run, only the plan
+// knows it.
 func (e *GitEvent) GitRef() string {
 	switch {
 	case e.Spec.PullRequest != nil:
@@ -95,7 +95,7 @@ func (e *GitEvent) GitRef() string {
 	return ""
 }
 
-// cancellations returns the names of the annotations, in order.
+// cancellations returns the names of the annotations with a cancellation, sorted.
 func (e *GitEvent) cancellations() []string {
 	var names []string
 	for name := range e.Annotations {
@@ -107,7 +107,7 @@ func (e *GitEvent) cancellations() []string {
 	return names
 }
 
-// Knows reports whether the event has every cancellation that another version of it has.
+// Knows reports whether the event has every cancellation that another copy of it has.
 func (e *GitEvent) Knows(other *GitEvent) bool {
 	for name := range other.Annotations {
 		if _, known := e.Annotations[name]; !known && strings.HasPrefix(name, plumbline.CancelAnnotation) {
@@ -117,8 +117,8 @@ func (e *GitEvent) Knows(other *GitEvent) bool {
 	return true
 }
 
-// Needs reports whether a cancellation says something new to an event that is open: no other one
-// ends the same runs, and the event has or may have one of the name.
+// Needs reports whether a cancellation changes something for an unsettled event: the event has or
+// may have such runs, and no other cancellation includes them.
 func (e *GitEvent) Needs(c *Cancellation) bool {
 	if len(c.Names) == 0 {
 		return e.Cancelled("") == nil
@@ -131,8 +131,8 @@ func (e *GitEvent) Needs(c *Cancellation) bool {
 		slices.ContainsFunc(c.Names, func(name string) bool { return e.Cancelled(name) == nil })
 }
 
-// CancelsAs returns the name and the value of the annotation that tells another event of the
-// cancellation of an event.
+// CancelsAs returns the annotation that records the cancellation on another event. event is the
+// name of the event that cancels.
 func (c *Cancellation) CancelsAs(event string) (name, value string, err error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -141,17 +141,17 @@ func (c *Cancellation) CancelsAs(event string) (name, value string, err error) {
 	return plumbline.CancelAnnotation + event, string(data), nil
 }
 
-// Closes reports whether a pull request is not open any more by the event: it was closed or merged.
+// Closes reports whether the event closed or merged its pull request.
 func (s *GitEventSpec) Closes() bool {
 	return s.PullRequest != nil && s.Comment == nil && slices.Contains([]string{"closed", "close", "merge"}, s.Action)
 }
 
-// Reopens reports whether the pull request was closed before the event and is not after it.
+// Reopens reports whether the event reopened its pull request.
 func (s *GitEventSpec) Reopens() bool {
 	return s.PullRequest != nil && s.Comment == nil && (s.Action == "reopened" || s.Action == "reopen")
 }
 
-// Happened is when the event happened by the Git service's clock, or when it was received where
+// Happened returns when the event happened by the Git service's clock, or when it was received if
 // that is not known.
 func (s *GitEventSpec) Happened() time.Time {
 	latest := s.ReceivedAt.Add(aheadLimit)
@@ -164,11 +164,10 @@ func (s *GitEventSpec) Happened() time.Time {
 	return s.HappenedAt.Time
 }
 
-// Precedes reports whether the event happened before another one, which happened then and ends what
-// is older. Of two within one second a pull request is closed after everything but its reopening,
-// and comments have the order of their numbers; else the one that was received first is the older
-// one. What is reopened is so after a close that came in the same second: otherwise nothing would
-// run it.
+// Precedes reports whether the event is older than another one, which happened at then and cancels
+// older events. Within one second, a close is after everything except a reopening, and comments are
+// ordered by their ids. Otherwise the order of receipt decides. A reopening that was received after
+// a close of the same second is the newer one: otherwise nothing would run it.
 func (s *GitEventSpec) Precedes(other *GitEventSpec, then time.Time) bool {
 	switch happened := s.Happened(); {
 	case !happened.Equal(then):

@@ -21,7 +21,7 @@ func at(action string, happened, received int) *GitEventSpec {
 	}
 }
 
-func TestWhatPrecedesAClose(t *testing.T) {
+func TestPrecedesClose(t *testing.T) {
 	closed := at("closed", 100, 110)
 	for name, test := range map[string]struct {
 		event *GitEventSpec
@@ -65,9 +65,9 @@ func cancelledBy(t *testing.T, cancellations ...Cancellation) *GitEvent {
 	return e
 }
 
-// Of several branches at one commit only one's runs end. Of which one an event is may be known to
-// its plan only: until then nothing ends it.
-func TestWhatIsCancelledOfOneRef(t *testing.T) {
+// If several branches are at one commit, only the runs of one are cancelled. Sometimes only the
+// plan knows the branch of an event; until then nothing cancels it.
+func TestCancelledOfOneRef(t *testing.T) {
 	const main = "refs/heads/main"
 	of := func(spec GitEventSpec, plan *Plan) *GitEvent {
 		e := cancelledBy(t, Cancellation{Why: "all", Ref: main})
@@ -95,7 +95,7 @@ func TestWhatIsCancelledOfOneRef(t *testing.T) {
 	}
 }
 
-func TestWhatIsCancelled(t *testing.T) {
+func TestCancelled(t *testing.T) {
 	second := func(n int) metav1.Time { return metav1.NewTime(time.Unix(int64(n), 0)) }
 	all, one := Cancellation{Why: "all", At: second(2)}, Cancellation{Why: "one", Names: []string{"build"}, At: second(1)}
 	for name, test := range map[string]struct {
@@ -122,8 +122,8 @@ func TestWhatIsCancelled(t *testing.T) {
 	}
 }
 
-// The same is not said twice, and not more than an object can hold.
-func TestWhatNeedsACancellation(t *testing.T) {
+// A cancellation is not recorded twice, and not more than an object can store.
+func TestNeedsCancellation(t *testing.T) {
 	all, build := &Cancellation{}, &Cancellation{Names: []string{"build"}}
 	var many []Cancellation
 	for i := range MaxCancellations {
@@ -150,5 +150,48 @@ func TestWhatNeedsACancellation(t *testing.T) {
 	a, b := cancelledBy(t, *all), cancelledBy(t)
 	if !a.Knows(b) || b.Knows(a) || !a.Knows(a) {
 		t.Error("which version knows of which cancellation")
+	}
+}
+
+// An untrusted author may write /cancel. Fifty unknown names must not prevent a maintainer's
+// "/cancel build" from cancelling: the reply says that it did.
+func TestNeedsSkipsCancellationsOfUnknownNames(t *testing.T) {
+	e := cancelledBy(t)
+	e.Status.Plan, e.Status.Runs = &Plan{}, []Run{{Pipeline: "build", UID: "1"}}
+	for i := range MaxCancellations {
+		c := &Cancellation{By: "author", Names: []string{fmt.Sprint("nonsense", i)}}
+		if !e.Needs(c) {
+			continue
+		}
+		name, value, err := c.CancelsAs(fmt.Sprint("comment-", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Annotations[name] = value
+	}
+	if build := (&Cancellation{By: "maintainer", Names: []string{"build"}}); !e.Needs(build) {
+		t.Errorf("after %d cancellations of nothing build cannot be cancelled any more", len(e.cancellations()))
+	}
+}
+
+// Two comments in one second, received in one second as well, are ordered by the service's ids: a
+// /test after a /cancel is not cancelled by it.
+func TestPrecedesOrdersCommentsOfOneSecondByID(t *testing.T) {
+	cancel, before, after := at("created", 100, 110), at("created", 100, 110), at("created", 100, 110)
+	before.Comment, cancel.Comment, after.Comment = &Comment{ID: 9}, &Comment{ID: 10}, &Comment{ID: 11}
+	if !before.Precedes(cancel, cancel.Happened()) {
+		t.Error("what was written before is not ended")
+	}
+	if after.Precedes(cancel, cancel.Happened()) {
+		t.Error("what was written after is ended")
+	}
+}
+
+// A user who closes and reopens a pull request within one second, as scripts do to start its
+// pipelines, finds it running: no other event starts it.
+func TestPrecedesOrdersReopeningAfterCloseOfSameSecond(t *testing.T) {
+	closed, reopened := at("closed", 100, 110), at("reopened", 100, 110)
+	if reopened.Precedes(closed, closed.Happened()) {
+		t.Error("the reopening is ended by the close")
 	}
 }

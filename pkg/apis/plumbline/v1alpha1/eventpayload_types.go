@@ -6,12 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxChunkBytes is the most compressed bytes one EventPayload holds. etcd refuses requests over
-// about 1.5 MiB; the base64 of 256 KiB leaves room for many in one watch event or transaction.
+// MaxChunkBytes is how many compressed bytes one EventPayload stores. etcd refuses requests over
+// about 1.5 MiB. The base64 of 256 KiB leaves room for several chunks in one watch event or
+// transaction.
 const MaxChunkBytes = 256 << 10
 
-// EventPayload is one chunk of an immutable blob: the raw body of a delivery, or a plan. It is
-// never watched or listed on the event path and is deleted when its event settles.
+// EventPayload is one part of an immutable blob: the raw body of a delivery, or a plan. Controllers
+// never watch or list EventPayloads while they process events, and delete them when their event
+// settles.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -23,13 +25,12 @@ type EventPayload struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Data is a part of the gzip stream of the blob; the parts are concatenated in the order of
-	// their index.
+	// Data is a part of the blob's gzip stream. The parts are concatenated in the order of their
+	// index.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="data is immutable"
 	// +kubebuilder:validation:MaxLength=349528
-	//
-	// The schema says that it is text, and not which: to see that 340 KiB are base64 takes the API
-	// server a tenth of a second.
+	// The schema says only that it is text: checking that 340 KiB are base64 takes the API server a
+	// tenth of a second.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	Data []byte `json:"data"`

@@ -16,23 +16,24 @@ import (
 const (
 	// GitEventReady aggregates Planned, Created and Reported.
 	GitEventReady = apis.ConditionReady
-	// GitEventPlanned means that what will be done is written down.
+	// GitEventPlanned means that the plan is stored.
 	GitEventPlanned apis.ConditionType = "Planned"
 	// GitEventCreated means that every planned PipelineRun exists or was refused.
 	GitEventCreated apis.ConditionType = "Created"
 	// GitEventReported means that the Git service has accepted the current state of every check.
 	GitEventReported apis.ConditionType = "Reported"
-	// GitEventAnnotated means that the PipelineRuns carry what the Git service returned. Nothing
-	// waits for it.
+	// GitEventAnnotated means that the PipelineRuns have the labels and annotations that the Git
+	// service returned. Nothing waits for it.
 	GitEventAnnotated apis.ConditionType = "Annotated"
 )
 
-// GetConditionSet returns the dependents of Ready. Annotated is not one: I-10 of docs/codes.md.
+// GetConditionSet returns the conditions that Ready depends on. Annotated is not one of them: I-10
+// of docs/codes.md.
 func (*GitEvent) GetConditionSet() apis.ConditionSet {
 	return apis.NewLivingConditionSet(GitEventPlanned, GitEventCreated, GitEventReported)
 }
 
-// GetGroupVersionKind tells knative the kind.
+// GetGroupVersionKind returns the kind.
 func (*GitEvent) GetGroupVersionKind() schema.GroupVersionKind {
 	return SchemeGroupVersion.WithKind("GitEvent")
 }
@@ -50,7 +51,7 @@ func (e *GitEvent) MarkTrue(step apis.ConditionType, reason, message string) {
 	e.manage().MarkTrueWithReason(step, reason, "%s", message)
 }
 
-// MarkWaiting records that a step waits; it is not a failure of anything.
+// MarkWaiting records that a step waits. That is no failure.
 func (e *GitEvent) MarkWaiting(step apis.ConditionType, reason, message string) {
 	e.manage().MarkUnknown(step, reason, "%s", message)
 }
@@ -67,9 +68,9 @@ func (e *GitEvent) markAnnotated(status, reason, message string) {
 	})
 }
 
-// EndedAt is when a settled event was settled; of one that was made by hand it is when it was
-// created.
-func (e *GitEvent) EndedAt() time.Time {
+// SettledTime returns when the event settled, or when it was created if that is not recorded (in an
+// event created by hand).
+func (e *GitEvent) SettledTime() time.Time {
 	if e.Status.SettledAt == nil {
 		return e.CreationTimestamp.Time
 	}
@@ -79,9 +80,9 @@ func (e *GitEvent) EndedAt() time.Time {
 // Settled reports whether nothing is left to do.
 func (e *GitEvent) Settled() bool { return e.Status.Phase == PhaseSettled }
 
-// RecordedAt is when the API server stored the event. It is one clock for all receivers, so records
-// are ordered by it, not by what a receiver says. An event that is not stored yet has the
-// receiver's time alone.
+// RecordedAt returns when the API server stored the event. It is one clock for all receivers, so
+// events are ordered by it and not by a receiver's time. Before the event is stored, it is the
+// receiver's time.
 func (e *GitEvent) RecordedAt() time.Time {
 	if e.CreationTimestamp.IsZero() {
 		return e.Spec.ReceivedAt.Time
@@ -89,24 +90,28 @@ func (e *GitEvent) RecordedAt() time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// AsRecorded is the event's spec with RecordedAt in place of the receiver's time.
+// AsRecorded returns the event's spec with RecordedAt in place of the receiver's time.
 func (e *GitEvent) AsRecorded() *GitEventSpec {
 	spec := e.Spec
 	spec.ReceivedAt = metav1.NewTime(e.RecordedAt())
 	return &spec
 }
 
-// Happened is when the event happened by the Git service's clock, or when it was recorded where
+// Happened returns when the event happened by the Git service's clock, or when it was recorded if
 // that is not known.
 func (e *GitEvent) Happened() time.Time { return e.AsRecorded().Happened() }
 
-// MayRunAgain reports whether a redelivery is processed as another event: this one is settled, no
-// run of it was created, and what stopped it was not the pushed content. That is Refused (namespace
-// or Repository gone, parked) and PendingApproval (access can be granted). Ignored comes from the
-// pushed files, which a SHA fixes, so it stays, unless what is at the URL was not confirmed or not
-// proven: that can be done; and whoever presses a re-run button again wants it looked at again. A
-// commit that was superseded and is pushed again comes as another delivery; and a disposition of a
-// newer version is for that version to judge.
+// MayRunAgain reports whether a redelivery is processed as a new event. The event must be settled,
+// no run of it was created, and the cause can change:
+//
+//   - Refused: the namespace or Repository was gone, or the event was given up.
+//   - PendingApproval: access can be granted.
+//   - Ignored, if the URL's repository was not confirmed or not proven, or if the event is a re-run
+//     request: then the user wants another attempt.
+//
+// Any other Ignored event depends on the pushed files only, which do not change. A superseded
+// commit that is pushed again is another delivery. Dispositions of a newer version are for that
+// version to judge.
 func (e *GitEvent) MayRunAgain() bool {
 	if !e.Settled() {
 		return false
@@ -129,29 +134,17 @@ func (e *GitEvent) MayRunAgain() bool {
 	return false
 }
 
-// The reasons of a plan that ends an event as ignored although people can let its redelivery run.
+// The reasons of a plan that ignores an event whose redelivery users can make run.
 const (
-	// ReasonAnotherRepository: the URL belonged to another repository of the Git service before.
+	// ReasonAnotherRepository means that the URL belonged to another repository of the Git service
+	// before.
 	ReasonAnotherRepository = "AnotherRepository"
-	// ReasonNotProven: nothing shows that the Repository's namespace may have the URL.
+	// ReasonNotProven means that nothing proves that the Repository's namespace may use the URL.
 	ReasonNotProven = "NotProven"
 )
 
-// Decided reports whether the plan is made and nothing of it is open.
-func (p *Plan) Decided() bool {
-	if p == nil {
-		return false
-	}
-	for _, d := range p.Decisions {
-		if d.Open {
-			return false
-		}
-	}
-	return true
-}
-
-// Ref is what people call what the event is about. For a pull request that is its number: a comment
-// names nothing else. Tags keep "tags/", so that they are not taken for branches.
+// Ref returns the event's branch, tag or pull request, for people. A pull request is its number,
+// because a comment has nothing else. Tags start with "tags/", so that they differ from branches.
 func (s *GitEventSpec) Ref() string {
 	if s.PullRequest != nil {
 		return fmt.Sprintf("#%d", s.PullRequest.Number)

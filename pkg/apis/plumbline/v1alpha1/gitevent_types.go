@@ -4,12 +4,11 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// GitEvent is one verified delivery of a Git service: the spec is what was received, the status
-// what was learnt and done. It is written before the delivery is acknowledged; the receiver writes
-// the spec once, the gitevent reconciler is the only writer of the status.
+// GitEvent is one verified delivery of a Git service. Its spec is what was received; its status is
+// what Plumbline found out and did. The receiver creates it before it acknowledges the delivery,
+// and never changes the spec. Only the gitevent reconciler writes the status.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -35,18 +34,17 @@ type GitEvent struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the normalized delivery. It never changes after creation.
+	// Spec is the decoded delivery. It never changes after creation.
 	// +structType=atomic
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a GitEvent records what was received"
 	Spec GitEventSpec `json:"spec"`
-	// Payload is the gzip stream of the delivery's raw body if that is less than MaxPayloadBytes;
-	// spec.payload.chunks is then 0, and spec.payload says the digest and size of the body. It is
-	// removed before the event settles. It is not part of spec, so that spec never changes.
+	// Payload is the delivery's raw body, compressed with gzip, if that is smaller than
+	// MaxPayloadBytes. Then spec.payload.chunks is 0, and spec.payload has the digest and size of
+	// the body. It is removed before the event settles. It is not part of spec, so that spec never
+	// changes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=43692
-	//
-	// The schema says that it is text, and not which: CEL cannot read base64 as Go writes it (it
-	// expects the alphabet of URLs).
+	// The schema says only that it is text: CEL cannot read base64 in the alphabet that Go writes.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	Payload []byte `json:"payload,omitempty"`
@@ -55,9 +53,9 @@ type GitEvent struct {
 	Status GitEventStatus `json:"status,omitempty"`
 }
 
-// The types of spec and status are atomic: each has one writer, so the API server need not find out
-// at each write who owns which of their fields, nor keep that in metadata.managedFields, which
-// would be a third of the object.
+// The types of spec and status are atomic, because each has one writer. Otherwise the API server
+// would compute at each write who owns which of their fields, and store that in
+// metadata.managedFields: a third of the object.
 
 // GitEventList is a list of GitEvents.
 //
@@ -69,7 +67,7 @@ type GitEventList struct {
 	Items           []GitEvent `json:"items"`
 }
 
-// Trigger is what a delivery is about, in PaC's terms.
+// Trigger is the kind of a delivery, in the words of Pipelines-as-Code (PaC).
 //
 // +kubebuilder:validation:Enum=push;pull_request
 type Trigger string
@@ -81,8 +79,8 @@ const (
 	TriggerPullRequest Trigger = "pull_request"
 )
 
-// GitEventSpec is one normalized, immutable delivery. Decode fills everything except Repository,
-// Payload and ReceivedAt, which the recorder adds.
+// GitEventSpec is one decoded, immutable delivery. Decode fills everything except Repository,
+// Payload and ReceivedAt, which the receiver adds.
 //
 // +kubebuilder:validation:XValidation:rule="size(self.sha) > 0 || has(self.comment)",message="sha may be empty for a comment only, which names no commit"
 type GitEventSpec struct {
@@ -90,228 +88,116 @@ type GitEventSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Provider string `json:"provider"`
-	// Host is the Git service's host, with its port if it has one, as in the repository's web URL.
-	// Lower case.
+	// Host is the Git service's host, in lower case, with its port if the repository's web URL has
+	// one.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Host string `json:"host"`
-	// DeliveryKey is the service's id of the delivery, which survives redelivery (GitHub:
-	// X-GitHub-Delivery).
+	// DeliveryKey is the service's id of the delivery (GitHub: X-GitHub-Delivery). A redelivery has
+	// the same.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	DeliveryKey string `json:"deliveryKey"`
-	// Body is set where DeliveryKey is not under the service's signature and the body tells the
-	// event from every other one. Decode fills it in and it is not recorded: the event's name is
-	// made of it.
+	// Body is set where the service's signature does not cover DeliveryKey, and the body identifies
+	// the event. The event's name is then derived from it. Decode fills it in; it is not stored.
 	Body *BodyIdentity `json:"-"`
-	// Trigger is what the delivery is about.
+	// Trigger is the kind of the delivery.
 	Trigger Trigger `json:"trigger"`
-	// EventType is PaC's event type, written to the event-type label ("push", "pull_request",
+	// EventType is PaC's name of the event, for the event-type label ("push", "pull_request",
 	// "Merge Request").
 	// +kubebuilder:validation:MaxLength=63
 	EventType string `json:"eventType"`
-	// Action is the service's own action ("opened", "synchronize"); empty for pushes.
+	// Action is the service's name of the action ("opened", "synchronize"); empty for pushes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Action string `json:"action,omitempty"`
-	// Repository is the Repository object whose URL claim matched.
+	// Repository is the Repository object that owns the URL.
 	Repository RepositoryReference `json:"repository"`
-	// Project is the repository at the Git service that the event belongs to (for a pull request:
-	// the base).
+	// Project is the repository at the Git service that the event belongs to. For a pull request it
+	// is the base repository.
 	Project Project `json:"project"`
 	// InstallationID is the GitHub App installation, 0 elsewhere.
 	// +optional
 	InstallationID int64 `json:"installationID,omitempty"`
-	// SHA is the commit to run on and to report on: 40 or 64 hexadecimal digits. It is empty for a
-	// comment on a pull request, whose delivery names none: the plan takes the pull request's head,
-	// and keeps it in status.plan.headSHA.
+	// SHA is the commit that runs and that checks are reported on: 40 or 64 hexadecimal digits. It
+	// is empty for a comment on a pull request, because the delivery has no commit. The plan then
+	// takes the pull request's head, and stores it in status.plan.headSHA.
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
-	// Before is the commit that a push replaced, to a pull request's branch as well; empty for what
-	// is new or was not pushed.
+	// Before is the commit that a push replaced, also in a pull request's branch. It is empty for
+	// new branches and for events that are not pushes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Before string `json:"before,omitempty"`
-	// BaseRef is the ref that is pushed to ("refs/heads/main", "refs/tags/v1"), or the target
-	// branch of a pull request without prefix ("main"). It is empty for a comment on a commit: the
-	// plan keeps it in status.plan.ref.
+	// BaseRef is the ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch
+	// of a pull request without prefix ("main"). It is empty for a comment on a commit: the plan
+	// stores the ref in status.plan.ref.
 	// +kubebuilder:validation:MaxLength=1024
 	BaseRef string `json:"baseRef"`
-	// HeadRef is BaseRef for a push, the source branch without prefix for a pull request.
+	// HeadRef is BaseRef for a push, and the source branch without prefix for a pull request.
 	// +kubebuilder:validation:MaxLength=1024
 	HeadRef string `json:"headRef"`
-	// HeadURL is the web URL of the repository that holds HeadRef: the fork's for a pull request
-	// from a fork.
+	// HeadURL is the web URL of the repository that has HeadRef: for a pull request from a fork,
+	// the fork's.
 	// +kubebuilder:validation:MaxLength=2048
 	HeadURL string `json:"headURL"`
-	// Sender is the login of the account the event is attributed to (GitHub: pusher, author of the
-	// pull request, or who wrote the comment).
+	// Sender is the login of the account that the event is attributed to. At GitHub it is the
+	// pusher, the author of the pull request, or the author of the comment.
 	// +kubebuilder:validation:MaxLength=255
 	Sender string `json:"sender"`
-	// Actor is the login of the account that caused the event of a pull request: who opened or
-	// reopened it, pushed to its branch, set the label. Empty for pushes and comments, whose Sender
-	// it is, and in what versions before recorded.
+	// Actor is the login of the account that caused a pull request's event: it opened or reopened
+	// the pull request, pushed to its branch, or set the label. It is empty for pushes and
+	// comments, where it is Sender, and in events of earlier versions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Actor string `json:"actor,omitempty"`
 	// PullRequest is set for TriggerPullRequest.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
-	// Comment is set when the event is a comment. Of one on a pull request SHA, BaseRef, HeadRef,
-	// HeadURL and HeadProjectID, which its delivery does not tell, are empty. One without a pull
-	// request is on the commit SHA, and then BaseRef and HeadRef are.
+	// Comment is set when the event is a comment. For a comment on a pull request, SHA, BaseRef,
+	// HeadRef, HeadURL and HeadProjectID are empty: the delivery does not contain them. A comment
+	// without a pull request is on the commit SHA; then BaseRef and HeadRef are empty.
 	// +optional
 	Comment *Comment `json:"comment,omitempty"`
-	// Rerun is set when somebody asked on the Git service's page for a check to run again. What the
-	// event is about, beside SHA, the plan finds in the records of events before.
+	// Rerun is set when a user requested on the Git service's page that a check runs again. The
+	// plan finds everything except SHA in earlier events.
 	// +optional
 	Rerun *Rerun `json:"rerun,omitempty"`
-	// Commit is what the payload says of SHA. Providers complete it when it is nil.
+	// Commit is what the delivery says about SHA. If it is nil, it is read from the service.
 	// +optional
 	Commit *Commit `json:"commit,omitempty"`
-	// Headers are the delivery's headers that CEL expressions may read, canonical names; never one
-	// that bears a secret.
+	// Headers are the delivery's headers that CEL expressions may read, with canonical names.
+	// Headers that contain a secret are never stored.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Headers map[string]string `json:"headers,omitempty"`
-	// Payload tells where the raw body is: in EventPayload objects, or beside the spec if there are
-	// no chunks.
+	// Payload says where the raw body is: in EventPayload objects, or in the GitEvent's own payload
+	// if there are no chunks.
 	Payload BlobReference `json:"payload"`
-	// HappenedAt is when it happened by the Git service's clock, to the second, as the delivery
-	// says: when the pull request was changed, when the comment was written. Absent where it does
-	// not say, and in what versions before recorded.
+	// HappenedAt is when the event happened by the Git service's clock, in whole seconds, as the
+	// delivery says: when the pull request was changed, or the comment written. It is absent if the
+	// delivery does not say, and in events of earlier versions.
 	// +optional
 	HappenedAt *metav1.Time `json:"happenedAt,omitempty"`
 	// ReceivedAt is when the receiver accepted the delivery.
 	ReceivedAt metav1.Time `json:"receivedAt"`
 }
 
-// RepositoryReference names the Repository object an event belongs to.
-type RepositoryReference struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
-	// URL is spec.url of that Repository when the event was received.
-	// +kubebuilder:validation:MaxLength=2048
-	URL string `json:"url"`
-}
-
-// Project is a repository at a Git service.
-type Project struct {
-	// Owner is the organization, user or group path ("acme", "group/sub").
-	// +kubebuilder:validation:MaxLength=1024
-	Owner string `json:"owner"`
-	// +kubebuilder:validation:MaxLength=255
-	Name string `json:"name"`
-	// ID is the service's numeric id.
-	ID int64 `json:"id"`
-	// OwnerID is the service's numeric id of the organization, user or group; 0 where the delivery
-	// does not tell it (GitLab, which is asked for it).
-	// +optional
-	OwnerID int64 `json:"ownerID,omitempty"`
-	// URL is the web URL ("https://github.com/acme/app").
-	// +kubebuilder:validation:MaxLength=2048
-	URL string `json:"url"`
-	// CloneURL is the URL for git clone over HTTP where URL does not serve for it; empty for GitHub
-	// and GitLab.
-	// +optional
-	// +kubebuilder:validation:MaxLength=2048
-	CloneURL string `json:"cloneURL,omitempty"`
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	DefaultBranch string `json:"defaultBranch,omitempty"`
-}
-
-// PullRequest is the part of a pull or merge request that decisions need.
-type PullRequest struct {
-	Number int64 `json:"number"`
-	// Title is cut to 1024 bytes on a UTF-8 boundary.
-	// +optional
-	Title string `json:"title,omitempty"`
-	// Author is the login of the account that opened it.
-	Author string `json:"author"`
-	// App is true when the service says that the author is an App. Not every App's login tells.
-	// +optional
-	App bool `json:"app,omitempty"`
-	// AuthorID is the service's id of that account, 0 where the service vouches for the author
-	// itself (it signs deliveries).
-	// +optional
-	AuthorID int64 `json:"authorID,omitempty"`
-	// HeadProjectID is the service's id of the repository the branch lives in; 0 when that
-	// repository was deleted.
-	HeadProjectID int64 `json:"headProjectID"`
-	// +optional
-	// +kubebuilder:validation:MaxItems=100
-	Labels []string `json:"labels,omitempty"`
-	// +optional
-	Draft bool `json:"draft,omitempty"`
-}
-
-// Comment is what somebody wrote on a pull or merge request, or on a commit.
-type Comment struct {
-	// ID is the service's.
-	ID int64 `json:"id"`
-	// Body is all of it, as it was written. Decode fills it in and it is not recorded: a settled
-	// event is kept for days and has to stay small, whoever comments. The plan reads it from the
-	// payload again.
-	Body string `json:"-"`
-}
-
-// Rerun is what was asked to run again.
-type Rerun struct {
-	// All is true for all checks of the commit; Check and ExternalID are then empty.
-	// +optional
-	All bool `json:"all,omitempty"`
-	// Check is the check's name as the Git service shows it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=255
-	Check string `json:"check,omitempty"`
-	// ExternalID is what Plumbline called the check: the name of its PipelineRun, or of its
-	// GitEvent.
-	// +optional
-	// +kubebuilder:validation:MaxLength=255
-	ExternalID string `json:"externalID,omitempty"`
-	// AppID is the GitHub App whose check it is.
-	AppID int64 `json:"appID"`
-	// Pulls are the numbers of the pull requests that the delivery names for the commit: those of
-	// branches of this repository.
-	// +optional
-	// +kubebuilder:validation:MaxItems=10
-	Pulls []int64 `json:"pulls,omitempty"`
-}
-
-// MaxRerunPulls bounds Rerun.Pulls. A commit is the head of more than a few pull requests only if
-// somebody makes them so.
-const MaxRerunPulls = 10
-
-// Commit is what people know a commit by.
-type Commit struct {
-	// Title is the first line of the message, cut to 1024 bytes on a UTF-8 boundary.
-	// +optional
-	Title string `json:"title,omitempty"`
-	// URL is the commit's web page.
-	// +optional
-	URL string `json:"url,omitempty"`
-	// SkipCI is true when the full message asks for no CI ("[skip ci]").
-	// +optional
-	SkipCI bool `json:"skipCI,omitempty"`
-}
-
-// MaxPayloadBytes is more than any payload that a GitEvent holds itself, compressed. Nearly every
-// delivery takes less than 10 KiB. Each write of the status stores the whole event again, so that a
-// large payload is better kept apart.
+// MaxPayloadBytes is the limit below which a GitEvent stores its compressed payload itself. Nearly
+// every delivery takes less than 10 KiB. Each write of the status stores the whole event again, so
+// larger payloads are stored separately.
 const MaxPayloadBytes = 32 << 10
 
-// BlobReference names a blob kept in EventPayload objects of the same namespace: <name>-0 …
-// <name>-<chunks-1>.
+// BlobReference names a blob that is stored in EventPayload objects of the same namespace, <name>-0
+// to <name>-<chunks-1>.
 type BlobReference struct {
-	// Name is the common part of the objects' names, empty if there are none.
+	// Name is the common prefix of the objects' names, empty if there are none.
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// Digest is "sha256:<64 hex>" of the uncompressed bytes.
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	Digest string `json:"digest"`
-	// Chunks is the number of objects. It is 0 for a delivery's body that the GitEvent holds
+	// Chunks is the number of objects. It is 0 for a delivery's body that the GitEvent stores
 	// itself, in payload.
 	// +kubebuilder:validation:Minimum=0
 	Chunks int32 `json:"chunks"`

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// ProjectIdentity is what stays of a repository at a Git service when names change hands: the
-// service's numbers.
+// ProjectIdentity is the Git service's numeric ids of a repository. They do not change when the
+// repository is renamed or its name is reused.
 type ProjectIdentity struct {
-	// ID is the repository's.
+	// ID is the id of the repository.
 	ID int64 `json:"id"`
-	// OwnerID is the organization's, user's or group's; 0 if the service did not tell.
+	// OwnerID is the id of the organization, user or group; 0 if the service does not say.
 	// +optional
 	OwnerID int64 `json:"ownerID,omitempty"`
 }
 
-// Identity is the project's.
+// Identity returns the project's ids.
 func (p *Project) Identity() ProjectIdentity { return ProjectIdentity{ID: p.ID, OwnerID: p.OwnerID} }
 
-// Same reports whether both are one repository of one owner. An owner that is not known is no other
-// one.
+// Same reports whether both are the same repository with the same owner. An unknown owner matches
+// every owner.
 func (i ProjectIdentity) Same(other ProjectIdentity) bool {
 	return i.ID == other.ID && (i.OwnerID == other.OwnerID || i.OwnerID == 0 || other.OwnerID == 0)
 }
 
-// String is "<owner's id>/<repository's id>", as people confirm it.
+// String returns "<owner's id>/<repository's id>", which users write to confirm a repository.
 func (i ProjectIdentity) String() string { return fmt.Sprintf("%d/%d", i.OwnerID, i.ID) }
 
-// ParseIdentity reads what String writes. The owner's id may be 0, which stands for every owner.
+// ParseIdentity parses the text of String. An owner's id of 0 matches every owner.
 func ParseIdentity(text string) (ProjectIdentity, error) {
 	owner, id, found := strings.Cut(strings.TrimSpace(text), "/")
 	ownerID, err := strconv.ParseInt(owner, 10, 64)

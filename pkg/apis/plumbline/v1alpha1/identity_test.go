@@ -4,7 +4,7 @@ package v1alpha1
 
 import "testing"
 
-func TestAnIdentityIsReadAsItIsWritten(t *testing.T) {
+func TestParseIdentityReadsString(t *testing.T) {
 	for _, want := range []ProjectIdentity{{ID: 4711, OwnerID: 17}, {ID: 1}} {
 		if got, err := ParseIdentity(" " + want.String() + "\n"); err != nil || got != want {
 			t.Errorf("%v: got %v, %v", want, got, err)
@@ -17,7 +17,7 @@ func TestAnIdentityIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestAnOwnerThatIsNotKnownIsNoOtherOne(t *testing.T) {
+func TestSameIgnoresUnknownOwner(t *testing.T) {
 	for _, c := range []struct {
 		a, b ProjectIdentity
 		want bool

@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BodyIdentity is what tells an event from every other one by the signed body of its delivery
-// (docs/adr/0020).
+// BodyIdentity identifies an event by the signed body of its delivery (docs/adr/0020).
 type BodyIdentity struct {
 	// Key is a digest of the body and of the service's name of the event.
 	Key string
@@ -20,18 +19,17 @@ type BodyIdentity struct {
 	At metav1.Time
 }
 
-// EventName is the name of the GitEvent of a delivery, the same on every replica and for every copy
-// of the delivery: the kind (GitEventSpec.Kind; "_" becomes "-") and half of the SHA-256 of
-// provider, host and the key that all copies have in common. Nothing else enters the hash, so a
-// redelivery meets the object of the first one.
+// EventName returns the name of the GitEvent of a delivery, the same on every replica and for every
+// redelivery: the kind (GitEventSpec.Kind; "_" becomes "-") and half of the SHA-256 of provider,
+// host and the key that all redeliveries share.
 func EventName(kind, provider, host, key string) string {
-	// NUL cannot occur in any of the three: two different triples never give the same text.
+	// None of the three can contain NUL, so two different triples never give the same text.
 	sum := sha256.Sum256([]byte(provider + "\x00" + strings.ToLower(host) + "\x00" + key))
 	return strings.ReplaceAll(kind, "_", "-") + "-" + hex.EncodeToString(sum[:])[:32]
 }
 
-// EventName is the name of the event's GitEvent: by the body of its delivery where that can be,
-// else by the delivery's key.
+// EventName returns the name of the event's GitEvent, derived from the body of its delivery if
+// possible, else from the delivery's key.
 func (s *GitEventSpec) EventName() string {
 	if s.Body == nil {
 		return EventName(s.Kind(), s.Provider, s.Host, s.DeliveryKey)
@@ -39,9 +37,9 @@ func (s *GitEventSpec) EventName() string {
 	return EventName(s.Kind(), s.Provider, s.Host, s.Body.Key)
 }
 
-// Happening is a digest of what happened: the kind of the event and its project, refs and commits,
-// and the numbers of the pull request and of the comment. All copies of a delivery have it in
-// common, also what GitLab sends again, whose body has no e-mail addresses any more.
+// Happening returns a digest of what happened: the kind of the event, its project, refs and
+// commits, and the numbers of the pull request and comment. A redelivery has the same digest, also
+// from GitLab, which removes the e-mail addresses from a redelivered body.
 func (s *GitEventSpec) Happening() string {
 	var pull, comment int64
 	if s.PullRequest != nil {
@@ -55,13 +53,13 @@ func (s *GitEventSpec) Happening() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Subject is what the event is about, as the value of a label: a pull request, for a push the
-// commit. The Repository's Origin is in it, so that a Repository that was deleted and created again
-// finds what was recorded before, and nobody finds what another namespace has recorded.
+// Subject returns the label value of what the event belongs to: a pull request, or the commit of a
+// push. It includes the Repository's Origin. So a Repository that was deleted and created again
+// finds its earlier events, and no namespace finds those of another one.
 func (s *GitEventSpec) Subject() string { return s.subjectIn(s.Repository.Origin()) }
 
-// Subjects are the values of the label on all events about the same as this one, separated by
-// commas: Subject, and what the version before wrote in its place, with the UID of the Repository.
+// Subjects returns the label values of all events with the same subject, separated by commas:
+// Subject, and the value that the previous version wrote, with the UID of the Repository.
 func (s *GitEventSpec) Subjects() string {
 	return s.Subject() + "," + s.subjectIn(string(s.Repository.UID))
 }
@@ -75,9 +73,9 @@ func (s *GitEventSpec) subjectIn(repository string) string {
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-// Origin is the same for all Repository objects of a namespace with the same URL, one after the
-// other: its namespace and canonical URL. A Repository that is deleted and created again has
-// another UID, and when it is renamed another name.
+// Origin returns the namespace and canonical URL. It is the same for all Repository objects of a
+// namespace with the same URL, one after the other, although the UID changes when a Repository is
+// created again, and the name when it is renamed.
 func (r *RepositoryReference) Origin() string {
 	url := r.URL
 	if canonical, err := CanonicalURL(url); err == nil {
@@ -86,12 +84,12 @@ func (r *RepositoryReference) Origin() string {
 	return r.Namespace + " " + url
 }
 
-// ReopenedName is the name of the n-th event that a delivery becomes after the first, when the ones
-// before it ended without runs and the service sends it again. Names of events end in hexadecimal
-// digits, so that "-r" tells.
+// ReopenedName returns the name of the n-th GitEvent of a delivery after the first: the earlier
+// ones ended without runs, and the service sent the delivery again. Other names end in hexadecimal
+// digits, which contain no "r".
 func ReopenedName(name string, n int) string { return fmt.Sprintf("%s-r%d", name, n) }
 
-// Reopened reports whether somebody had the service send the delivery of an event again.
+// Reopened reports whether the event with this name is from a redelivery.
 func Reopened(name string) bool {
 	last := strings.LastIndexByte(name, '-')
 	return last >= 0 && strings.HasPrefix(name[last:], "-r")

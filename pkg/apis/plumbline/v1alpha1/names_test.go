@@ -28,7 +28,7 @@ func TestEventNameIsStable(t *testing.T) {
 	}
 }
 
-func TestEventNameTellsItsInputsApart(t *testing.T) {
+func TestEventNameDiffersByEachInput(t *testing.T) {
 	base := v1alpha1.EventName("push", "github", "github.com", "k1")
 	for what, other := range map[string]string{
 		"another kind":         v1alpha1.EventName("pull_request", "github", "github.com", "k1"),
@@ -64,15 +64,15 @@ func TestKind(t *testing.T) {
 	}
 }
 
-func TestACommentsTextIsNotRecorded(t *testing.T) {
+func TestCommentBodyIsNotStored(t *testing.T) {
 	data, err := json.Marshal(v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{ID: 1, Body: "hunter2"}})
 	if err != nil || strings.Contains(string(data), "hunter2") {
 		t.Errorf("%s, %v", data, err)
 	}
 }
 
-// The label of what an event is about is the same for all Repository objects of a namespace with
-// the same URL, and for no others. What the version before wrote is found as well.
+// The subject label is the same for all Repository objects of a namespace with the same URL, and
+// for no others. Events of the previous version are found too.
 func TestSubject(t *testing.T) {
 	event := func(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 		e := &v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", UID: "1", URL: "https://git.example/acme/app"}, PullRequest: &v1alpha1.PullRequest{Number: 3}}

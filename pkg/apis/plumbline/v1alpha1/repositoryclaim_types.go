@@ -8,7 +8,7 @@ import (
 )
 
 // RepositoryClaim says which Repository owns a repository URL. Its name is derived from the
-// canonical URL, so the first create wins; it outlives its Repository by 24 hours.
+// canonical URL, so the first create wins. It is deleted 24 hours after its Repository.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -35,9 +35,9 @@ type RepositoryClaimSpec struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a claim stays with its URL: delete it to free the URL"
 	URL string `json:"url"`
-	// Repository is the owner: its namespace and name; a Repository re-created under both keeps the
-	// claim. Only the name may change: the claim moves to another Repository of the namespace when
-	// its owner is gone or names another URL.
+	// Repository is the owner's namespace and name. A Repository that is created again under both
+	// keeps the claim. Only the name may change: the claim moves to another Repository of the
+	// namespace when its owner is gone or has another URL.
 	Repository ClaimOwner `json:"repository"`
 }
 
@@ -50,36 +50,37 @@ type ClaimOwner struct {
 	UID       types.UID `json:"uid"`
 }
 
-// RepositoryClaimStatus tells since when the owner is gone, and what the Git service has at the
-// URL.
+// RepositoryClaimStatus says since when the owner is gone, and which repository the Git service has
+// at the URL.
 type RepositoryClaimStatus struct {
-	// ReleasedAt is when the owner was first seen to be gone or to name another URL; unset while it
-	// owns the URL.
+	// ReleasedAt is when the owner was first found to be gone or to have another URL; unset while
+	// it owns the URL.
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
-	// Bound is what the Git service had at the URL when the first event was planned, or what was
-	// confirmed since. It is unset until then.
+	// Bound is the repository that the Git service had at the URL when the first event was planned,
+	// or that a user confirmed later. It is unset until then.
 	// +optional
 	Bound *BoundProject `json:"bound,omitempty"`
-	// Refused is what the newest event was of that was not bound and not confirmed; unset while
-	// there is no such.
+	// Refused is the repository of the newest event that was neither bound nor confirmed; unset if
+	// there is none.
 	// +optional
 	Refused *BoundProject `json:"refused,omitempty"`
 	// Proven is true while the newest event had the proof of ownership that the setting url-owners
-	// asks for. It says nothing without that setting.
+	// requires. Without that setting it has no meaning.
 	// +optional
 	Proven bool `json:"proven,omitempty"`
-	// UnprovenSince is since when another namespace wants the URL that no event has proven: it is
-	// handed over an hour later. It is unset while the URL is proven or no proof is asked for.
+	// UnprovenSince is when another namespace first wanted the URL while no event had proven it. An
+	// hour later the claim moves to that namespace. It is unset while the URL is proven or no proof
+	// is required.
 	// +optional
 	UnprovenSince *metav1.Time `json:"unprovenSince,omitempty"`
 }
 
-// BoundProject is a repository at a Git service as one Repository object serves it.
+// BoundProject is a repository at a Git service, as one Repository object serves it.
 type BoundProject struct {
 	ProjectIdentity `json:",inline"`
-	// RepositoryUID is that of the Repository object. Another one of the same name is not bound by
-	// it: whoever makes a Repository decides what it serves.
+	// RepositoryUID is the UID of the Repository object. A new object of the same name is not bound
+	// by it: its creator decides what it serves.
 	RepositoryUID types.UID `json:"repositoryUID"`
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 keeps the status of a GitEvent small enough to be written, whatever texts it
-// holds. etcd takes objects of 1.5 MiB; the status has at most about one of them, and the rest is
-// for the spec and for what the API server notes of who wrote which field.
 package v1alpha1
 
 import (
@@ -10,26 +7,29 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRuns is the most PipelineRuns of one event. What is not text takes up to 1.5 KiB a run in a
-// status: its names, its check, what it waits for.
+// MaxRuns is how many PipelineRuns one event may have. Apart from texts, a run takes up to 1.5 KiB
+// of the status: its names, its check, and its waits.
 const MaxRuns = 250
 
-// The bytes of JSON that texts may take. JSON is what is stored: a '<' takes six.
+// The limits of texts, in bytes of JSON, which is what etcd stores: a '<' takes six. etcd takes
+// objects of 1.5 MiB. The status takes at most about 1 MiB; the rest is for the spec and for
+// metadata.managedFields.
 const (
-	reasons    = 70 << 10  // of all decisions together
-	runs       = 320 << 10 // of all runs together
-	maxRun     = 128 << 10 // of one of them
-	maxMessage = 4 << 10   // of anything there is a handful of
+	reasons    = 70 << 10  // all decisions together
+	runs       = 320 << 10 // all runs together
+	maxRun     = 128 << 10 // one run
+	maxMessage = 4 << 10   // a message of which there are few
 	maxWord    = 128
 	maxReply   = 1 << 10
-	maxStub    = 256 // of any text of a settled event
+	maxStub    = 256 // any text of a settled event
 )
 
 // mark ends a text that was cut.
 const mark = " … (cut)"
 
-// Fit cuts what is too long. A text that was cut is not cut again: the share of a run grows only,
-// so that a report which was made from it stays the same.
+// Fit cuts texts that are too long, so that the status can be written. It never cuts a text again,
+// because the limit of a run's texts only grows; so a report that was made from a text stays the
+// same.
 func Fit(s *GitEventStatus) {
 	for i := range s.Conditions {
 		s.Conditions[i].Message = cut(s.Conditions[i].Message, maxMessage)
@@ -54,8 +54,8 @@ func Fit(s *GitEventStatus) {
 	}
 }
 
-// Shrink cuts the texts of a settled event to what people need of them: what was reported is in the
-// checks.
+// Shrink cuts the texts of a settled event to a short form for people. The checks have the full
+// reports.
 func Shrink(s *GitEventStatus) {
 	texts := []*string{}
 	for i := range s.Conditions {
@@ -81,14 +81,14 @@ func Shrink(s *GitEventStatus) {
 	}
 }
 
-// Text returns how long the report of a run may be, in bytes. Half of what it may take in JSON is
-// left to escapes.
-func Text(s *GitEventStatus) int { return textOf(shareOf(s)) / 2 }
+// ReportLimit returns how long the report of a run may be, in bytes: half of its limit in JSON, the other
+// half being for escapes.
+func ReportLimit(s *GitEventStatus) int { return reportLimit(shareOf(s)) / 2 }
 
-func textOf(share int) int { return share * 5 / 8 }
+func reportLimit(share int) int { return share * 5 / 8 }
 
-// shareOf is what one run may take. What is not decided yet may become a run: then there is room
-// for it already.
+// shareOf returns the limit for one run. Each open decision counts as a run, because it may become
+// one.
 func shareOf(s *GitEventStatus) int {
 	n := len(s.Runs)
 	if s.Plan != nil {
@@ -108,12 +108,12 @@ func fitRun(run *Run, share int) {
 	}
 	if result := run.Result; result != nil {
 		result.Reason, result.Message = cut(result.Reason, maxWord), cut(result.Message, share/8)
-		result.Text, result.Brief = cut(result.Text, textOf(share)), cut(result.Brief, share/8)
+		result.Text, result.Brief = cut(result.Text, reportLimit(share)), cut(result.Brief, share/8)
 	}
 }
 
-// fitDecisions cuts the longest reasons, all of them to one length: those that are told, and those
-// that are kept for later.
+// fitDecisions cuts the longest reasons, all to the same length: those that are shown, and those
+// that are stored for later.
 func fitDecisions(decisions []Decision) {
 	texts, lengths := make([]*string, 0, 2*len(decisions)), make([]int, 0, 2*len(decisions))
 	for i := range decisions {
@@ -126,7 +126,7 @@ func fitDecisions(decisions []Decision) {
 	}
 }
 
-// level returns the largest length to which all can be cut so that they fit.
+// level returns the largest length to which all texts can be cut so that they fit.
 func level(lengths []int, budget int) int {
 	low, high := 0, budget // low fits; so does high if it is more than any of them
 	for low < high {
@@ -144,7 +144,8 @@ func level(lengths []int, budget int) int {
 	return low
 }
 
-// cut shortens a text to at most limit bytes of JSON, the mark included, between two characters.
+// cut shortens a text to at most limit bytes of JSON, including the mark. It never splits a
+// character.
 func cut(text string, limit int) string {
 	if len(text) <= limit/6 || Length(text) <= limit {
 		return text
@@ -159,7 +160,7 @@ func cut(text string, limit int) string {
 	return text
 }
 
-// Length is how many bytes a text takes in JSON.
+// Length returns how many bytes a text takes in JSON.
 func Length(text string) int {
 	n := 0
 	for _, r := range text {

@@ -18,12 +18,12 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// mostBytes is the most a status may have: what is left of etcd's 1.5 MiB is for the spec, the
+// mostBytes is the maximum size of a status: the rest of etcd's 1.5 MiB is for the spec, the
 // metadata and the envelope.
 const mostBytes = 1 << 20
 
-// worst is a status with everything at its bounds and every text as bad as text. Decisions have 96
-// bytes of names each, which is what resolve allows of 1000.
+// worst is a status with everything at its limits and every text long. Decisions have 96 bytes of
+// names each, the limit of resolve for 1000.
 func worst(text string) *GitEventStatus {
 	at := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	name := func(n int, i int) string { return fmt.Sprintf("%0*d", n, i) }
@@ -65,7 +65,7 @@ func size(t *testing.T, s *GitEventStatus) int {
 	return len(data)
 }
 
-func TestTheWorstStatusFitsIntoAnObject(t *testing.T) {
+func TestFitKeepsLargestStatusWithinLimit(t *testing.T) {
 	for name, text := range map[string]string{
 		"letters": strings.Repeat("x", 8<<10), "tags": strings.Repeat("<>&", 2<<10), "control characters": strings.Repeat("\x01", 4<<10),
 		"four bytes a character": strings.Repeat("😀", 2<<10), "lines": strings.Repeat("a\n", 4<<10),
@@ -87,9 +87,9 @@ func TestTheWorstStatusFitsIntoAnObject(t *testing.T) {
 	}
 }
 
-// Reports are made from these texts: one that was sent must not change because another run ends, or
-// is decided.
-func TestWhatWasCutStaysAsItIs(t *testing.T) {
+// Reports are made from these texts: a report that was sent must not change because another run
+// finishes or is decided.
+func TestFitCutsTextOnce(t *testing.T) {
 	long := strings.Repeat("y", 200<<10)
 	s := &GitEventStatus{Plan: &Plan{Decisions: make([]Decision, 40)}}
 	for i := range s.Plan.Decisions {
@@ -109,7 +109,7 @@ func TestWhatWasCutStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestOrdinaryTextsAreNotCut(t *testing.T) {
+func TestFitKeepsOrdinaryTexts(t *testing.T) {
 	s := &GitEventStatus{Plan: &Plan{Message: "3 of 9 pipelines in .tekton are for this event"}}
 	for i := range 200 {
 		s.Plan.Decisions = append(s.Plan.Decisions, Decision{Reason: "on-path-change [docs/**] matches no changed file (changed: cmd/app/main.go and 4 more)"})
@@ -124,7 +124,7 @@ func TestOrdinaryTextsAreNotCut(t *testing.T) {
 	}
 }
 
-func TestLengthIsThatOfJSON(t *testing.T) {
+func TestLengthCountsJSONBytes(t *testing.T) {
 	for _, text := range []string{"", "a", `"\`, "\n\r\t", "\x00\x1f", "<>&", "é😀", "\u2028\u2029", "\xff"} {
 		data, err := json.Marshal(text)
 		if err != nil {

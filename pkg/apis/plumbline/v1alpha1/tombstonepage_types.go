@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxTombstones is the most entries of one TombstonePage: at 200 bytes each it stays far below what
-// etcd takes.
+// MaxTombstones is how many entries one TombstonePage may have. With 200 bytes each, it stays far
+// below etcd's limit.
 const MaxTombstones = 4096
 
-// TombstonePage remembers settled GitEvents that were deleted while their deliveries may still be
-// sent again, many to an object, so that a redelivery is recognised. The sweep alone writes it;
+// TombstonePage lists GitEvents that settled and were deleted while the Git service may still
+// redeliver them, so that a redelivery is recognized. One page has many. Only the sweep writes it;
 // receivers read it before they record a delivery.
 //
 // +genclient
@@ -23,7 +23,7 @@ type TombstonePage struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Entries are lines that package tombstone reads and writes, one for each event.
+	// Entries has one line for each event, in the format of package tombstone.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096

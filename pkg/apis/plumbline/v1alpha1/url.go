@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// maxURLBytes is the most a repository URL may have; RepositoryClaimSpec.url allows no more.
+// maxURLBytes is the maximum length of a repository URL, as in RepositoryClaimSpec.url.
 const maxURLBytes = 2048
 
 // CanonicalURL returns the one spelling of a repository's web URL: lower case scheme, host and
 // path, without user, password, query, fragment, default port, trailing slashes and ".git". It is
 // idempotent.
 //
-// Two URLs that a Git service may serve as one repository must not be two claims, and two that it
-// serves apart must not be one: so spellings with more than one reading (percent encoding, dot
-// segments, empty segments, anything outside ASCII, whose lower case can be an ASCII letter) are
-// errors. Errors say which part is wrong; they never repeat a user or password.
+// Two URLs of the same repository must share a claim, and two URLs of different repositories must
+// not. So an ambiguous spelling is an error: percent encoding, dot segments, empty segments, and
+// anything outside ASCII, whose lower case may be an ASCII letter. Errors say which part is wrong;
+// they never repeat a user or password.
 func CanonicalURL(raw string) (string, error) {
 	if len(raw) > maxURLBytes {
 		return "", fmt.Errorf("a repository URL has at most %d bytes", maxURLBytes)
@@ -49,8 +49,8 @@ func CanonicalURL(raw string) (string, error) {
 	return scheme + "://" + host + path, nil
 }
 
-// SameURL reports whether two spellings are of one repository. What has no canonical spelling is
-// compared as it is written.
+// SameURL reports whether two URLs are spellings of the same repository. A URL without a canonical
+// spelling equals only itself.
 func SameURL(a, b string) bool {
 	if a == b {
 		return true
@@ -63,7 +63,7 @@ func SameURL(a, b string) bool {
 	return err == nil && canonical == other
 }
 
-// ClaimName is the name of the RepositoryClaim of a canonical URL.
+// ClaimName returns the name of the RepositoryClaim of a canonical URL.
 func ClaimName(canonical string) string {
 	sum := sha256.Sum256([]byte(canonical))
 	return "url-" + hex.EncodeToString(sum[:])[:40]
@@ -141,7 +141,7 @@ func canonicalPath(escaped string) (string, error) {
 	return path, nil
 }
 
-// onlyRunes reports whether s has only ASCII letters, digits and the punctuation given.
+// onlyRunes reports whether s has only ASCII letters, digits and the given punctuation.
 func onlyRunes(s, punctuation string) bool {
 	for _, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

@@ -41,7 +41,7 @@ func TestCanonicalURL(t *testing.T) {
 	}
 }
 
-func TestCanonicalURLRefusesWhatHasTwoReadings(t *testing.T) {
+func TestCanonicalURLRefusesAmbiguousSpellings(t *testing.T) {
 	for name, in := range map[string]string{
 		"nothing":                                "",
 		"no scheme":                              "github.com/acme/app",

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// eventComment is PaC's name of the event type of a comment that starts a pipeline.
+	// eventComment is PaC's event type of a comment that starts a pipeline.
 	eventComment = "on-comment"
-	// StateOpen is the state of a pull request that is open.
+	// StateOpen is the state of an open pull request.
 	StateOpen = "open"
 )
 
-// actionCreated is a new comment; what becomes of it later starts nothing.
+// actionCreated is a new comment; edits and deletions start nothing.
 const actionCreated = "created"
 
-// decodeComment reads a comment on the conversation of a pull request. Of the pull request the
-// payload has the issue's side only: no commit and no branch.
+// decodeComment decodes a comment on the conversation of a pull request. The payload has the pull
+// request only as an issue: without commit and branch.
 func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadComment
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -55,7 +55,7 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check reports whether the comment has what an event needs.
+// check returns a fault unless the comment has what an event needs.
 func (p *payloadComment) check() error {
 	switch {
 	case p.Issue == nil || p.Issue.Number <= 0:
@@ -69,7 +69,7 @@ func (p *payloadComment) check() error {
 	return payload.Check(payload.Text("issue.user.login", p.Issue.User.Login, payload.MaxLogin))
 }
 
-// check reports whether what was written has what an event needs, and who sent it.
+// check returns a fault unless the comment has what an event needs, and its sender too.
 func (c *payloadRemark) check(sender *payloadUser) error {
 	switch {
 	case c == nil || c.ID <= 0:
@@ -85,7 +85,7 @@ func (c *payloadRemark) check(sender *payloadUser) error {
 	)
 }
 
-// silent tells why a comment is never acted on.
+// silent returns why the comment starts nothing.
 func (p *payloadComment) silent() error {
 	switch {
 	case p.Issue.PullRequest == nil:
@@ -96,8 +96,8 @@ func (p *payloadComment) silent() error {
 	return p.Comment.silent(p.Sender)
 }
 
-// silent tells why nothing that was written so is acted on. Bots are not: what they write about a
-// run would start the next one.
+// silent returns why the comment starts nothing. Bots start nothing, because a bot's comment about
+// a run would start the next one.
 func (c *payloadRemark) silent(sender *payloadUser) error {
 	switch {
 	case c.User.bot() || sender.bot() || provider.IsOwnComment(c.Body):

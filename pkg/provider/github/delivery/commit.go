@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// decodeCommitComment reads a comment on a commit. Of the commit the payload has nothing but its
-// id: no branch, and not whether it is a fork's, whose commits GitHub shows as if they were the
-// repository's.
+// decodeCommitComment decodes a comment on a commit. The payload has only the commit's id. It has
+// no branch, and does not say whether the commit is a fork's, whose commits GitHub shows as if they
+// were the repository's.
 func decodeCommitComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadCommitComment
 	if err := payload.Unmarshal(body, &p); err != nil {

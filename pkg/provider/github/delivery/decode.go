@@ -14,15 +14,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Decode returns the event. Push events of branches and tags, pull requests that get new commits to
-// run, comments on open pull requests and on commits, and checks that are asked to run again are
-// events; everything else GitHub sends is Ignored with the reason.
+// Decode implements provider.Webhook. Events are pushes of branches and tags, pull requests with
+// new commits to run, comments on open pull requests and on commits, and re-run requests.
+// Everything else is Ignored with the reason.
 //
-// GitHub signs the body and not X-GitHub-Delivery, so that whoever has seen a delivery can send it
-// again under another id. The body says when its event happened and so tells it from every other
-// one (docs/adr/0020).
+// GitHub signs the body but not X-GitHub-Delivery, so anybody who has seen a delivery can send it
+// again with another id. The body contains the time of its event, which identifies the event
+// (docs/adr/0020).
 func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
-	// Peek has the stricter reader; what it refuses must not be decoded.
+	// Peek parses more strictly; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	return spec, nil
 }
 
-// base fills what all events have in common.
+// base fills the fields that all events have.
 func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	r := p.Repository
 	switch {
@@ -88,8 +88,8 @@ func (p payloadCommon) base() (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// projectHost takes the host from repository.html_url, which must be the page of the repository the
-// ids are of.
+// projectHost returns the host of repository.html_url, which must be the page of the repository
+// that the ids are of.
 func projectHost(r *payloadRepository) (string, error) {
 	u, err := url.Parse(r.HTMLURL)
 	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil ||
@@ -109,7 +109,7 @@ func projectHost(r *payloadRepository) (string, error) {
 	return provider.Host(u), nil
 }
 
-// checkHost compares with what an Enterprise Server says it is.
+// checkHost compares the host with the header in which an Enterprise Server names itself.
 func checkHost(h http.Header, host string) error {
 	claimed := h.Get(headerHost)
 	if claimed == "" || strings.EqualFold(claimed, host) {

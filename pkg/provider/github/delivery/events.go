@@ -13,19 +13,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// actionLabeled is a label that was added to a pull request; it runs the head that is there
-// already.
+// actionLabeled is a label that was added to a pull request; it runs the existing head.
 const actionLabeled = "labeled"
 
-// actionClosed is a pull request that was closed or merged, which ends what was started for it.
+// actionClosed is a pull request that was closed or merged, which cancels its runs.
 const actionClosed = "closed"
 
-// startsPull reports whether what happened to a pull request may start something.
+// startsPull reports whether an action of a pull request may start runs.
 func startsPull(action string) bool {
 	return slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review", actionLabeled}, action)
 }
 
-// Starts tells of an event what Decode tells of its delivery: whether it may start something.
+// Starts reports whether an event may start runs, as Decode would decide from its delivery.
 func Starts(event, action string) bool {
 	switch event {
 	case "push":
@@ -62,7 +61,7 @@ func decodePush(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check reports whether the push has what an event needs, and is one.
+// check returns a fault unless the push has what an event needs.
 func (p *payloadPush) check() error {
 	switch {
 	case p.Pusher == nil:
@@ -91,9 +90,9 @@ func (p *payloadPush) check() error {
 
 func (p *payloadPush) tag() bool { return strings.HasPrefix(p.Ref, "refs/tags/") }
 
-// describe takes what the payload says of the commit. For an annotated tag, after is the tag object
-// and head_commit the commit it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752);
-// checks need the commit.
+// describe sets the commit. For an annotated tag, after is the tag object and head_commit the
+// commit that it points to (https://github.com/buildbuddy-io/buildbuddy/pull/12752); checks need
+// the commit.
 func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	c := p.HeadCommit
 	if c == nil {
@@ -133,7 +132,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerPullRequest, "pull_request", p.Action
 	spec.Body = pr.UpdatedAt.identity()
 	if p.Action == actionLabeled {
-		spec.EventType = "pull_request_labeled" // PaC's name: only pipelines that read labels react to it
+		spec.EventType = "pull_request_labeled" // PaC's name; only pipelines that read labels match it
 	}
 	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender, spec.Actor = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login, p.Sender.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
@@ -153,7 +152,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check reports whether the pull request has what an event needs.
+// check returns a fault unless the pull request has what an event needs.
 func (p *payloadPullRequest) check() error {
 	pr := p.PullRequest
 	switch {
@@ -167,7 +166,7 @@ func (p *payloadPullRequest) check() error {
 		return payload.Missing("pull_request.base.repo")
 	case p.Sender == nil:
 		return payload.Missing("sender")
-	case pr.State == "closed" && p.Action != actionClosed: // a label can be set on it
+	case pr.State == "closed" && p.Action != actionClosed: // a closed one can still get a label
 		return fault.Ignoredf("PullRequestClosed", "what happens to a pull request that is not open starts nothing")
 	}
 	return payload.Check(
@@ -182,7 +181,7 @@ func (p *payloadPullRequest) check() error {
 	)
 }
 
-// labels are the names that an event holds.
+// labels returns the names that an event stores.
 func labels(list []payloadLabel) []string {
 	var names []string
 	for _, l := range list[:min(len(list), payload.MaxLabels)] {

@@ -7,7 +7,7 @@ import "regexp"
 // Name is GitEventSpec.provider of the events this package decodes.
 const Name = "github"
 
-// GitHub's own alphabets. They matter: names become parts of API paths.
+// GitHub's own alphabets: names become parts of API paths.
 var (
 	ownerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)

@@ -12,7 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// The parts of GitHub's payloads that are read. Pointers tell absent from empty where that matters.
+// The parts of GitHub's payloads that are read. Pointers distinguish absent from empty where that
+// matters.
 
 type payloadRepository struct {
 	ID            int64       `json:"id"`
@@ -23,11 +24,11 @@ type payloadRepository struct {
 	PushedAt      moment      `json:"pushed_at"`
 }
 
-// moment is a time in a payload: RFC 3339, or Unix seconds in the repository of a push event. What
-// is neither is no time.
+// moment is a time in a payload: RFC 3339, or Unix seconds in the repository of a push event.
+// Anything else is the zero time.
 type moment struct{ at time.Time }
 
-// endOfTime is the last second that RFC 3339 can write, and with it an event: the year 9999.
+// endOfTime is the last second that RFC 3339, and so an event, can contain: in the year 9999.
 const endOfTime = 253402300799
 
 // UnmarshalJSON never fails.
@@ -42,8 +43,8 @@ func (m *moment) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// identity is that of a body that says when its event happened, without its key; nil where it does
-// not.
+// identity returns the BodyIdentity of a body with the time of its event, still without its key;
+// nil if it has no time.
 func (m moment) identity() *v1alpha1.BodyIdentity {
 	if m.at.IsZero() {
 		return nil
@@ -51,8 +52,8 @@ func (m moment) identity() *v1alpha1.BodyIdentity {
 	return &v1alpha1.BodyIdentity{At: metav1.NewTime(m.at)}
 }
 
-// payloadUser is an account. The owner in a push event of old GitHub Enterprise Servers has a name
-// only.
+// payloadUser is an account. In push events of old GitHub Enterprise Servers the owner has only a
+// name.
 type payloadUser struct {
 	ID    int64  `json:"id"`
 	Login string `json:"login"`
@@ -92,7 +93,7 @@ type payloadPush struct {
 
 type payloadPullRequest struct {
 	payloadCommon
-	Before      string `json:"before"` // of synchronize
+	Before      string `json:"before"` // set for synchronize
 	PullRequest *struct {
 		Number int64          `json:"number"`
 		State  string         `json:"state"`
@@ -111,7 +112,7 @@ type payloadLabel struct {
 	Name string `json:"name"`
 }
 
-// payloadComment is a comment on an issue; pull requests are issues that have a pull_request.
+// payloadComment is a comment on an issue; a pull request is an issue with a pull_request.
 type payloadComment struct {
 	payloadCommon
 	Issue *struct {
@@ -131,7 +132,7 @@ type payloadCommitComment struct {
 	Comment *payloadRemark `json:"comment"`
 }
 
-// payloadRemark is what somebody wrote; of a commit it has that commit.
+// payloadRemark is the comment itself; on a commit it has the commit's id.
 type payloadRemark struct {
 	ID        int64        `json:"id"`
 	Body      string       `json:"body"`
@@ -140,7 +141,7 @@ type payloadRemark struct {
 	CreatedAt moment       `json:"created_at"`
 }
 
-// payloadEnd is one side of a pull request; repo is null when it was deleted.
+// payloadEnd is the head or base of a pull request; repo is null when the repository was deleted.
 type payloadEnd struct {
 	Ref  string             `json:"ref"`
 	SHA  string             `json:"sha"`

@@ -12,13 +12,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// actionRerequested is somebody who pressed "Re-run" at a check, "Re-run failed checks" (one
-// delivery a check) or "Re-run all checks" (one of the suite). GitHub sends it to the App whose
-// check it is, without a subscription. What else it tells of checks, that one was made or has a
-// conclusion, starts nothing.
+// actionRerequested means that a user clicked "Re-run" at a check, "Re-run failed checks" (one
+// delivery for each check) or "Re-run all checks" (one for the suite). GitHub sends it to the App
+// that owns the check, without a subscription. Other actions of checks (created, completed) start
+// nothing.
 const actionRerequested = "rerequested"
 
-// payloadRerun is a check run or a check suite that is to run again.
+// payloadRerun is a check run or a check suite that is requested again.
 type payloadRerun struct {
 	payloadCommon
 	CheckRun *struct {
@@ -32,14 +32,14 @@ type payloadRerun struct {
 	CheckSuite *payloadSuite `json:"check_suite"`
 }
 
-// payloadSuite holds all check runs of an App on a commit. Of a fork's commit GitHub knows neither
+// payloadSuite has all check runs of an App on a commit. For a fork's commit GitHub knows neither
 // branch nor pull requests: these are null and empty.
 type payloadSuite struct {
 	HeadBranch   string            `json:"head_branch"`
 	HeadSHA      string            `json:"head_sha"`
 	App          payloadApp        `json:"app"`
 	PullRequests []payloadPullLink `json:"pull_requests"`
-	// UpdatedAt is when it was asked to run again: that sets the suite's status back to queued.
+	// UpdatedAt is when the re-run was requested: that sets the suite's status back to queued.
 	UpdatedAt moment `json:"updated_at"`
 }
 
@@ -47,7 +47,8 @@ type payloadApp struct {
 	ID int64 `json:"id"`
 }
 
-// payloadPullLink is a pull request as checks show it. Its base may be another repository.
+// payloadPullLink is a pull request in the form that checks have. Its base may be another
+// repository.
 type payloadPullLink struct {
 	Number int64 `json:"number"`
 	Base   struct {
@@ -57,9 +58,8 @@ type payloadPullLink struct {
 	} `json:"base"`
 }
 
-// decodeRerun reads what is to run again. Whether it was a push or a pull request that ran, the
-// delivery does not tell: it is recorded as a push to the branch that GitHub names, until the plan
-// knows.
+// decodeRerun decodes a re-run request. The delivery does not say whether a push or a pull request
+// ran. It is recorded as a push to the branch that GitHub names, until the plan knows.
 func decodeRerun(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadRerun
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -92,7 +92,7 @@ func (p *payloadRerun) ofRun(spec *v1alpha1.GitEventSpec) error {
 		return payload.Missing("check_run")
 	case run.App.ID <= 0:
 		return payload.Missing("check_run.app.id")
-	case run.ExternalID == "": // every check of ours has one
+	case run.ExternalID == "": // each of our checks has one
 		return fault.Ignoredf("UnknownCheck", "the check is none of Plumbline's: it has no external id")
 	}
 	if err := payload.Check(
@@ -121,7 +121,7 @@ func (p *payloadRerun) ofSuite(spec *v1alpha1.GitEventSpec) error {
 	return p.locate(spec, suite.HeadSHA, suite, suite.PullRequests)
 }
 
-// locate says of which commit it is, and what GitHub tells of where that is.
+// locate fills in the commit, and what GitHub says about where it is.
 func (p *payloadRerun) locate(
 	spec *v1alpha1.GitEventSpec,
 	sha string,

@@ -10,7 +10,7 @@ import (
 )
 
 // Of more pull requests than are looked at the first count.
-func TestRerunOfACommitOfManyPulls(t *testing.T) {
+func TestDecodeRerunLimitsPulls(t *testing.T) {
 	links := []payloadPullLink{}
 	for n := range v1alpha1.MaxRerunPulls + 5 {
 		link := payloadPullLink{Number: int64(n + 1)}

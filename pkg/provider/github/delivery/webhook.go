@@ -28,13 +28,13 @@ const (
 // Webhook reads GitHub's deliveries (https://docs.github.com/webhooks/webhook-events-and-payloads).
 type Webhook struct{}
 
-// Claims reports whether the delivery is GitHub's: Gitea sends GitHub's header besides its own.
+// Claims implements provider.Webhook. Gitea sends GitHub's header in addition to its own.
 func (Webhook) Claims(h http.Header) bool {
 	return h.Get(headerEvent) != "" && h.Get(headerGitea) == ""
 }
 
-// Verify checks the HMAC-SHA256 of the body. White space around the secret does not count. The
-// older SHA-1 signature is not accepted, and a secret that is empty verifies nothing.
+// Verify checks the HMAC-SHA256 of the body. White space around the secret is ignored. The older
+// SHA-1 signature is not accepted, and an empty secret never verifies.
 func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
@@ -59,10 +59,10 @@ func (Webhook) Verify(h http.Header, body, secret []byte) error {
 	return nil
 }
 
-// Peek reads repository.html_url and whether there is an installation, and nothing else into
-// memory.
+// Peek reads only repository.html_url and whether there is an installation, without decoding the
+// rest.
 func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
-	if err := payload.ReadsJSON(h); err != nil {
+	if err := payload.CheckJSON(h); err != nil {
 		return provider.Origin{}, err
 	}
 	key, err := payload.Key(h, headerDelivery)
@@ -88,7 +88,7 @@ func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	return origin, nil
 }
 
-// safeHeaders keeps what expressions may read.
+// safeHeaders returns the headers that expressions may read.
 func safeHeaders(h http.Header) map[string]string {
 	return payload.Headers(h,
 		headerEvent, headerDelivery, headerTarget, headerHost, "X-GitHub-Hook-ID", "X-GitHub-Enterprise-Version",

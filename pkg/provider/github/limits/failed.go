@@ -12,10 +12,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// secondaryWait is how long a secondary limit lasts that names no time (G2).
+// secondaryWait is how long a secondary limit without a time lasts (G2).
 const secondaryWait = time.Minute
 
-// Failed is provider.Failed, after what go-github itself refuses to call.
+// Failed is provider.Failed, and also classifies calls that go-github itself refuses to make.
 func Failed(what string, err error) error {
 	var limit *gh.RateLimitError
 	var abuse *gh.AbuseRateLimitError
@@ -28,7 +28,7 @@ func Failed(what string, err error) error {
 	return provider.Failed(what, err)
 }
 
-// throttled is go-github's refusal to call while it remembers a limit.
+// throttled returns the fault of a call that go-github refuses because it remembers a limit.
 func throttled(wait time.Duration) error {
 	if wait <= 0 {
 		wait = secondaryWait

@@ -9,16 +9,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// Mints is what a process remembers of GitHub's limit on an App's mints. Each run needs one, and an
-// event may have hundreds: after a refusal the others must not ask again one by one.
+// Mints caches GitHub's limit of an App's mints. Each run needs one, and an event may have
+// hundreds: after one refusal the others must not try one by one.
 type Mints struct {
 	mu    sync.Mutex
 	fault *fault.Error
 	until time.Time
 }
 
-// Stands returns the limit that GitHub told of, in the same words, until it is over.
-func (l *Mints) Stands(now time.Time) error {
+// Limited returns the limit, with the same message each time, until it ends.
+func (l *Mints) Limited(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := l.until.Sub(now)
@@ -30,7 +30,7 @@ func (l *Mints) Stands(now time.Time) error {
 	return &again
 }
 
-// Learn notes a limit that a mint was refused for.
+// Learn records a limit because of which a mint was refused.
 func (l *Mints) Learn(err error, now time.Time) {
 	f := fault.Of(err)
 	if f == nil || f.Class != fault.Throttled || f.RetryAfter <= 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits knows what GitHub limits: the rules that it publishes, and what it says of one
+// Package limits has GitHub's limits: the published rules, and what its errors say about a limit
 // that was exceeded.
 package limits
 
@@ -12,29 +12,29 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// What GitHub allows an installation within a minute
+// GitHub's limits for an installation within a minute
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
 const (
 	pointsPerMinute = 900
 	pointsOfWrite   = 5
-	// madePerMinute is requests that generate content, toldPerHour those of them that people are
-	// notified of.
+	// madePerMinute is the limit of requests that generate content, toldPerHour of those that
+	// notify people.
 	madePerMinute = 80
 	toldPerHour   = 500
-	// atOnce is half of GitHub's 100: after a takeover the calls of another process may still be in
+	// atOnce is half of GitHub's 100: after a takeover, calls of another process may still be in
 	// flight.
 	atOnce = 50
 )
 
-// Of are the published limits of an API, of one installation. GitHub Enterprise Server has none
-// unless its administrator sets some; its answers tell then.
+// Of returns the published limits of an API for one installation. GitHub Enterprise Server has none
+// unless its administrator sets some; its answers contain them then.
 func Of(apiHost string) provider.Rules {
 	if apiHost != "api.github.com" && !strings.HasSuffix(apiHost, ".ghe.com") {
 		return provider.Rules{}
 	}
 	return provider.Rules{
 		AtOnce: atOnce,
-		// GitHub asks for one request after the other, and limits what changes something most
+		// GitHub recommends one request after the other, and limits writes most
 		// (https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api).
 		OneWrite: true,
 		Budgets: []provider.Budget{
@@ -66,7 +66,7 @@ func told(c provider.Call) int {
 	return 0
 }
 
-// Notifies reports whether a request writes a comment. Nobody is notified of an edit.
+// Notifies reports whether a request creates a comment. An edit notifies nobody.
 func Notifies(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/comments")
 }

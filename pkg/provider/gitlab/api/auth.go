@@ -15,19 +15,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Login is as whom calls are made.
+// Login is what calls are authenticated with.
 type Login struct {
 	Token string
-	From  string // where the token is kept
+	From  string // where the token is stored
 	// Pace is that of the token's user.
 	Pace *provider.Pace
-	// Observe is told how each call went.
-	Observe func(provider.Answered)
+	// Observe receives the outcome of each call.
+	Observe func(provider.CallResult)
 }
 
-// New returns a client that calls the API at an address through base. The library neither waits nor
-// repeats: go-gitlab sleeps until the reset of a limit, in the worker, and repeats POSTs (L1). It
-// is an error if the address is none.
+// New returns a client that calls the API at an address through base. The library must neither wait
+// nor repeat: go-gitlab sleeps in the worker until a limit ends, and repeats POSTs (L1). An invalid
+// address is an error.
 func New(at *url.URL, base http.RoundTripper, l Login) (*gl.Client, error) {
 	return gl.NewClient(
 		"",
@@ -40,32 +40,32 @@ func New(at *url.URL, base http.RoundTripper, l Login) (*gl.Client, error) {
 	)
 }
 
-// authenticated sends calls with the token, in their turn, to one host.
+// authenticated sends calls with the token to one host, within the limits.
 type authenticated struct {
 	Login
 	base http.RoundTripper
 	host string
 }
 
-// RoundTrip implements http.RoundTripper. Bearer is what tokens of all kinds may be sent as
+// RoundTrip implements http.RoundTripper. All kinds of tokens may be sent as Bearer
 // (https://docs.gitlab.com/api/rest/authentication/). A refused token is never rotated with itself:
-// GitLab takes the reuse of a rotated token for theft and revokes its successor as well (L2).
+// GitLab treats the reuse of a rotated token as theft and revokes its successor too (L2).
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
-		defer func() { _ = req.Body.Close() }() // nothing more is read from it
+		defer func() { _ = req.Body.Close() }() // nothing reads it any more
 	}
 	if !strings.EqualFold(req.URL.Host, a.host) {
 		return nil, fault.Operatorf("ForeignHost", "GitLab redirects to another host; the token is not sent there")
 	}
 	leave, err := a.Pace.Enter(req.Context(), provider.Call{Method: req.Method, Alone: alone(req)})
 	if err != nil {
-		provider.NotMade(a.Observe, time.Now(), err)
+		provider.ReportUnmade(a.Observe, time.Now(), err)
 		return nil, err
 	}
 	defer leave()
 	if req.Method != http.MethodGet {
 		if err := provider.Fence(req.Context()); err != nil {
-			provider.NotMade(a.Observe, time.Now(), err)
+			provider.ReportUnmade(a.Observe, time.Now(), err)
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+a.Token)
 	resp, err := a.base.RoundTrip(out)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.Refused(err, "GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
+		err = provider.CredentialsRefused(err, "GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
 	}
 	var header http.Header
 	if resp != nil {
@@ -84,13 +84,13 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !resends(req) || provider.StatusCode(err) != http.StatusTooManyRequests {
 		a.Pace.Learn(header, err)
 	}
-	provider.Observed(a.Observe, began, err)
+	provider.ReportCall(a.Observe, began, err)
 	return resp, err
 }
 
-// alone is what no other call may do at the same time, "" if others may. All statuses of a commit
-// are in one pipeline, which GitLab locks (409) while it changes one of them; two that are its
-// first at the same time make two pipelines.
+// alone returns the name that no two calls in flight may share, "" if there is none. All statuses
+// of a commit are in one pipeline, which GitLab locks (409) while it changes one of them. Two first
+// statuses at the same time would create two pipelines.
 func alone(req *http.Request) string {
 	if req.Method == http.MethodPost && strings.Contains(req.URL.Path, "/statuses/") {
 		return req.URL.Path
@@ -98,13 +98,12 @@ func alone(req *http.Request) string {
 	return ""
 }
 
-// resends tells of a call that has a limit of its own, which says nothing of the others.
+// resends reports whether a call has a limit of its own, which says nothing about other calls.
 func resends(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/resend")
 }
 
-// unlimited is go-gitlab's own limiter, which waits in the worker, switched off: Pace knows the
-// limits.
+// unlimited switches off go-gitlab's own limiter, which waits in the worker: Pace knows the limits.
 type unlimited struct{}
 
 // Wait implements go-gitlab's RateLimiter.

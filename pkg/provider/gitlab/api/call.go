@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// PerPage is the most that GitLab lists at once.
+	// PerPage is GitLab's maximum for a page.
 	PerPage  = 100
 	maxPages = 100
 )
 
-// List reads all pages. What is longer than can be read, and an answer that holds no list, is an
-// error: what was not told is not "nothing".
+// List reads all pages. A list that is too long, or an answer without a list, is an error: it does
+// not mean "none".
 func List[T any](
 	ctx context.Context,
 	what string,
@@ -53,12 +53,13 @@ func List[T any](
 	return nil, fault.Operatorf("TooMany", "%s: GitLab lists more than %d", what, maxPages*PerPage)
 }
 
-// Query sets parameters of any call: those go-gitlab takes from a link to a next page.
+// Query sets parameters of any call, including those that go-gitlab takes from the link to a next
+// page.
 func Query(values url.Values) gl.RequestOptionFunc {
 	return gl.WithKeysetPaginationParameters("?" + values.Encode())
 }
 
-// Project is one project seen with one token. It is called by its path.
+// Project is one project as one token sees it. It is called by its path.
 type Project struct {
 	Client *gl.Client
 	Path   string
@@ -66,13 +67,13 @@ type Project struct {
 }
 
 // Readable returns nil if the token can read the project. GitLab answers 404 for what it hides, so
-// that a 404 below a project means "absent" only if this says nil (G7, L4).
+// a 404 below a project means "missing" only if this returns nil (G7, L4).
 func (p *Project) Readable(ctx context.Context) error {
 	_, err := p.Describe(ctx)
 	return err
 }
 
-// Describe returns what GitLab says of the project.
+// Describe returns GitLab's description of the project.
 func (p *Project) Describe(ctx context.Context) (*gl.Project, error) {
 	got, _, err := p.Client.Projects.GetProject(p.Path, nil, gl.WithContext(ctx))
 	switch {
@@ -90,8 +91,8 @@ func (p *Project) Describe(ctx context.Context) (*gl.Project, error) {
 	return got, nil
 }
 
-// Unavailable interprets the failure to read something at a commit: of a project that can be read,
-// the commit is not there yet.
+// Unavailable interprets the failure to read something at a commit: if the project can be read, the
+// commit is not there yet.
 func (p *Project) Unavailable(ctx context.Context, what, sha string, err error) error {
 	if provider.StatusCode(err) != http.StatusNotFound {
 		return provider.Failed(what, err)
@@ -102,7 +103,7 @@ func (p *Project) Unavailable(ctx context.Context, what, sha string, err error) 
 	return fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no commit %s (yet)", what, p.Path, sha)
 }
 
-// NoAnswer is the fault of an answer that is about something else.
+// NoAnswer returns the fault of an answer without the requested content.
 func NoAnswer(what string) error {
 	return fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab's answer does not hold what was asked for", what)
 }
@@ -122,8 +123,9 @@ func Get[T any](
 	return answer, resp, err //nolint:wrapcheck // as above
 }
 
-// Nobody is nil if a 404 was an answer about the user.
-func (p *Project) Nobody(ctx context.Context, what string) error {
+// Absent returns nil if a 404 was an answer about the requested object, because the project itself
+// can be read.
+func (p *Project) Absent(ctx context.Context, what string) error {
 	if err := p.Readable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

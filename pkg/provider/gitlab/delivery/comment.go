@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// typeComment is PaC's name of the event type of a comment that starts a pipeline.
+	// typeComment is PaC's event type of a comment that starts a pipeline.
 	typeComment = "on-comment"
-	// StateOpened is the state of a merge request that is open.
+	// StateOpened is the state of an open merge request.
 	StateOpened = "opened"
-	// longestNote is the characters of a comment that is read: GitHub's limit. GitLab's own is a
-	// million, and a few of that size a second would use up what a namespace may record, so that
-	// its deliveries are refused and GitLab pauses the webhook.
+	// longestNote is how many characters of a comment are read: GitHub's limit. GitLab's own is a
+	// million. A few comments of that size a second would exhaust a namespace's storage limit. Its
+	// deliveries would be refused, and GitLab would pause the webhook.
 	longestNote = 65536
-	// OwnNote is how our own notes begin, unseen by people.
+	// OwnNote is the invisible start of our own notes.
 	OwnNote = "<!-- plumbline check:"
 )
 
-// decodeNote reads a comment on a merge request or on a commit, in its conversation or at its
-// lines. The head of a merge request is not taken from it but asked for, as for every service.
+// decodeNote decodes a comment on a merge request or on a commit, in its conversation or on its
+// lines. The head of the merge request is read later, as at every service.
 func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	var p payloadNote
 	if err := payload.Unmarshal(body, &p); err != nil {
@@ -51,7 +51,7 @@ func decodeNote(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// check reports whether the comment itself is complete.
+// check returns a fault unless the comment is complete.
 func (p *payloadNote) check() error {
 	switch {
 	case p.User == nil || !ValidName(p.User.Username):
@@ -66,7 +66,7 @@ func (p *payloadNote) check() error {
 	return nil
 }
 
-// on fills in what the comment is on: a merge request or a commit.
+// on fills in the merge request or commit of the comment.
 func (p *payloadNote) on(spec *v1alpha1.GitEventSpec) error {
 	switch p.Attributes.NoteableType {
 	case "Commit":
@@ -99,16 +99,17 @@ func (p *payloadNote) onMergeRequest(spec *v1alpha1.GitEventSpec) error {
 	return nil
 }
 
-// botPattern is what GitLab names the users of project and group access tokens, and service
-// accounts unless told otherwise
+// botPattern matches the usernames that GitLab gives to project and group access tokens, and by
+// default to service accounts
 // (https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects).
 var botPattern = regexp.MustCompile(`^((project|group)_[0-9]+_bot|service_account)(_|[0-9]|$)`)
 
-// silent tells why a comment is never acted on. Bots are: what they write about a run would start
-// the next one. So are our own notes, which a person's token writes in that person's name.
+// silent returns why the comment starts nothing. Bots start nothing, because a bot's comment about
+// a run would start the next one. Our own notes start nothing either; a user's token writes them in
+// that user's name.
 func (p *payloadNote) silent() error {
 	switch {
-	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 do not tell
+	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 have no action
 		return fault.Ignoredf(
 			"UnsupportedAction",
 			"comment action %q starts nothing",

@@ -15,11 +15,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// Decode returns the event. Events are pushes to branches and tags, comments on open merge requests
-// and on commits, and merge requests that are opened, reopened, closed, merged or no longer drafts,
-// or that get new commits or labels. Everything else GitLab sends is Ignored with the reason.
+// Decode implements provider.Webhook. Events are pushes to branches and tags, comments on open
+// merge requests and on commits, and merge requests that are opened, reopened, closed, merged or no
+// longer drafts, or that get new commits or labels. Everything else is Ignored with the reason.
 func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
-	// Peek has the stricter reader; what it refuses must not be decoded.
+	// Peek parses more strictly; what it refuses must not be decoded.
 	origin, err := w.Peek(h, body)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	return spec, nil
 }
 
-// base fills what all events have in common.
+// base fills the fields that all events have.
 func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 	switch {
 	case p.Kind != kind:
@@ -69,7 +69,8 @@ func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 	}}, nil
 }
 
-// host takes the host from project.web_url, which must be the page of the project the ids are of.
+// host returns the host of project.web_url, which must be the page of the project that the ids are
+// of.
 func (p *payloadProject) host() (string, error) {
 	u, err := url.Parse(p.WebURL)
 	if err != nil || provider.Host(u) == "" || len(provider.Host(u)) > payload.MaxName || u.User != nil ||
@@ -78,7 +79,7 @@ func (p *payloadProject) host() (string, error) {
 		len(p.WebURL) > payload.MaxURL {
 		return "", payload.Missing("project.web_url")
 	}
-	// GitLab may be below a path of its host.
+	// GitLab may be served below a path of its host.
 	project, page := "/"+p.Path, u.Path
 	if cut := len(page) - len(project); cut < 0 || !strings.EqualFold(page[cut:], project) {
 		return "", fault.Invalidf("BadPayload", "project.web_url is not the page of project %s", p.Path)
@@ -86,7 +87,7 @@ func (p *payloadProject) host() (string, error) {
 	return provider.Host(u), nil
 }
 
-// checkInstance compares with where GitLab says it is.
+// checkInstance compares the host with the header in which GitLab names itself.
 func checkInstance(h http.Header, host string) error {
 	claimed := h.Get(headerInstance)
 	if claimed == "" {

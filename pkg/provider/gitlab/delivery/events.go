@@ -16,8 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// The event types are those of Pipelines-as-Code. Only pipelines that read labels react to
-// TypeLabels.
+// The event types of Pipelines-as-Code. Only pipelines that read labels match TypeLabels.
 const (
 	typePush         = "push"
 	typeTag          = "Tag Push"
@@ -57,9 +56,9 @@ func decodePush(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// head is the commit to run and report on. For an annotated tag, after is the tag object and
-// checkout_sha the commit it points to. A new branch and a branch that was set back bring no
-// commits; what they point to runs all the same.
+// head returns the commit to run and to report on. For an annotated tag, after is the tag object
+// and checkout_sha the commit that it points to. A new branch, or a branch that was reset, brings
+// no new commits; its commit runs anyway.
 func (p *payloadPush) head() string {
 	if provider.IsSHA(p.CheckoutSHA) {
 		return p.CheckoutSHA
@@ -67,7 +66,7 @@ func (p *payloadPush) head() string {
 	return p.After
 }
 
-// check reports whether the push has what an event needs, and is one.
+// check returns a fault unless the push has what an event needs.
 func (p *payloadPush) check(prefix string) error {
 	err := payload.Check(
 		payload.Text("ref", p.Ref, payload.MaxRef),
@@ -123,7 +122,7 @@ func decodeMergeRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	return spec, nil
 }
 
-// describe fills what all events of a merge request have in common, but for the commit.
+// describe fills the fields that all events of a merge request have, except the commit.
 func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payloadUser, labels []payloadLabel) {
 	spec.Trigger, spec.Sender = v1alpha1.TriggerPullRequest, user.Username
 	spec.BaseRef, spec.HeadRef = mr.TargetBranch, mr.SourceBranch
@@ -145,10 +144,10 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 	}
 }
 
-// author names who opened the merge request: by username if that is who acted, else by id, because
-// the payload has no more. Whoever acted on the merge request is the event's actor, and counts
-// beside the author: a maintainer who sets a label on a stranger's merge request has not agreed to
-// run it.
+// author returns the author of the merge request: the username if the author acted, else the id,
+// because the payload has no more. The acting user becomes the event's actor, and is checked in
+// addition to the author: a maintainer who sets a label on an untrusted user's merge request has
+// not approved it.
 func (mr *payloadAttributes) author(user *payloadUser) string {
 	if user.ID == mr.AuthorID {
 		return user.Username
@@ -156,7 +155,7 @@ func (mr *payloadAttributes) author(user *payloadUser) string {
 	return IDPrefix + strconv.FormatInt(mr.AuthorID, 10)
 }
 
-// eventType returns what the merge request's event is, or why it is none.
+// eventType returns the event type, or why the event starts nothing.
 func (p *payloadMergeRequest) eventType() (string, error) {
 	mr := p.Attributes
 	if mr == nil {
@@ -175,9 +174,9 @@ func (p *payloadMergeRequest) eventType() (string, error) {
 	return p.updateType()
 }
 
-// updateType returns what an update without a push is: the end of a draft, or a new label, whatever
-// else was changed at the same time. An update is one event: pipelines that read labels run for the
-// end of a draft as well.
+// updateType returns the event type of an update without a push: the end of a draft, or a new
+// label, whatever else changed at the same time. One update is one event: pipelines that read
+// labels also run at the end of a draft.
 func (p *payloadMergeRequest) updateType() (string, error) {
 	ready, err := p.becomesReady()
 	if err != nil {
@@ -197,8 +196,7 @@ func (p *payloadMergeRequest) updateType() (string, error) {
 		"an update of a merge request without new commits or labels starts nothing, unless it was a draft before")
 }
 
-// changed is what an update has changed of a field. Without the field both values are the zero
-// ones.
+// changed is the change of a field by an update. Without the field both values are zero.
 type changed[T any] struct {
 	Previous T `json:"previous"`
 	Current  T `json:"current"`
@@ -211,12 +209,12 @@ func readChange[T any](changes map[string]json.RawMessage, field string) (c chan
 	return c, err
 }
 
-// draftTitle is what makes a merge request a draft
+// draftTitle matches the title of a draft
 // (https://docs.gitlab.com/user/project/merge_requests/drafts/).
 var draftTitle = regexp.MustCompile(`^(?i)(\[draft\]|\(draft\)|draft:)`)
 
 // becomesReady reports whether the merge request was a draft before. Servers before
-// gitlab-org/gitlab!126899 tell of the title only.
+// gitlab-org/gitlab!126899 only send the title.
 func (p *payloadMergeRequest) becomesReady() (bool, error) {
 	if p.Changes["draft"] != nil {
 		draft, err := readChange[bool](p.Changes, "draft")
@@ -233,7 +231,7 @@ func (p *payloadMergeRequest) addsLabels() (bool, error) {
 	}), err
 }
 
-// check reports whether the merge request has what an event needs.
+// check returns a fault unless the merge request has what an event needs.
 func (p *payloadMergeRequest) check() error {
 	mr := p.Attributes
 	if err := mr.check("object_attributes", p.payloadCommon, p.User); err != nil {
@@ -248,7 +246,8 @@ func (p *payloadMergeRequest) check() error {
 	return nil
 }
 
-// check reports whether a merge request, at a place in the body, has what all its events need.
+// check returns a fault unless a merge request, at a place in the body, has what all its events
+// need.
 func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser) error {
 	switch {
 	case mr.IID <= 0:
@@ -275,7 +274,7 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 	)
 }
 
-// Commit is what people know a commit by.
+// Commit returns a commit's description for people.
 func Commit(message, url string) *v1alpha1.Commit {
 	return &v1alpha1.Commit{
 		Title: text.FirstLine(

@@ -10,7 +10,7 @@ import (
 )
 
 // A push of 24 MiB costs what is read of it: the body is there already.
-func TestALargePushCostsLittle(t *testing.T) {
+func TestDecodeOfLargePushIsCheap(t *testing.T) {
 	const sha = "1111111111111111111111111111111111111111"
 	head := `{"object_kind":"push","ref":"refs/heads/main","before":"` + sha + `","after":"` + sha + `","checkout_sha":"` + sha + `","user_username":"u","project_id":1,` +
 		`"project":{"id":1,"path_with_namespace":"a/b","web_url":"https://gitlab.example/a/b","default_branch":"main"},"commits":[`

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The parts of GitLab's payloads that are read. Pointers tell absent from empty where that matters.
+// The parts of GitLab's payloads that are read. Pointers distinguish absent from empty where that
+// matters.
 
 type payloadProject struct {
 	ID            int64  `json:"id"`
@@ -29,8 +30,8 @@ type payloadCommon struct {
 	Project *payloadProject `json:"project"`
 }
 
-// moment is a time in a payload: RFC 3339, or as most versions write it "2013-12-03 17:23:34 UTC".
-// What is neither is no time.
+// moment is a time in a payload: RFC 3339, or in most versions "2013-12-03 17:23:34 UTC". Anything
+// else is no time.
 type moment string
 
 func (m moment) time() *metav1.Time {
@@ -94,7 +95,7 @@ type payloadAttributes struct {
 	UpdatedAt       moment          `json:"updated_at"`
 }
 
-// payloadNote is a comment. Its merge request has no action, and its labels with it.
+// payloadNote is a comment. Its merge request has no action, and has its labels itself.
 type payloadNote struct {
 	payloadCommon
 	User       *payloadUser `json:"user"`

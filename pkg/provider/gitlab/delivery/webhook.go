@@ -24,7 +24,7 @@ const (
 	headerInstance = "X-Gitlab-Instance"
 )
 
-// KeyHeader is what all attempts to deliver the same thing have in common, since GitLab 17.4.
+// KeyHeader has the same value in all attempts to make the same delivery, since GitLab 17.4.
 const KeyHeader = "Idempotency-Key"
 
 // The names of the events that are decoded
@@ -42,9 +42,10 @@ type Webhook struct{}
 // Claims reports whether the delivery is GitLab's.
 func (Webhook) Claims(h http.Header) bool { return h.Get(headerEvent) != "" }
 
-// Peek reads project.web_url and nothing else into memory. Of a merge request that is the target.
+// Peek reads only project.web_url, without decoding the rest. For a merge request it is the
+// target's.
 func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
-	if err := payload.ReadsJSON(h); err != nil {
+	if err := payload.CheckJSON(h); err != nil {
 		return provider.Origin{}, err
 	}
 	key, err := deliveryKey(h, body)
@@ -64,8 +65,8 @@ func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 	return origin, nil
 }
 
-// Verify compares the token. White space around the secret does not count, and a secret that is
-// empty verifies nothing. GitLab signs no body: whoever knows the token can send any.
+// Verify compares the token. White space around the secret is ignored, and an empty secret never
+// verifies. GitLab signs no body: anybody who knows the token can send any body.
 func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {
@@ -79,7 +80,7 @@ func (Webhook) Verify(h http.Header, _, secret []byte) error {
 			"the delivery has no " + headerToken + " header: set a secret token on GitLab's webhook",
 		)
 	}
-	// Over hashes the time tells not even the length.
+	// The time to compare hashes does not reveal the length.
 	have, want := sha256.Sum256([]byte(given[0])), sha256.Sum256(secret)
 	if subtle.ConstantTimeCompare(have[:], want[:]) != 1 {
 		return payload.Unauthenticated("the delivery's token does not match: the webhook secrets here and at GitLab differ")
@@ -87,13 +88,13 @@ func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	return nil
 }
 
-// deliveryKey returns what repetitions of a delivery have in common: GitLab's own key, or, of
-// versions that have none (before 17.4, gitlab!160952), a digest of the body. Pushes hold no time,
-// so that a tag that is made again at the same commit has the body of the first: their event's id
-// tells them apart, which a resend does not keep (docs/adr/0010).
+// deliveryKey returns the key that all attempts of a delivery share: GitLab's own, or, for versions
+// without one (before 17.4, gitlab!160952), a digest of the body. Pushes contain no time, so a tag
+// that is created again at the same commit has the same body. The event's UUID then distinguishes
+// them; a resend has another UUID (docs/adr/0010).
 //
-// GitLab's own is random. One that looks like a digest is refused: it could be that of a body
-// another project is about to be sent, whose event would then be taken for a foreign one.
+// GitLab's own key is random. A key that looks like a digest is refused, because it could be that
+// of another project's future delivery, which would then be taken for a duplicate.
 func deliveryKey(h http.Header, body []byte) (string, error) {
 	if strings.HasPrefix(h.Get(headerDelivery), payload.DigestPrefix) {
 		return "", payload.Bad("the delivery's " + headerDelivery + " header is none of GitLab's")
@@ -108,7 +109,7 @@ func deliveryKey(h http.Header, body []byte) (string, error) {
 	return payload.Digest([]byte(event), []byte(id), body), nil
 }
 
-// safeHeaders keeps what expressions may read.
+// safeHeaders returns the headers that expressions may read.
 func safeHeaders(h http.Header) map[string]string {
 	return payload.Headers(
 		h,

@@ -32,7 +32,7 @@ func (l *Log) Heads(ctx context.Context, since time.Time) ([]provider.Head, erro
 	return append(branch, merging...), nil
 }
 
-// defaultBranch returns where the default branch is, nothing for an empty project.
+// defaultBranch returns the head of the default branch, none for an empty project.
 func (l *Log) defaultBranch(ctx context.Context) ([]provider.Head, error) {
 	var project struct {
 		Branch string `json:"default_branch"`
@@ -62,8 +62,8 @@ func (l *Log) defaultBranch(ctx context.Context) ([]provider.Head, error) {
 	return []provider.Head{{Branch: project.Branch, SHA: branch.Commit.ID, At: *branch.Commit.CommittedDate}}, nil
 }
 
-// openMergeRequests returns those that have changed since. A project may have merge requests turned
-// off.
+// openMergeRequests returns the heads of those that have changed since. Merge requests may be
+// turned off.
 func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provider.Head, error) {
 	const what = "listing open merge requests"
 	var open []struct {
@@ -91,14 +91,14 @@ func (l *Log) openMergeRequests(ctx context.Context, since time.Time) ([]provide
 		if m.Number <= 0 {
 			return nil, api.NoAnswer(what)
 		}
-		if provider.IsSHA(m.SHA) && !m.Updated.Before(since) { // one without commits has no head
+		if provider.IsSHA(m.SHA) && !m.Updated.Before(since) { // a merge request without commits has no head
 			heads = append(heads, provider.Head{Pull: m.Number, Branch: m.Branch, SHA: m.SHA})
 		}
 	}
 	return heads, nil
 }
 
-// Moved implements provider.HookLog: each push to a merge request makes a version.
+// Moved implements provider.HookLog. Each push to a merge request adds a version.
 func (l *Log) Moved(ctx context.Context, pull int64) (at time.Time, err error) {
 	const what = "listing the merge request's versions"
 	type version struct {

@@ -25,26 +25,26 @@ import (
 )
 
 const (
-	// PerPage is the most that GitLab shows of a webhook's events at once. Each has its whole
+	// PerPage is GitLab's maximum for a page of a webhook's events. Each event has its whole
 	// payload.
 	PerPage = 20
-	// serverFailure is what GitLab calls answers of 5xx, and no answer.
+	// serverFailure is GitLab's name of 5xx answers and of no answer.
 	serverFailure = "server_failure"
-	// saidDisabled is what GitLab says when it resends nothing because the webhook is paused or
+	// saidDisabled is GitLab's message when it does not resend because the webhook is paused or
 	// disabled.
 	saidDisabled = "Hook disabled"
-	// saidMoved is what it says when the webhook leads elsewhere than it did.
+	// saidMoved is its message when the webhook has another URL than at that time.
 	saidMoved = "The hook URL has changed, and this log entry cannot be retried"
 )
 
-// Log is the webhooks of one project: the calls need the role Maintainer
+// Log implements provider.HookLog for one project. The calls need the role Maintainer
 // (https://docs.gitlab.com/api/project_webhooks).
 type Log struct {
 	client *gl.Client
 	path   string // of the project in the API
 }
 
-// Of returns the webhooks of a project; it makes no call.
+// Of returns the webhooks of a project. It makes no call.
 func Of(client *gl.Client, project string) *Log {
 	return &Log{client: client, path: "projects/" + gl.PathEscape(project)}
 }
@@ -91,8 +91,8 @@ func (l *Log) Hooks(ctx context.Context) ([]provider.Hook, error) {
 	return hooks, nil
 }
 
-// hookStateOf reads alert_status, which servers before 15.2 do not have. What they call cannot be
-// told from it.
+// hookStateOf converts alert_status. Servers before 15.2 do not have it; their webhooks count as
+// called.
 func hookStateOf(alert string) provider.HookState {
 	switch alert {
 	case "temporarily_disabled":
@@ -103,7 +103,7 @@ func hookStateOf(alert string) provider.HookState {
 	return provider.HookCalled
 }
 
-// hookEvent is an attempt as GitLab's log has it.
+// hookEvent is an attempt in GitLab's log.
 type hookEvent struct {
 	ID      int64             `json:"id"`
 	Header  map[string]string `json:"request_headers"`
@@ -112,8 +112,8 @@ type hookEvent struct {
 	At      time.Time         `json:"created_at"`      // of newer servers
 }
 
-// Attempts implements provider.HookLog. A page that is larger than what is read of an answer is
-// read one by one; what is larger alone is left out: it cannot be told what it is.
+// Attempts implements provider.HookLog. If a page is too large to be read, it reads the attempts
+// one by one. An attempt that is too large alone is left out, because its content is unknown.
 func (l *Log) Attempts(
 	ctx context.Context,
 	hook int64,
@@ -163,7 +163,7 @@ func (l *Log) attempts(
 	if err != nil {
 		return nil, false, provider.Failed(what, err)
 	}
-	if events == nil || len(events) > perPage { // whoever has the server could have us keep any number
+	if events == nil || len(events) > perPage { // the server could make us store any number
 		return nil, false, api.NoAnswer(what)
 	}
 	attempts := make([]provider.Attempt, 0, len(events))
@@ -176,10 +176,10 @@ func (l *Log) attempts(
 	return attempts, resp.NextPage > 0, nil
 }
 
-// attempt reads what is needed. An event without an Idempotency-Key, of a server before 17.4,
-// counts as one that starts nothing: sent again it would be taken for another one. So does one with
-// a key that receivers refuse: its length is up to whoever has the server, and what was missed is
-// kept in memory.
+// attempt converts an event. It counts as one that starts nothing if it has no Idempotency-Key
+// (servers before 17.4), because a resend would be taken for a new event. The same holds for a key
+// that receivers refuse: the server decides how long it is, and undelivered webhooks are stored in
+// memory.
 func (e *hookEvent) attempt() provider.Attempt {
 	header := http.Header{}
 	for name, value := range e.Header {
@@ -218,13 +218,13 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	case code != http.StatusUnprocessableEntity:
 		return answer.Status, provider.Failed(what, err)
 	}
-	switch provider.Said(err) {
+	switch provider.Message(err) {
 	case saidMoved:
 		return 0, fault.Ignoredf("DeliveryGone", "%s: the webhook's URL has changed since", what)
 	case saidDisabled:
 		return 0, fault.Transientf("HookPaused", "%s: it has paused or disabled the webhook", what)
 	}
-	return 0, nil // its words are about a call without an answer
+	return 0, nil // its message is about a call without an answer
 }
 
 // call makes a call that go-gitlab has no method for.

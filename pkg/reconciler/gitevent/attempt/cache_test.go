@@ -18,7 +18,7 @@ func named(name, uid string) *v1alpha1.GitEvent {
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
 }
 
-func TestKnown(t *testing.T) {
+func TestCacheStoresTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	k := &Cache{}
@@ -56,7 +56,7 @@ func TestKnown(t *testing.T) {
 
 // However many and large events are, they take so much memory and no more; the last one is always
 // there.
-func TestKnownIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	k := &Cache{}
 	for i := range 100 {
@@ -74,7 +74,7 @@ func TestKnownIsBounded(t *testing.T) {
 
 // Events that are planned, which are nearly all that are open, take no room for the bodies of their
 // deliveries: 4,000 of 10 KiB are known.
-func TestTheBodyOfAPlannedEventIsNotKnown(t *testing.T) {
+func TestCacheLeavesOutTheBodyOfAPlannedEvent(t *testing.T) {
 	t.Parallel()
 	k := &Cache{}
 	for i := range 4000 {

@@ -12,7 +12,7 @@ import (
 )
 
 // A receiver's clock that is ahead does not make a commit one that is learnt later.
-func TestWhenACommitWasLearnt(t *testing.T) {
+func TestLearnedAt(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for what, test := range map[string]struct{ received, want time.Time }{

@@ -5,6 +5,7 @@
 package clients
 
 import (
+	"context"
 	"time"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -70,6 +71,19 @@ type Options struct {
 	Budget *quota.Ledger
 	// Times may be zero: then each is its constant.
 	Times Times
+}
+
+// Process is what a reconciler needs from the process that it runs in.
+type Process struct {
+	// Settings adds the configuration to a context.
+	Settings interface {
+		ToContext(ctx context.Context) context.Context
+	}
+	// Wake enqueues an event, in addition to what a reconcile returns.
+	Wake func(event string, after time.Duration)
+	// Holds reports whether this process holds the lease of an event; nil means always. Calls that
+	// others may notice depend on it.
+	Holds func(event string) bool
 }
 
 // Times are the durations that tests shorten.

@@ -4,7 +4,7 @@ package create
 
 import "testing"
 
-func TestCreated(t *testing.T) {
+func TestCreatedRemembersRunsUntilTheyAreStored(t *testing.T) {
 	var m Created
 	m.Forget("push-1") // of what it does not know
 	m.Note("push-1", "e1", "build", "r1")

@@ -17,7 +17,7 @@ func refusedCreate(object string) error {
 	return fault.Throttledf(fault.ReasonQuota, time.Minute, "pipelineruns.tekton.dev %q is forbidden: exceeded quota: runs", object)
 }
 
-func TestOneRefusalSpeaksForTheNamespace(t *testing.T) {
+func TestFullNamespaceRefusesAllItsRuns(t *testing.T) {
 	t.Parallel()
 	m := &FullNamespaces{}
 	if err := m.Full("team", "b", start); err != nil {
@@ -40,7 +40,7 @@ func TestOneRefusalSpeaksForTheNamespace(t *testing.T) {
 }
 
 // A refused create that took long is not soon followed by another one.
-func TestADearRefusalSpeaksForLonger(t *testing.T) {
+func TestSlowRefusalClosesANamespaceForLonger(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]time.Duration{Apart / rest / 2: Apart, time.Second: rest * time.Second, time.Hour: longest} {
 		m := &FullNamespaces{}
@@ -54,7 +54,7 @@ func TestADearRefusalSpeaksForLonger(t *testing.T) {
 	}
 }
 
-func TestOnlyRoomOpensANamespace(t *testing.T) {
+func TestOnlyAnAcceptedCreationOpensANamespace(t *testing.T) {
 	t.Parallel()
 	m := &FullNamespaces{}
 	m.Note("team", "a", refusedCreate("a"), 0, start)

@@ -17,7 +17,7 @@ import (
 
 // An open event is at one step, since the time its status tells; what its report waits for counts
 // as outstanding.
-func TestDoing(t *testing.T) {
+func TestCurrentStep(t *testing.T) {
 	t.Parallel()
 	at := func(minute int) metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC)) }
 	done := func(step apis.ConditionType, minute int) func(*v1alpha1.GitEventStatus) {

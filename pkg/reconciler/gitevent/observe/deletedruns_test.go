@@ -12,7 +12,7 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-func TestEndedRemembersFinishedRuns(t *testing.T) {
+func TestDeletedRunsRemembersFinishedRuns(t *testing.T) {
 	t.Parallel()
 	run := func(uid types.UID) *pipelinev1.PipelineRun {
 		r := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{UID: uid}}

@@ -109,7 +109,7 @@ func input(a *attempt.Attempt, run *v1alpha1.Run, failing time.Duration) Input {
 		Run:     *run,
 		Seen:    a.Seen[run.Name],
 		Links:   a.Config.Console.Links(run.Namespace, run.Name),
-		MaxText: min(MaxText, v1alpha1.Text(&a.Event.Status)),
+		MaxText: min(MaxText, v1alpha1.ReportLimit(&a.Event.Status)),
 		Failing: failing,
 	}
 	if a.Event.Status.Plan.Secret != "" {

@@ -30,7 +30,7 @@ func (list) List(ctx context.Context, _ metav1.ListOptions) (*pipelinev1.TaskRun
 
 // A list that hangs leaves whoever reads it the time for the rest of its reconcile, and is no
 // verdict.
-func TestAListThatHangsEnds(t *testing.T) {
+func TestHangingListEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 35*time.Second)

@@ -22,7 +22,7 @@ func attemptOf(clock *clocktesting.FakeClock, namespace, name string) *attempt.A
 
 // A tenant whose Git service hangs may have many suspects: after one of them the others let another
 // tenant's in.
-func TestSuspectsOfOneTenantLetOthersIn(t *testing.T) {
+func TestSuspectsOfOneTenantLetOthersGoFirst(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}
 	release := b.Acquire(attemptOf(clock, "hangs", "a"))
@@ -47,7 +47,7 @@ func TestSuspectsOfOneTenantLetOthersIn(t *testing.T) {
 
 // What a process knows of the beginnings of an event is not true any more when another one has led:
 // that may have begun as well, and died.
-func TestALeaderOfBeforeKnowsNothing(t *testing.T) {
+func TestReturningLeaderForgetsAttempts(t *testing.T) {
 	t.Parallel()
 	clock, b := clocktesting.NewFakeClock(time.Now()), &CrashLoopGuard{}
 	a := attemptOf(clock, "team", "a")

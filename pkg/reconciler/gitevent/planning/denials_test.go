@@ -71,7 +71,7 @@ func (s *service) asking(d *Denials, now *time.Time) (*Access, *[]string) {
 	}, told
 }
 
-func TestDenials(t *testing.T) {
+func TestDenialsAreCachedForAWhile(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := &service{}
 	a, _ := s.asking(&Denials{}, &now)
@@ -111,7 +111,7 @@ func TestDenials(t *testing.T) {
 	want("and is not remembered", "unknown", true, 1)
 }
 
-func TestATeamThatDoesNotExistIsToldOnce(t *testing.T) {
+func TestMissingTeamIsReportedOnce(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := &service{err: fault.Invalidf(fault.ReasonTeamNotFound, "there is no such team")}
 	a, told := s.asking(&Denials{}, &now)
@@ -149,7 +149,7 @@ func TestATeamThatDoesNotExistIsToldOnce(t *testing.T) {
 
 // S25, S12: OWNERS are those of the default branch at one commit. What is broken grants nobody
 // anything and is told once; what cannot be read is waited for.
-func TestOwners(t *testing.T) {
+func TestOwnersFileGrantsRights(t *testing.T) {
 	const lists, aliases = "approvers: [ann, leads]\n", "aliases: {leads: [lea]}\n"
 	for name, c := range map[string]struct {
 		files   map[string]string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestMissesCountAtADistance(t *testing.T) {
+func TestNotFoundCountsReadsAtIntervals(t *testing.T) {
 	t.Parallel()
 	now, m := time.Unix(0, 0), NotFound{}
 	for i, c := range []struct {

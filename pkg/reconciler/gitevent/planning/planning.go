@@ -65,11 +65,11 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) (err error) {
 		return s.park(ctx, a)
 	}
 	if wait := a.Waits.Of(v1alpha1.StepPlan); wait != nil && plans.OverBudget(wait.Reason) {
-		if err := a.StoredPlan.HasRoom(); err != nil { // a thousand events may wait: none makes a call
+		if err := a.StoredPlan.WithinBudget(); err != nil { // a thousand events may wait: none makes a call
 			return err
 		}
 	}
-	if err := a.StoredPlan.Waits(); err != nil { // otherwise each attempt would read and render everything up to there
+	if err := a.StoredPlan.Queued(); err != nil { // otherwise each attempt would read and render everything up to there
 		return err
 	}
 	if fresh(a) {
@@ -109,14 +109,14 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
-	sources.Enough = met.enough
+	sources.AcceptLess = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	if fresh(a) {
 		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
 	}
 	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // the plan has the API server's time (AsRecorded)
 	a.Event.Spec = *made.Spec
-	var over *plan.Over
+	var over *plan.IgnoredError
 	if errors.As(err, &over) {
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, over.Why.Reason, over.Why.Message)
 	}
@@ -221,7 +221,7 @@ func recordPlan(ctx context.Context, a *attempt.Attempt, made *plan.Plan, shown 
 			return err
 		}
 	}
-	if err := a.StoredPlan.Keep(ctx, next, manifestsOf(made), made.Secrets); err != nil {
+	if err := a.StoredPlan.Save(ctx, next, manifestsOf(made), made.Secrets); err != nil {
 		return err
 	}
 	noteWaits(a, made)

@@ -32,11 +32,11 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 	return plan.Sources{
 		Source: client, History: client, Addresses: client, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
-		Budget: plan.Budget{Hold: q.hold, Rest: a.StoredPlan.Rest},
+		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
 			Past: plan.Past{
-				First: q.first, RecordsOf: q.recordsOf, About: a.StoredPlan.About, Cancels: q.cancels,
+				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.StoredPlan.SetSubject, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
 			},
 		},
@@ -67,7 +67,7 @@ func (q answers) missing(address string) time.Duration {
 // hold reserves the memory for definitions and manifests of this size, until the attempt is
 // released.
 func (q answers) hold(definitions, manifests int) error {
-	return q.a.StoredPlan.Hold(plan.Definitions, minMemory+memoryPerByte*definitions+manifests)
+	return q.a.StoredPlan.Reserve(plan.Definitions, minMemory+memoryPerByte*definitions+manifests)
 }
 
 // records returns what was recorded of the same pull request or commit.
@@ -77,10 +77,10 @@ func (q answers) records(ctx context.Context) ([]history.Record, error) {
 
 // recordsOf returns what was recorded of any pull request or commit.
 func (q answers) recordsOf(ctx context.Context, subject string) ([]history.Record, error) {
-	hold := func(bytes int) error { return q.a.StoredPlan.Hold("records", bytes) }
+	hold := func(bytes int) error { return q.a.StoredPlan.Reserve("records", bytes) }
 	all, err := history.List(ctx, q.step.Events, subject, hold)
 	if fault.Is(err, fault.Ignored) { // there are too many, and a decision by some of them may be wrong
-		return nil, &plan.Over{Why: fault.Of(err)}
+		return nil, &plan.IgnoredError{Why: fault.Of(err)}
 	}
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }

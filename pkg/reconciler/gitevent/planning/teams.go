@@ -61,7 +61,7 @@ func (t teams) write(ctx context.Context, repository *pacv1alpha1.Repository, as
 	by := live.By(t.namespace)
 	missing, needed := verdict(now, asked)
 	switch {
-	case !needed, by.Leaves(pacv1alpha1.RepositoryPolicy), live.Generation != repository.Generation:
+	case !needed, by.MustLeave(pacv1alpha1.RepositoryPolicy), live.Generation != repository.Generation:
 		return nil
 	case missing == "":
 		by.MarkTrue(

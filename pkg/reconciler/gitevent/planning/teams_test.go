@@ -18,7 +18,7 @@ import (
 
 // A team of the policy that the Git service does not show is a condition, until an event has seen
 // it or it is not listed any more. What cannot be written keeps nobody waiting.
-func TestTheConditionOfAMissingTeam(t *testing.T) {
+func TestMissingTeamSetsTheCondition(t *testing.T) {
 	t.Parallel()
 	const gone = `GitHub shows no team "gone": remove it`
 	listing := func(teams ...string) *pacv1alpha1.Settings {

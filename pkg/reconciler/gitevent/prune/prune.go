@@ -109,7 +109,7 @@ func (s *Step) laterEventsPrune(a *attempt.Attempt) bool {
 	open := s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name)
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if _, limited := a.Config.Keep.Of(run.MaxKeepRuns); run.UID == "" || !limited {
+		if _, limited := a.Config.Retention.For(run.MaxKeepRuns); run.UID == "" || !limited {
 			continue
 		}
 		if !slices.ContainsFunc(open, func(later *v1alpha1.GitEvent) bool {
@@ -129,7 +129,7 @@ func isLater(event, than *v1alpha1.GitEvent) bool {
 // runs are kept.
 func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool {
 	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
-		_, limited := a.Config.Keep.Of(run.MaxKeepRuns)
+		_, limited := a.Config.Retention.For(run.MaxKeepRuns)
 		return limited && run.UID != "" && run.Namespace == as.Namespace && resources.SamePipeline(run.Pipeline, as.Pipeline)
 	})
 }
@@ -139,7 +139,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	exceeded := a.TimeLimit(attempt.LongLimit)
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		keep, limited := a.Config.Keep.Of(run.MaxKeepRuns)
+		keep, limited := a.Config.Retention.For(run.MaxKeepRuns)
 		if run.UID == "" || !limited || keep >= maxListed { // no more are listed, so all are kept
 			continue
 		}

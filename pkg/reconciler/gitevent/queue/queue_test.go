@@ -30,7 +30,7 @@ func event(name string, runs int) *v1alpha1.GitEvent {
 
 // An event with many runs puts the line in order once for all of them, and again when the slots
 // have changed: the line may have thousands, and each of its events is woken for each slot.
-func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
+func TestQueueIsSortedOncePerEvent(t *testing.T) {
 	t.Parallel()
 	asked, own := 0, event("b", 250)
 	l := &Queue{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
@@ -58,7 +58,7 @@ func TestTheLineIsPutInOrderOnceForAllRunsOfAnEvent(t *testing.T) {
 
 // Another process may give a slot before the cache of this one has the plan of its event. Nothing
 // else wakes the event then.
-func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
+func TestSlotWakesAnEventWithoutACachedPlan(t *testing.T) {
 	t.Parallel()
 	l := &Queue{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		return []*v1alpha1.GitEvent{event("unplanned", 0), event("waits", 2)}
@@ -81,7 +81,7 @@ func TestAnEventIsWokenForItsSlotBeforeTheCacheHasItsPlan(t *testing.T) {
 
 // Each slot that falls free moves all that wait, and changes what the checks of a few say. Only
 // these are woken.
-func TestASlotWakesFewOfManyThatWait(t *testing.T) {
+func TestSlotWakesFewOfManyWaiting(t *testing.T) {
 	t.Parallel()
 	const all = 1000
 	var events []*v1alpha1.GitEvent

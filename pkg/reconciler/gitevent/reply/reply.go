@@ -145,7 +145,7 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	if err != nil {
 		return err
 	}
-	if !status.Tells(events, a.Event) { // a user who writes many commands gets no answer to the older ones
+	if !status.InReply(events, a.Event) { // a user who writes many commands gets no answer to the older ones
 		return nil
 	}
 	if err := s.yield(ctx, a, events); err != nil {
@@ -179,7 +179,7 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 		return true, nil
 	}
 	events, err := s.answered(ctx, a)
-	if err != nil || !status.Tells(events, a.Event) {
+	if err != nil || !status.InReply(events, a.Event) {
 		return false, err
 	}
 	if wait := s.Untrusted(a.Event, a.Clock.Now()); wait > 0 {
@@ -202,7 +202,7 @@ func (s *Step) answered(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.Gi
 			writing = append(writing, kept)
 			return true
 		}
-		others = status.Newest(append(others, kept))
+		others = status.NewestCommands(append(others, kept))
 		return true
 	})
 	return slices.Concat([]*v1alpha1.GitEvent{a.Event}, writing, others), err
@@ -286,7 +286,7 @@ func (s *Step) yield(ctx context.Context, a *attempt.Attempt, events []*v1alpha1
 func contested(events []*v1alpha1.GitEvent, now time.Time) (waits, second bool) {
 	for _, other := range events[1:] {
 		if writes(other, now) {
-			waits, second = true, second || status.After(events[0], other) > 0
+			waits, second = true, second || status.CompareCommands(events[0], other) > 0
 		}
 	}
 	return waits, second

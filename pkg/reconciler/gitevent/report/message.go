@@ -43,7 +43,7 @@ func (s *Step) send(ctx context.Context, service sender, m message) (v1alpha1.Ch
 		return next, fmt.Errorf("reporting %q: %w", m.check.Name, err)
 	}
 	if sole && m.check.Conclusion == "" { // little follows after a conclusion, and 10,000 are remembered
-		s.posts.Known(m.post, id)
+		s.posts.Remember(m.post, id)
 	}
 	next.Accepted, next.Concluded = status.Digest(m.check), m.check.Conclusion != ""
 	return next, nil

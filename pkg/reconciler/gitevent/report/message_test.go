@@ -61,7 +61,7 @@ func TestSendRecordsWhatTheGitServiceAccepted(t *testing.T) {
 	} {
 		s := &Step{}
 		for post, id := range test.known {
-			s.posts.Known(post, id)
+			s.posts.Remember(post, id)
 		}
 		got, err := s.send(t.Context(), &test.answer, message{check: test.check, accepted: test.accepted, post: "p"})
 		if got != test.want || test.answer.sole != test.sole || !errors.Is(err, test.answer.err) {

@@ -107,7 +107,7 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 
 // A pull request is reported once a minute, and what it shows in the end is its head: in whatever
 // order its pushes arrive, and whichever of them asks first.
-func TestAPullRequestShowsItsHeadInTheEnd(t *testing.T) {
+func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]int{"in order": {1, 2, 3, 4, 5, 6}, "the newest first": {6, 5, 4, 3, 2, 1}, "mixed": {3, 6, 1, 5, 2, 4}} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 // A stranger who pushes to many pull requests again and again does not fill the Repository's budget
 // of open events (1,000), past which everybody's deliveries are refused: who waits is one event for
 // each pull request.
-func TestPushesThatAreReplacedDoNotWait(t *testing.T) {
+func TestReplacedPushesDoNotWait(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 80, 20
 	d := newDesk(t)
@@ -200,7 +200,7 @@ func TestPushesThatAreReplacedDoNotWait(t *testing.T) {
 }
 
 // Pushed back to a commit before, whichever delivery comes first: the head shows it.
-func TestAHeadThatWasPushedBackIsReported(t *testing.T) {
+func TestRestoredHeadIsReported(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 3, 2, 1}, {3, 2, 1, 0}, {0, 2, 3, 1}} {
 		d := newDesk(t)
@@ -221,7 +221,7 @@ func TestAHeadThatWasPushedBackIsReported(t *testing.T) {
 
 // Reopening a pull request again and again writes nothing new; that somebody had the delivery sent
 // again does.
-func TestACommitThatShowsItIsNotReportedAgain(t *testing.T) {
+func TestShownCommitIsNotReportedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.ask(report("event-1", "commit", "pull"))
@@ -238,7 +238,7 @@ func TestACommitThatShowsItIsNotReportedAgain(t *testing.T) {
 
 // What the Git service says while a replica of it may not know a push yet ends nothing: the push is
 // asked about again.
-func TestAReplicaThatLagsDropsNoReport(t *testing.T) {
+func TestLaggingReplicaDropsNoReport(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.heads["pull"] = "commit-2"
@@ -255,7 +255,7 @@ func TestAReplicaThatLagsDropsNoReport(t *testing.T) {
 
 // Once the Git service says that it is called too often, strangers wait a minute; a write that
 // failed is tried again at its time.
-func TestOthersGoFirstWhenTheServiceIsCalledTooOften(t *testing.T) {
+func TestRateLimitedInstallationPauses(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	first, second := report("event-1", "commit-1", "pull-1"), report("event-2", "commit-2", "pull-2")
@@ -273,7 +273,7 @@ func TestOthersGoFirstWhenTheServiceIsCalledTooOften(t *testing.T) {
 
 // Where no App is installed each namespace has limits of its own; a pull request is one, whatever
 // its pushes.
-func TestWhoseLimitsCount(t *testing.T) {
+func TestLimitsArePerInstallation(t *testing.T) {
 	t.Parallel()
 	event := func(namespace string, installation int64, sha string) *v1alpha1.GitEvent {
 		e := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Host: "git.example", InstallationID: installation, SHA: sha, PullRequest: &v1alpha1.PullRequest{Number: 7}}}
@@ -289,7 +289,7 @@ func TestWhoseLimitsCount(t *testing.T) {
 }
 
 // What is remembered has a bound.
-func TestMemoryIsBounded(t *testing.T) {
+func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	for n := range maxRemembered + 10 {

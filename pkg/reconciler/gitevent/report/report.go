@@ -143,7 +143,7 @@ func (s *Step) intendAll(a *attempt.Attempt, checks []status.Check) (recorded fu
 	}
 	return func() {
 		for _, post := range first {
-			s.posts.Known(post, "")
+			s.posts.Remember(post, "")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // An event that was there before this process led may have been another one's, which may have been
 // paused right before it made a secret: the sweep has to look for it.
-func TestAnEventThatWasTakenOverIsMarkedForTheSweep(t *testing.T) {
+func TestInheritedReportsEventsOfAnotherLeader(t *testing.T) {
 	t.Parallel()
 	created := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for name, c := range map[string]struct {

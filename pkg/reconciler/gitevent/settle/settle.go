@@ -15,7 +15,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/prune"
@@ -42,11 +41,6 @@ const (
 	PatchLimit  = time.Hour
 	SecretLimit = time.Hour
 )
-
-// New returns a step that has settled nothing yet.
-func New(c clients.Cluster, secrets gitauth.Secrets, m *metrics.Metrics, leads *Leadership) *Step {
-	return &Step{GitAuth: secrets, Prune: prune.New(c), Failing: &RevocationFailures{}, Metrics: m, Leadership: leads}
-}
 
 // Do settles the event if nothing is left to do, or if the rest cannot be reported. due is false if
 // neither is true; then it has done only what patches do not delay. idle is true if the steps
@@ -134,7 +128,7 @@ func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) e
 		return err
 	}
 	if irrelevant(a.Event) {
-		if err := a.StoredPlan.About(ctx, ""); err != nil {
+		if err := a.StoredPlan.SetSubject(ctx, ""); err != nil {
 			return err
 		}
 	}

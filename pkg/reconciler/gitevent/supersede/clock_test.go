@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-func TestAPushIsNotOnRecord(t *testing.T) {
+func TestUnrecordedPushIsOrderedByTheClock(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		written, planned, after time.Duration // since the start; the second push was a minute after it
@@ -42,7 +42,7 @@ func TestAPushIsNotOnRecord(t *testing.T) {
 	}
 }
 
-func TestTheClockTellsWherePushesDoNot(t *testing.T) {
+func TestClockDecidesWherePushesDoNot(t *testing.T) {
 	t.Parallel()
 	first, third := with(push("first", "", "a", 0), happened(0)), with(push("third", "b", "c", 0), happened(2*time.Second))
 	back := with(push("back", "c", "a", 0), happened(3*time.Second))
@@ -77,7 +77,7 @@ func TestTheClockTellsWherePushesDoNot(t *testing.T) {
 // Of two events of one commit and second the one that the API server stored later is newer,
 // whatever their receivers' clocks say. An event of which nobody says when it happened has happened
 // when it was stored.
-func TestReceiversClocksDoNotTellWhoIsNewer(t *testing.T) {
+func TestReceiversClocksDoNotDecide(t *testing.T) {
 	t.Parallel()
 	created := func(at time.Duration) func(*v1alpha1.GitEvent) {
 		return func(e *v1alpha1.GitEvent) { e.CreationTimestamp = metav1.NewTime(start.Add(at)) }

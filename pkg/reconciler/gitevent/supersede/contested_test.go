@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-func TestOnlyWhatIsContestedIsHeld(t *testing.T) {
+func TestOnlyContestedPipelinesAreHeld(t *testing.T) {
 	t.Parallel()
 	self := with(with(push("self", "", "a", 0), adds("docs", true)), adds("lint", false))
 	other := with(push("other", "", "b", 0), adds("lint", false))
@@ -32,7 +32,7 @@ func TestOnlyWhatIsContestedIsHeld(t *testing.T) {
 	}
 }
 
-func TestASecondPipelineIsTold(t *testing.T) {
+func TestLaterPipelinesAreAnnotatedToo(t *testing.T) {
 	t.Parallel()
 	self, older := with(push("self", "a", "b", 0), adds("docs", true)), with(push("older", "", "a", 0), adds("docs", true))
 	cancelled(older, "self", "build")
@@ -51,7 +51,7 @@ func TestASecondPipelineIsTold(t *testing.T) {
 	}
 }
 
-func TestManyOpenEventsOfABranch(t *testing.T) { //nolint:paralleltest // it counts what is allocated
+func TestManyUnsettledEventsCostLittle(t *testing.T) { //nolint:paralleltest // it counts what is allocated
 	cost := func(count int) (allocations float64) {
 		var all []*v1alpha1.GitEvent
 		for n := range count {
@@ -72,7 +72,7 @@ func TestManyOpenEventsOfABranch(t *testing.T) { //nolint:paralleltest // it cou
 	}
 }
 
-func TestNamesArePortioned(t *testing.T) {
+func TestLongNamesTakeSeveralAnnotations(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for i := range 300 {
@@ -90,7 +90,7 @@ func TestNamesArePortioned(t *testing.T) {
 	}
 }
 
-func TestALaterNoteKeepsTheFirst(t *testing.T) {
+func TestLaterAnnotationKeepsEarlierNames(t *testing.T) {
 	t.Parallel()
 	self := push("self", "", "a", 0)
 	for part, name := range []string{"build", "lint"} {

@@ -82,7 +82,7 @@ func pulled(number int64) func(*v1alpha1.GitEvent) {
 }
 
 // What becomes of an event of commit b that has replaced a, beside another one.
-func TestWhoIsNewer(t *testing.T) {
+func TestOrderOfTwoEvents(t *testing.T) {
 	t.Parallel()
 	const a, b, c = "a", "b", "c"
 	tests := map[string]struct {
@@ -160,7 +160,7 @@ func waiting(e *v1alpha1.GitEvent) {
 
 // Comments, labels and re-runs are of the pull request; what is not planned does not tell its
 // commit. Of events of one commit one is left, whoever asks.
-func TestOfOneCommitOneIsLeft(t *testing.T) {
+func TestOneRunPerCommitIsLeft(t *testing.T) {
 	t.Parallel()
 	at := func(second int) func(*v1alpha1.GitEvent) {
 		return func(e *v1alpha1.GitEvent) {
@@ -199,7 +199,7 @@ func TestOfOneCommitOneIsLeft(t *testing.T) {
 // An event that is planned long after it happened asks Git, once it is to be created, and what was
 // run for the head; what is planned at once asks nobody. A pipeline that the head's event has not
 // run is run.
-func TestALateEventAsksGit(t *testing.T) {
+func TestLateEventAsksGit(t *testing.T) {
 	t.Parallel()
 	ran := with(with(push("head", "b", "c", 0), adds("lint", false)), func(e *v1alpha1.GitEvent) { // as a settled one is
 		e.Status.Phase, e.Status.Runs[0].Result = v1alpha1.PhaseSettled, &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}

@@ -197,13 +197,7 @@ func (s *source) next(err error) time.Duration {
 			first, atMost = fault.OperatorRetry, fault.OperatorRetry
 		}
 		s.schedule.Failed(now, err, first, atMost)
-		s.logger.Warnw(
-			"finding undelivered webhooks failed",
-			"error",
-			err.Error(),
-			"times",
-			s.schedule.Failures,
-		)
+		s.logger.Warnw("finding undelivered webhooks failed", "error", err.Error(), "times", s.schedule.Failures)
 		return s.schedule.Due(now, false).Sub(now)
 	}
 	at := s.schedule.Due(now, s.queue.Pending(s.ledger.Missed, now))

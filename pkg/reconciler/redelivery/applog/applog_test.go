@@ -38,7 +38,7 @@ func TestUndeliveredWebhooksAreRequestedAfterASignal(t *testing.T) {
 	e.deliver("afterwards", 1)
 	e.signal()
 	began := e.clock.Now()
-	for len(e.asked) < len(all) {
+	for len(e.requests) < len(all) {
 		e.clock.Step(e.reconcile())
 	}
 	if took := e.clock.Since(began); took < 5*time.Second || took > 20*time.Second {
@@ -46,9 +46,9 @@ func TestUndeliveredWebhooksAreRequestedAfterASignal(t *testing.T) {
 	}
 	e.run(10 * time.Minute)
 	e.wantRecorded(all...)
-	slices.Sort(e.asked)
-	if slices.Sort(all); !slices.Equal(all, e.asked) {
-		t.Errorf("requested %q", e.asked)
+	slices.Sort(e.requests)
+	if slices.Sort(all); !slices.Equal(all, e.requests) {
+		t.Errorf("requested %q", e.requests)
 	}
 	if left := e.missing(); len(left) != 0 {
 		t.Errorf("the ledger has %+v", left)
@@ -79,8 +79,8 @@ func TestDeliveriesBeforeTheInstallationAreIgnored(t *testing.T) {
 	e.deliver("new", 1)
 	e.receive = nil
 	e.run(time.Hour)
-	if !slices.Equal(e.asked, []string{"new"}) {
-		t.Errorf("requested %q", e.asked)
+	if !slices.Equal(e.requests, []string{"new"}) {
+		t.Errorf("requested %q", e.requests)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestRefusedDeliveryIsGivenUp(t *testing.T) {
 		e.clock.Step(min(e.reconcile(), time.Minute))
 		e.signal() // a receiver that answers 503 says so each time
 		e.deliver(fmt.Sprint("good-", n), 1)
-		if len(e.asked) > len(at) {
+		if len(e.requests) > len(at) {
 			at = append(at, e.clock.Since(began).Round(time.Minute))
 		}
 		if n%10 == 0 {
@@ -136,7 +136,7 @@ func TestOutageGivesUpNothing(t *testing.T) {
 	}
 	e.clock.Step(time.Second)
 	e.run(3 * time.Hour)
-	if n := len(e.asked); n == 0 || n > 3*60+20 {
+	if n := len(e.requests); n == 0 || n > 3*60+20 {
 		t.Errorf("%d redeliveries were requested in an outage of three hours", n)
 	}
 	e.receive = nil
@@ -211,8 +211,8 @@ func TestLostLedgerIsRebuiltFromTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.run(time.Minute)
-		if !slices.Equal(e.asked, []string{"missed"}) {
-			t.Errorf("with %q: requested %q", text, e.asked)
+		if !slices.Equal(e.requests, []string{"missed"}) {
+			t.Errorf("with %q: requested %q", text, e.requests)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func TestNoRequestsWithoutLeaseOrApp(t *testing.T) {
 	if err := e.process.Reconcile(t.Context(), system+"/"+app); err == nil {
 		t.Error("the key is not skipped")
 	}
-	if e.pages != 0 || len(e.asked) != 0 {
-		t.Errorf("%d pages were read, %q asked for", e.pages, e.asked)
+	if e.pages != 0 || len(e.requests) != 0 {
+		t.Errorf("%d pages were read, %q requested", e.pages, e.requests)
 	}
 }

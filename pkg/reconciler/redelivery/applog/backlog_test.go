@@ -51,8 +51,8 @@ func TestBacklogIsRequestedBetweenReads(t *testing.T) {
 	service := &timed{env: e, page: 300 * time.Millisecond}
 	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
 	e.run(20 * time.Minute)
-	if len(e.asked) < 600 || e.pages > 20*60 {
-		t.Errorf("requested %d in twenty minutes, with %d pages", len(e.asked), e.pages)
+	if len(e.requests) < 600 || e.pages > 20*60 {
+		t.Errorf("requested %d in twenty minutes, with %d pages", len(e.requests), e.pages)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestRedeliveriesUseTheRateLimitFully(t *testing.T) {
 	e.signal()
 	began := e.clock.Now()
 	e.run(10 * time.Minute)
-	if len(e.asked) != many || len(e.recorded) != many {
-		t.Errorf("%d of %d were requested in ten minutes, %d are recorded", len(e.asked), many, len(e.recorded))
+	if len(e.requests) != many || len(e.recorded) != many {
+		t.Errorf("%d of %d were requested in ten minutes, %d are recorded", len(e.requests), many, len(e.recorded))
 	}
 	third := 0
-	for _, guid := range e.asked[:min(len(e.asked), 330)] {
+	for _, guid := range e.requests[:min(len(e.requests), 330)] {
 		if n, _ := strconv.Atoi(strings.TrimPrefix(guid, "missed-")); n >= 800 {
 			third++
 		}
@@ -218,8 +218,8 @@ func TestClockSetBackLosesNothing(t *testing.T) {
 	e.run(6 * time.Minute)
 	e.wantRecorded("missed")
 	e.run(4 * time.Hour)
-	if len(e.asked) != 1 || len(e.events.Events) != 0 {
-		t.Errorf("requested %q", e.asked)
+	if len(e.requests) != 1 || len(e.events.Events) != 0 {
+		t.Errorf("requested %q", e.requests)
 	}
 }
 

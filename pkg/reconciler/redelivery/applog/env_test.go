@@ -54,7 +54,7 @@ type env struct {
 	// receive answers a delivery; nil is 202 to all.
 	receive  func(guid string) int
 	recorded map[string]int // acknowledged attempts
-	asked    []string       // GUIDs of the requests, in order
+	requests []string       // GUIDs of the requests, in order
 	pages    int
 	gone     bool // GitHub has dropped all deliveries
 	// calls are counted down. The last one ends the process, before its effect or after it.
@@ -186,7 +186,7 @@ func (e *env) Redeliver(_ context.Context, id int64) error {
 	}
 	for _, a := range e.log {
 		if a.ID == id {
-			e.asked = append(e.asked, a.GUID)
+			e.requests = append(e.requests, a.GUID)
 			e.attempt(a.GUID, a.Repository, true, a.Starts)
 			return nil
 		}

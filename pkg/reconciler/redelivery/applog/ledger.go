@@ -72,12 +72,12 @@ func (l *ledger) account(attempts []provider.Attempt, now time.Time) {
 	var succeeded time.Time // the newest success before the attempt
 	for i := range attempts {
 		a := &attempts[i]
-		if a.At.After(through) && before.After(succeeded) { // before may be newer than earlier attempts
-			succeeded = before
+		if a.At.After(through) { // before may be newer than earlier attempts
+			succeeded = redelivery.Latest(succeeded, before)
 		}
 		passed := !a.At.After(now)
-		if passed && a.At.After(l.Through) {
-			l.Through = a.At
+		if passed {
+			l.Through = redelivery.Latest(l.Through, a.At)
 		}
 		n, known := at[a.GUID]
 		switch {
@@ -86,14 +86,11 @@ func (l *ledger) account(attempts []provider.Attempt, now time.Time) {
 				l.Missed[n].GUID = "" // and dropped below
 				delete(at, a.GUID)
 			}
-			if !a.Starts { // its response needs no API server
-				continue
-			}
-			if a.At.After(succeeded) {
-				succeeded = a.At
-			}
-			if passed && a.At.After(l.Succeeded) {
-				l.Succeeded = a.At
+			if a.Starts { // the response to others needs no API server
+				succeeded = redelivery.Latest(succeeded, a.At)
+				if passed {
+					l.Succeeded = redelivery.Latest(l.Succeeded, a.At)
+				}
 			}
 		case !a.Starts:
 		case known:

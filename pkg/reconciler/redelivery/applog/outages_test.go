@@ -73,8 +73,8 @@ func TestTenMinuteOutageIsMadeUpForWithinAMinute(t *testing.T) {
 		}
 	}
 	e.run(time.Hour)
-	if asked := len(e.asked); asked > 2*len(all) {
-		t.Errorf("%d redeliveries of %d deliveries", asked, len(all))
+	if requested := len(e.requests); requested > 2*len(all) {
+		t.Errorf("%d redeliveries of %d deliveries", requested, len(all))
 	}
 }
 
@@ -103,18 +103,18 @@ func TestRequestWithoutResultIsRepeatedLessOften(t *testing.T) {
 			e.deliver("stuck", 1)
 			e.deliver("next", 1)
 			e.receive = nil
-			stuck, asked := e.log[0].ID, 0
+			stuck, requested := e.log[0].ID, 0
 			e.redeliverBy(func(id int64) error {
 				if id != stuck {
 					return e.Redeliver(context.Background(), id)
 				}
-				asked++
+				requested++
 				return answer
 			})
 			e.run(6 * time.Hour)
 			e.wantRecorded("next")
-			if asked < 6 || asked > 15 {
-				t.Errorf("it was requested %d times in six hours", asked)
+			if requested < 6 || requested > 15 {
+				t.Errorf("it was requested %d times in six hours", requested)
 			}
 		})
 	}
@@ -128,22 +128,22 @@ func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	e.receive = unreachable
 	e.deliver("refused", 1)
 	e.receive = nil
-	asked := 0
+	requested := 0
 	e.redeliverBy(func(int64) error {
-		asked++
+		requested++
 		return fault.Operatorf(fault.ReasonGitRejected, "422 Validation Failed")
 	})
 	e.run(3*24*time.Hour - time.Hour)
-	if len(e.events.Events) != 0 || asked < 60 {
-		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", asked, len(e.events.Events))
+	if len(e.events.Events) != 0 || requested < 60 {
+		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", requested, len(e.events.Events))
 	}
 	e.run(3 * time.Hour)
-	before := asked
+	before := requested
 	e.start()
-	e.redeliverBy(func(int64) error { asked++; return nil })
+	e.redeliverBy(func(int64) error { requested++; return nil })
 	e.run(24 * time.Hour)
-	if len(e.events.Events) != 1 || asked != before {
-		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", asked-before, len(e.events.Events))
+	if len(e.events.Events) != 1 || requested != before {
+		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", requested-before, len(e.events.Events))
 	}
 }
 
@@ -154,12 +154,12 @@ func TestDroppedDeliveriesAreRequestedTwoASecond(t *testing.T) {
 	for n := range 195 {
 		e.deliver(fmt.Sprint("missed-", n), 1)
 	}
-	asked := 0
-	e.redeliverBy(func(int64) error { asked++; return fault.Ignoredf("DeliveryGone", "it is gone") })
+	requested := 0
+	e.redeliverBy(func(int64) error { requested++; return fault.Ignoredf("DeliveryGone", "it is gone") })
 	e.signal()
 	e.run(time.Minute)
-	if asked < 100 || asked > 121 {
-		t.Errorf("%d calls in a minute", asked)
+	if requested < 100 || requested > 121 {
+		t.Errorf("%d calls in a minute", requested)
 	}
 }
 
@@ -181,12 +181,12 @@ func TestGivenUpDeliveryStaysGivenUp(t *testing.T) {
 	}
 	e.clock.Step(time.Second)
 	e.deliver("gone", 1)
-	gone, asked := e.log[len(e.log)-1].ID, 0
+	gone, requested := e.log[len(e.log)-1].ID, 0
 	forgotten := func(id int64) error {
 		if id != gone {
 			return nil // and nothing comes of it
 		}
-		asked++
+		requested++
 		return fault.Ignoredf("DeliveryGone", "it is gone")
 	}
 	conflicts := 3 * 5
@@ -204,8 +204,8 @@ func TestGivenUpDeliveryStaysGivenUp(t *testing.T) {
 		e.run(20 * time.Minute)
 		e.start()
 	}
-	if conflicts != 0 || asked != 1 || len(e.events.Events) != 1 {
-		t.Errorf("%d conflicts left; requested %d times, %d Events", conflicts, asked, len(e.events.Events))
+	if conflicts != 0 || requested != 1 || len(e.events.Events) != 1 {
+		t.Errorf("%d conflicts left; requested %d times, %d Events", conflicts, requested, len(e.events.Events))
 	}
 	_, cm, err = e.source.store.load(t.Context())
 	if err != nil || cm.Data["others"] != "theirs" {

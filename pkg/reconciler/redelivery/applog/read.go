@@ -51,9 +51,7 @@ func (s *source) read(ctx context.Context, log provider.DeliveryLog) error {
 	}
 	l.account(attempts, now)
 	l.Unread = left
-	if l.Succeeded.After(s.queue.Recovered) {
-		s.queue.Recovered = l.Succeeded
-	}
+	s.queue.Recovered = redelivery.Latest(s.queue.Recovered, l.Succeeded)
 	served := s.servedAt(s.baseURL())
 	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !served.may(d.Repository) })
 	for i := range l.Missed {
@@ -145,13 +143,7 @@ func (s *source) readOn(
 	}
 	older, left, err := s.walk(ctx, log, part, room)
 	if err != nil {
-		s.logger.Warnw(
-			"reading an older part of GitHub's log failed; the next read goes on",
-			"since",
-			left.Since,
-			"error",
-			err.Error(),
-		)
+		s.logger.Warnw("reading an older part of GitHub's log failed", "since", left.Since, "error", err.Error())
 		if left.Cursor == part.Cursor && !fault.Is(err, fault.Throttled) && ctx.Err() == nil {
 			left.Cursor = ""
 		}
@@ -210,15 +202,8 @@ func (s *source) report(ctx context.Context, d givenUp, served served) {
 	s.reported[d.GUID] = true
 	s.metrics.GaveUp(ctx)
 	owner := served.owners[d.Repository]
-	s.logger.Warnw(
-		"a delivery is given up",
-		"delivery",
-		d.GUID,
-		"repository",
-		owner.Namespace+"/"+owner.Name,
-		"why",
-		d.why,
-	)
+	name := owner.Namespace + "/" + owner.Name
+	s.logger.Warnw("a delivery is given up", "delivery", d.GUID, "repository", name, "why", d.why)
 	if repository, err := s.repositories.Repositories(owner.Namespace).Get(owner.Name); err == nil {
 		redelivery.ReportGivenUp(s.recorder, repository, d.Delivery, d.why, remedy)
 	}

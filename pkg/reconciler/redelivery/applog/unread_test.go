@@ -39,8 +39,8 @@ func TestBacklogBeyondOneReadIsRequested(t *testing.T) {
 		e.run(time.Minute)
 	}
 	e.wantRecorded(all...)
-	if len(e.events.Events) != 0 || len(e.asked) > 2*len(all) {
-		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.asked), len(all), len(e.events.Events))
+	if len(e.events.Events) != 0 || len(e.requests) > 2*len(all) {
+		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.requests), len(all), len(e.events.Events))
 	}
 }
 
@@ -68,7 +68,7 @@ func TestUnreadPartSurvivesFailures(t *testing.T) {
 	kept := fmt.Sprint(2 * pageSize)
 	for name, c := range map[string]struct {
 		answer func(cursor string, calls int) error
-		then   string // the cursor after the first look
+		then   string // the cursor after the first read
 	}{
 		"the cursor is forgotten": {answer: func(cursor string, _ int) error {
 			if cursor == kept {
@@ -97,14 +97,14 @@ func TestUnreadPartSurvivesFailures(t *testing.T) {
 			e.run(10 * time.Second)
 			e.wantRecorded("new")
 			if l, _, err := e.source.store.load(t.Context()); err != nil || l.Unread.Cursor != c.then || l.Unread.none() {
-				t.Errorf("after the first look the unread part is %+v, %v", l.Unread, err)
+				t.Errorf("after the first read the unread part is %+v, %v", l.Unread, err)
 			}
 			e.run(20 * time.Minute)
 			e.wantRecorded("old")
 			pages := e.pages
 			e.run(time.Hour)
-			if reads := e.pages - pages; len(e.asked) != 2 || reads > 13 {
-				t.Errorf("requested %q, and read %d pages in a quiet hour", e.asked, reads)
+			if reads := e.pages - pages; len(e.requests) != 2 || reads > 13 {
+				t.Errorf("requested %q, and read %d pages in a quiet hour", e.requests, reads)
 			}
 		})
 	}

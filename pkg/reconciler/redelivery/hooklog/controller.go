@@ -14,6 +14,7 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/client/injection/client"
@@ -70,13 +71,18 @@ func NewController(o Options) injection.ControllerConstructor {
 			repositories: repositories.Lister(informer.GetIndexer(), settings),
 			claims:       claims.Lister().RepositoryClaims(o.Namespace),
 			events:       client.Get(ctx).PlumblineV1alpha1().GitEvents(o.Namespace),
-			conditions:   conditions{client.Get(ctx).PipelinesascodeV1alpha1(), recorder, o.Namespace},
-			recorder:     recorder,
-			givenUp:      newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
-			clock:        clock.RealClock{},
-			logger:       logger,
-			limits:       newLimits(),
-			known:        map[types.NamespacedName]*memory{},
+			condition: repositories.Condition{
+				Type:      pacv1alpha1.RepositoryWebhook,
+				Client:    client.Get(ctx).PipelinesascodeV1alpha1(),
+				Recorder:  recorder,
+				Namespace: o.Namespace,
+			},
+			recorder: recorder,
+			givenUp:  newGivenUp(kube.CoreV1().ConfigMaps(o.Namespace)),
+			clock:    clock.RealClock{},
+			logger:   logger,
+			limits:   newLimits(),
+			known:    map[types.NamespacedName]*memory{},
 		}
 		var err error
 		if s.metrics, err = redelivery.WebhookMetrics(otel.Meter(redelivery.MeterName)); err != nil {

@@ -32,6 +32,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	asks "github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
 
@@ -126,14 +127,14 @@ func (e *env) start() {
 			Name: "gitlab", BaseURL: func(string, string, v1alpha1.Project) string { return "https://gitlab.com" },
 			Hooks: func(_ string, p v1alpha1.Project, _ provider.Credentials) (provider.HookLog, error) {
 				if p.Owner != "acme/team" || p.Name != "app" {
-					e.Errorf("asked for %+v", p)
+					e.Errorf("requested for %+v", p)
 				}
 				return e, nil
 			},
 		},
 		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: e.kube.CoreV1()}, givenUp: newGivenUp(e.kube.CoreV1().ConfigMaps(system)),
 		repositories: paclisters.NewRepositoryLister(e.repos), claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system),
-		conditions: conditions{e.client.PipelinesascodeV1alpha1(), e.events, system}, recorder: e.events,
+		condition: repositories.Condition{Type: pacv1alpha1.RepositoryWebhook, Client: e.client.PipelinesascodeV1alpha1(), Recorder: e.events, Namespace: system}, recorder: e.events,
 		events: e.client.PlumblineV1alpha1().GitEvents(system), clock: e.clock, logger: zap.NewNop().Sugar(), metrics: m, limits: newLimits(), known: map[types.NamespacedName]*memory{},
 	}
 	e.process = redelivery.NewReconciler(e.source, e.clock, stepTimeout)
@@ -177,7 +178,7 @@ func (e *env) Resend(_ context.Context, hook, attempt int64) (int, error) {
 	log := *e.logOf(hook)
 	i := slices.IndexFunc(log, func(a provider.Attempt) bool { return a.ID == attempt })
 	if i < 0 {
-		e.Fatalf("asked for attempt %d of webhook %d", attempt, hook)
+		e.Fatalf("requested for attempt %d of webhook %d", attempt, hook)
 	}
 	guid := log[i].GUID
 	e.resent, e.when = append(e.resent, guid), append(e.when, e.clock.Now())

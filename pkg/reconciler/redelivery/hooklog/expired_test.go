@@ -105,7 +105,7 @@ func TestExpiredDeliveriesAreReportedAsFarAsTheyAreStored(t *testing.T) {
 // forgetful is a service that has other failures at each call, and never shows the rest of its log.
 type forgetful struct {
 	*env
-	asked *int
+	requested *int
 }
 
 func (f forgetful) Attempts(_ context.Context, _ int64, failed bool, _ int) ([]provider.Attempt, bool, error) {
@@ -114,8 +114,8 @@ func (f forgetful) Attempts(_ context.Context, _ int64, failed bool, _ int) ([]p
 	}
 	var page []provider.Attempt
 	for range pageSize {
-		*f.asked++
-		page = append(page, provider.Attempt{ID: int64(*f.asked), GUID: fmt.Sprint(*f.asked), At: f.clock.Now().Add(-96 * time.Hour), Starts: true})
+		*f.requested++
+		page = append(page, provider.Attempt{ID: int64(*f.requested), GUID: fmt.Sprint(*f.requested), At: f.clock.Now().Add(-96 * time.Hour), Starts: true})
 	}
 	return page, true, nil
 }
@@ -124,9 +124,9 @@ func (f forgetful) Attempts(_ context.Context, _ int64, failed bool, _ int) ([]p
 func TestMemoryOfExpiredDeliveriesIsBounded(t *testing.T) {
 	e := newEnv(t)
 	e.clock.Step(10 * 24 * time.Hour)
-	asked := 0
+	requested := 0
 	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
-		return forgetful{e, &asked}, nil
+		return forgetful{e, &requested}, nil
 	}
 	e.run(12 * time.Hour)
 	remembered := 0
@@ -135,22 +135,22 @@ func TestMemoryOfExpiredDeliveriesIsBounded(t *testing.T) {
 			remembered = max(remembered, len(l.unsure), len(l.over))
 		}
 	}
-	if asked <= maxExpired || remembered == 0 || remembered > maxExpired {
-		t.Errorf("of %d old deliveries %d are remembered", asked, remembered)
+	if requested <= maxExpired || remembered == 0 || remembered > maxExpired {
+		t.Errorf("of %d old deliveries %d are remembered", requested, remembered)
 	}
 }
 
 // endless is a service that has other failures without times at each call, and resends none.
 type endless struct {
 	*env
-	asked *int
+	requested *int
 }
 
 func (e endless) Attempts(context.Context, int64, bool, int) ([]provider.Attempt, bool, error) {
 	var page []provider.Attempt
 	for range pageSize {
-		*e.asked++
-		page = append(page, provider.Attempt{ID: int64(*e.asked), GUID: fmt.Sprint(*e.asked), Status: 503, Starts: true})
+		*e.requested++
+		page = append(page, provider.Attempt{ID: int64(*e.requested), GUID: fmt.Sprint(*e.requested), Status: 503, Starts: true})
 	}
 	return page, true, nil
 }
@@ -161,9 +161,9 @@ func (endless) Resend(context.Context, int64, int64) (int, error) {
 
 func TestMemoryOfUndeliveredWebhooksIsBounded(t *testing.T) {
 	e := newEnv(t)
-	asked := 0
+	requested := 0
 	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
-		return endless{e, &asked}, nil
+		return endless{e, &requested}, nil
 	}
 	e.run(time.Hour)
 	remembered := 0
@@ -172,8 +172,8 @@ func TestMemoryOfUndeliveredWebhooksIsBounded(t *testing.T) {
 			remembered = max(remembered, len(l.missed))
 		}
 	}
-	if asked <= 2*maxMissed || remembered == 0 || remembered > maxMissed {
-		t.Errorf("of %d missed deliveries %d are remembered", asked, remembered)
+	if requested <= 2*maxMissed || remembered == 0 || remembered > maxMissed {
+		t.Errorf("of %d missed deliveries %d are remembered", requested, remembered)
 	}
 }
 

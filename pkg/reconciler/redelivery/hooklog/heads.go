@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
 
 const (
@@ -69,13 +70,7 @@ func (s *source) compare(ctx context.Context, m *memory, ours []provider.Hook, v
 	}
 	missing, next, err := s.notRecorded(ctx, ours, v)
 	if err != nil { // resends go on meanwhile
-		s.logger.Infow(
-			"comparing the heads of a project with the records failed",
-			"repository",
-			v.target.owner.String(),
-			"error",
-			err.Error(),
-		)
+		s.logger.Infow("comparing heads with GitEvents failed", "repository", v.target.owner.String(), "error", err.Error())
 		m.heads.next = now.Add(redelivery.ReadEvery)
 		return redelivery.ReadEvery, nil
 	}
@@ -95,10 +90,8 @@ func (s *source) notRecorded(
 	v view,
 ) (missing []provider.Head, next time.Duration, err error) {
 	now, next := s.clock.Now(), redelivery.ReadEvery
-	since := slices.MaxFunc(
-		[]time.Time{now.Add(-s.settings().MaxWait()), v.target.repository.CreationTimestamp.Time, v.target.since},
-		time.Time.Compare,
-	)
+	there := redelivery.Latest(v.target.repository.CreationTimestamp.Time, v.target.since)
+	since := redelivery.Latest(now.Add(-s.settings().MaxWait()), there)
 	all, err := v.log.Heads(ctx, since)
 	if err != nil {
 		return nil, 0, err
@@ -192,7 +185,7 @@ func (s *source) keptSince(ctx context.Context) (time.Time, error) {
 		}
 		for i := range page.Items {
 			event := &page.Items[i]
-			if end := event.EndedAt(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
+			if end := event.SettledTime(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
 				oldest = end
 			}
 		}
@@ -204,7 +197,7 @@ func (s *source) keptSince(ctx context.Context) (time.Time, error) {
 }
 
 // headsNotRecorded names some heads.
-func headsNotRecorded(missing []provider.Head) finding {
+func headsNotRecorded(missing []provider.Head) repositories.State {
 	var named []string
 	for _, head := range missing[:min(len(missing), maxNamed)] {
 		what := "branch " + head.Branch
@@ -216,10 +209,11 @@ func headsNotRecorded(missing []provider.Head) finding {
 	if more := len(missing) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return finding{
+	return state(
 		corev1.ConditionFalse,
 		reasonNotRecorded,
-		fmt.Sprintf("GitLab calls the webhook again, but never sent these, so nothing has run for them: %s. "+
-			"Push to them again, or comment /test on a merge request.", strings.Join(named, ", ")),
-	}
+		"GitLab calls the webhook again, but never sent these, so nothing has run for them: %s. "+
+			"Push to them again, or comment /test on a merge request.",
+		strings.Join(named, ", "),
+	)
 }

@@ -129,7 +129,7 @@ func TestA15HeadsThatAPausedWebhookDroppedAreNamed(t *testing.T) {
 	if text := e.wantCondition("False HeadsNotRecorded"); strings.Contains(text, "main") || !strings.Contains(text, "!7") {
 		t.Errorf("with the record of one of two: %s", text)
 	}
-	e.record(7, "", func(e *v1alpha1.GitEvent) { // a comment /test, that is over
+	e.record(7, "", func(e *v1alpha1.GitEvent) { // a finished comment /test
 		e.Spec.Comment, e.Status.Phase, e.Status.Plan = &v1alpha1.Comment{ID: 1}, v1alpha1.PhaseSettled, &v1alpha1.Plan{HeadSHA: commit("d")}
 	})
 	e.run(10 * time.Minute)
@@ -227,7 +227,7 @@ func TestHeadsAreComparedAfterASignal(t *testing.T) {
 	e.wantCondition("")
 	e.run(3 * time.Hour)
 	e.missed("c")
-	e.run(10 * time.Minute) // of which no receiver tells
+	e.run(10 * time.Minute) // without a signal
 	e.wantOnce("c")
 	e.noHeads = nil
 	e.run(10 * time.Minute)

@@ -28,11 +28,12 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
+	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 )
 
 const (
-	// deniedEvery is the time between two reads where the token may not read the log: somebody has
-	// to change that.
+	// deniedEvery is the time between two reads where the token may not read the log: a user has to
+	// change that.
 	deniedEvery = 30 * time.Minute
 	// idleEvery is how soon a changed setting or a new claim shows. It costs no call.
 	idleEvery = 15 * time.Second
@@ -57,7 +58,7 @@ type source struct {
 	events       history.Lister
 	repositories paclisters.RepositoryLister
 	claims       listers.RepositoryClaimNamespaceLister
-	conditions   conditions
+	condition    repositories.Condition // Webhook
 	givenUp      givenUp
 	recorder     record.EventRecorder
 	clock        clock.PassiveClock
@@ -97,8 +98,8 @@ func (s *source) memoryOf(owner types.NamespacedName) *memory {
 
 // Keys returns the Repositories of the Git service.
 func (s *source) Keys() (all []types.NamespacedName) {
-	repositories, _ := s.repositories.List(labels.Everything()) // a cache's list cannot fail
-	for _, repository := range repositories {
+	cached, _ := s.repositories.List(labels.Everything()) // a cache's list cannot fail
+	for _, repository := range cached {
 		if s.serves(repository) {
 			all = append(all, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
 		}
@@ -205,15 +206,7 @@ func (s *source) after(m *memory, t *target, err error) time.Duration {
 			first, atMost = redelivery.RetryFirst, redelivery.RetryAtMost
 		}
 		m.schedule.Failed(now, err, first, atMost)
-		s.logger.Infow(
-			"reading the log of a webhook failed",
-			"repository",
-			t.owner.String(),
-			"error",
-			err.Error(),
-			"times",
-			m.schedule.Failures,
-		)
+		s.logger.Infow("reading the log of a webhook failed", "repository", t.owner.String(), "error", err.Error())
 	} else {
 		m.schedule.Failures = 0
 	}

@@ -54,22 +54,30 @@ func (s *source) look(ctx context.Context, m *memory, t *target, log provider.Ho
 		m.hooks.unreadable()
 		return untilPauseEnds(ours[0], s.clock.Now()), s.report(ctx, t, notCalled(t, ours[0]))
 	}
-	for i, hook := range ours {
-		one := m.hooks.of[i]
+	err = s.readAll(ctx, m, ours, view{nil, t, log})
+	if fault.Is(err, fault.Ignored) {
+		return redelivery.ReadEvery, s.report(ctx, t, noLog(t))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.compare(ctx, m, ours, view{nil, t, log})
+}
+
+// readAll reads the logs of the webhooks that GitLab calls.
+func (s *source) readAll(ctx context.Context, m *memory, hooks []provider.Hook, v view) error {
+	for i, hook := range hooks {
+		v.hook = m.hooks.of[i]
 		if hook.State != provider.HookCalled {
-			one.unreadable()
+			v.hook.unreadable()
 			continue
 		}
-		err := s.readOne(ctx, m, view{one, t, log})
-		if fault.Is(err, fault.Ignored) {
-			return redelivery.ReadEvery, s.report(ctx, t, noLog(t))
-		}
-		if err != nil {
-			return 0, err
+		if err := s.readOne(ctx, m, v); err != nil {
+			return err
 		}
 	}
 	m.hooks.queue.Prune(m.hooks.missed())
-	return s.compare(ctx, m, ours, view{nil, t, log})
+	return nil
 }
 
 // readOne finds what is undelivered of one webhook, and gives up what is too old or was refused too
@@ -78,25 +86,14 @@ func (s *source) readOne(ctx context.Context, m *memory, v view) error {
 	if err := s.read(ctx, m, v); err != nil {
 		return err
 	}
-	err := s.giveUp(
-		ctx,
-		v,
-		slices.Clone(v.hook.toReport),
-		"it is so old that it would run again if it was recorded after all",
-	)
-	if err != nil {
+	const tooOld = "it is so old that it would run again if it was recorded after all"
+	if err := s.giveUp(ctx, v, slices.Clone(v.hook.toReport), tooOld); err != nil {
 		return err
 	}
-	refused := slices.DeleteFunc(
-		slices.Clone(v.hook.missed),
-		func(d redelivery.Delivery) bool { return d.Refused < redelivery.MaxRefused },
-	)
-	return s.giveUp(
-		ctx,
-		v,
-		refused,
-		fmt.Sprintf("it was refused %d times or more when it was sent again", redelivery.MaxRefused),
-	)
+	accepted := func(d redelivery.Delivery) bool { return d.Refused < redelivery.MaxRefused }
+	refused := slices.DeleteFunc(slices.Clone(v.hook.missed), accepted)
+	why := fmt.Sprintf("it was refused %d times or more when it was sent again", redelivery.MaxRefused)
+	return s.giveUp(ctx, v, refused, why)
 }
 
 // untilPauseEnds returns how long the next read of a webhook waits that GitLab does not call.
@@ -174,13 +171,8 @@ func (s *source) pages(ctx context.Context, v view, failed bool, after int64) ([
 	for page, older := 1, false; !older; page++ {
 		if page > maxPages || page > 1 && time.Now().After(end) {
 			if failed {
-				s.logger.Warnw(
-					"more deliveries failed than one read of the webhook's log takes: resend older ones by hand",
-					"repository",
-					v.target.owner.String(),
-					"read",
-					len(byID),
-				)
+				const text = "more deliveries failed than one read of the webhook's log takes: resend older ones by hand"
+				s.logger.Warnw(text, "repository", v.target.owner.String(), "read", len(byID))
 			}
 			break
 		}

@@ -171,8 +171,7 @@ func (w *webhook) account(attempts []provider.Attempt) {
 	succeeded := int64(0) // the newest success before the attempt
 	for i := range attempts {
 		a := &attempts[i]
-		d := found[a.GUID]
-		switch {
+		switch d := found[a.GUID]; {
 		case !a.Starts: // their responses need no API server
 		case a.Succeeded():
 			succeeded = a.ID
@@ -181,12 +180,8 @@ func (w *webhook) account(attempts []provider.Attempt) {
 		case w.done[a.GUID], w.over[a.GUID]:
 		case d == nil:
 			add(redelivery.Delivery{GUID: a.GUID, ID: a.ID, FirstID: a.ID, Repository: w.id, First: a.At, Last: a.At})
-		case a.ID > d.ID:
-			d.Tries++
-			if succeeded > d.ID {
-				d.Refused++
-			}
-			d.ID, d.Last = a.ID, a.At
+		default:
+			failedAgain(d, a, succeeded)
 		}
 	}
 	w.missed = nil
@@ -196,6 +191,18 @@ func (w *webhook) account(attempts []provider.Attempt) {
 		}
 	}
 	w.bound()
+}
+
+// failedAgain counts a later attempt. Succeeded is the newest success of another delivery before it.
+func failedAgain(d *redelivery.Delivery, a *provider.Attempt, succeeded int64) {
+	if a.ID <= d.ID {
+		return
+	}
+	d.Tries++
+	if succeeded > d.ID {
+		d.Refused++
+	}
+	d.ID, d.Last = a.ID, a.At
 }
 
 // bound drops the deliveries with the most attempts if there are too many, because a user may run

@@ -78,10 +78,7 @@ func (w *webhooks) next(now time.Time) (in *webhook, next *redelivery.Delivery, 
 		limit = w.sent[n].Add(provider.ResendsEvery + time.Second)
 	}
 	next, at = w.queue.Next(w.missed(), now, func(d *redelivery.Delivery) (time.Time, bool) {
-		if at := w.byID(d.Repository).resumeAt; at.After(limit) {
-			return at, true
-		}
-		return limit, true
+		return redelivery.Latest(limit, w.byID(d.Repository).resumeAt), true
 	})
 	if next == nil {
 		return nil, nil, time.Time{}

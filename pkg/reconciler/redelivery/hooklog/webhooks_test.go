@@ -196,13 +196,13 @@ func TestTenMinuteOutageIsMadeUpForAsFastAsGitLabAllows(t *testing.T) {
 // stuck is a service that fails to resend one attempt.
 type stuck struct {
 	*env
-	attempt int64
-	asked   *int
+	attempt   int64
+	requested *int
 }
 
 func (s stuck) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	if attempt == s.attempt {
-		*s.asked++
+		*s.requested++
 		return 0, fault.Transientf("GitUnavailable", "500")
 	}
 	return s.env.Resend(ctx, hook, attempt)
@@ -212,16 +212,16 @@ func (s stuck) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 // and less often.
 func TestFailedResendDelaysNoOtherDelivery(t *testing.T) {
 	e := newEnv(t)
-	asked := 0
+	requested := 0
 	e.source.service.Hooks = func(string, v1alpha1.Project, provider.Credentials) (provider.HookLog, error) {
-		return stuck{e, 1, &asked}, nil
+		return stuck{e, 1, &requested}, nil
 	}
 	e.missed("stuck", "b", "c")
 	e.run(3 * time.Minute)
 	e.wantOnce("b", "c")
 	e.run(time.Hour)
-	if asked < 3 || asked > 14 {
-		t.Errorf("it was requested %d times in an hour", asked)
+	if requested < 3 || requested > 14 {
+		t.Errorf("it was requested %d times in an hour", requested)
 	}
 	e.missed("d")
 	e.run(10 * time.Minute)

@@ -60,7 +60,7 @@ func eventOf(
 				Result: &v1alpha1.Result{
 					Outcome: v1alpha1.OutcomeCancelled,
 					Reason:  reason,
-					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so nobody follows PipelineRun " + run.Name +
+					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so Plumbline does not follow PipelineRun " + run.Name +
 						" any more. The PipelineRun itself was left as it is.",
 				},
 			}},

@@ -39,7 +39,7 @@ func TestFailureIsRetriedAnHourLater(t *testing.T) {
 			w.run.UID = "another"
 			w.refuse = nil
 			if asked, _ := w.close(); asked {
-				t.Error("it is asked again at once")
+				t.Error("it is called again at once")
 			}
 			w.clock.SetTime(w.clock.Now().Add(time.Hour))
 			if asked, err := w.close(); !asked || err != nil || len(w.patches) != 1 {
@@ -114,18 +114,18 @@ func TestReportThatFoundNoWorkerDelaysNoOther(t *testing.T) {
 	w.secrets = append(w.secrets, "other")
 	w.refuse = fault.Throttledf(provider.ReasonPaced, time.Minute, "not yet")
 	w.during = func(plumblineclient.GitEventInterface) {
-		w.observe(provider.Answered{Began: w.clock.Now(), Closed: time.Minute})
+		w.observe(provider.CallResult{Began: w.clock.Now(), Closed: time.Minute})
 	}
 	w.start()
 	for n := range 5 {
 		w.run = w.run.DeepCopy()
 		w.run.UID = types.UID(fmt.Sprint("run-", n))
-		if asked, err := w.close(); asked || err == nil { // not even the first one, of which no call was made
+		if asked, err := w.close(); asked || err == nil { // not even the first one, which made no call
 			t.Fatal(n, asked, err)
 		}
 	}
 	if len(w.puts) != 1 {
-		t.Fatalf("%d reports, want one: then nobody may call", len(w.puts))
+		t.Fatalf("%d reports, want one: then no call is allowed", len(w.puts))
 	}
 	w.refuse = nil
 	w.clock.SetTime(w.clock.Now().Add(time.Minute + time.Second))
@@ -141,7 +141,7 @@ func TestReportThatFoundNoWorkerDelaysNoOther(t *testing.T) {
 		t.Error(asked, err)
 	}
 	w.clock.SetTime(w.clock.Now().Add(10 * time.Minute))
-	w.run = mine // nor do they rest for an hour: nobody was asked for them
+	w.run = mine // nor do they back off for an hour: no call was made for them
 	if asked, err := w.close(); !asked || err != nil {
 		t.Error(asked, err)
 	}

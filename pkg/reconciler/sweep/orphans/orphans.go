@@ -71,7 +71,7 @@ func OneByOne(o credentials.Options, after func(time.Duration, func())) credenti
 	})
 	o.Calls = credentials.Calls{
 		Acquire: queue.Acquire,
-		Observe: func(event *v1alpha1.GitEvent, a provider.Answered) {
+		Observe: func(event *v1alpha1.GitEvent, a provider.CallResult) {
 			queue.Observe(fairqueue.RequestOf(event, o.Clock.Now()), fairqueue.Answer(a))
 		},
 	}

@@ -56,8 +56,8 @@ type env struct {
 	tooMany bool                                           // were asked for
 	puts    []put
 	patches []string
-	alarms  []func()                // of the turns
-	observe func(provider.Answered) // of the last session
+	alarms  []func()                  // of the turns
+	observe func(provider.CallResult) // of the last session
 }
 
 type put struct {

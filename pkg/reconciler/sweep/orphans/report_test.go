@@ -97,7 +97,7 @@ func TestRemainingChecksAreReportedAnHourLater(t *testing.T) {
 	}
 	w.refuses, w.puts = nil, nil
 	if asked, _ := w.report(); asked {
-		t.Error("it is asked again at once")
+		t.Error("it is called again at once")
 	}
 	w.clock.SetTime(w.clock.Now().Add(time.Hour))
 	if asked, err := w.report(); !asked || err != nil || len(w.puts) != 2 || w.event().Status.Unreported {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fairqueue
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+)
+
+// Renewals go before whatever else waits for their installation, whoever's it is and how long it
+// has waited; also of an event that stood in the line before its token had to be renewed. Only the
+// share of their namespace can hold them up.
+func TestRenewalsAreServedFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 64)
+	var begun []func()
+	visits, renewals := map[string]Request{}, 0
+	come := func(v Request) {
+		t.Helper()
+		release, err := w.AcquireWorker(v, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		visits[v.Event] = v
+		if visiting, err := w.AcquireService(v); err == nil {
+			begun = append(begun, visiting)
+		}
+	}
+	var standing Request
+	for range 200 {
+		for _, namespace := range []string{"a", "b", "c"} {
+			standing = w.visit(namespace, "github.com", 1)
+			come(standing)
+		}
+	}
+	for n := range 60 {
+		v := w.visit("b", "github.com", 1)
+		if n == 0 {
+			v = standing // of c
+		}
+		v.Renews = true
+		renewals++
+		come(v)
+	}
+	for n := 0; renewals > 0; n++ {
+		if n == 600 {
+			t.Fatalf("%d renewals still wait", renewals)
+		}
+		begun[0]()
+		begun = begun[1:]
+		for _, event := range w.woken {
+			if v := visits[event]; v.Renews {
+				renewals--
+			} else if s := w.limiter.limits[key{NamespaceHost, "b at github.com"}]; s.used < s.max {
+				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d turns", n, event, v.Namespace, renewals, s.used, s.max)
+			}
+			come(visits[event])
+		}
+		w.woken = nil
+	}
+}
+
+// The places in the lines are divided by namespace: one with a backlog that took them all makes
+// room for whoever has fewer. What it loses comes back by itself.
+func TestFullQueueIsSharedByNamespaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 16)
+	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0))}
+	last := ""
+	for range maxQueued {
+		v := w.visit("busy", "git.example", 0)
+		last = v.Event
+		w.begin(v)
+	}
+	const others = 50
+	for range others {
+		for _, namespace := range []string{"one", "two"} {
+			v := w.visit(namespace, "git.example", 0)
+			if release := w.begin(v); release != nil {
+				begun = append(begun, release)
+			}
+		}
+	}
+	if w.queued != maxQueued || w.queuedOf["one"] < others-3 || w.queuedOf["two"] < others-3 {
+		t.Errorf("of %d places %v are taken", w.queued, w.queuedOf)
+	}
+	if n := w.queuedOf["one"] + w.queuedOf["two"]; len(w.late) != n || !slices.Contains(w.late, last+" after "+RetryUnqueued.String()) {
+		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n, slices.Contains(w.late, last+" after "+RetryUnqueued.String()))
+	}
+	_, err := w.AcquireWorker(w.visit("busy", "git.example", 0), true)
+	if f := fault.Of(err); f == nil || f.RetryAfter != RetryUnqueued {
+		t.Errorf("the namespace with the most places gets one more: %+v", f)
+	}
+	for len(begun) > 0 {
+		begun[0]()
+		begun = begun[1:]
+		for len(w.woken) > 0 {
+			settled := w.woken[0]
+			w.woken = w.woken[1:]
+			w.Remove(settled)
+		}
+	}
+	w.nothingLeft()
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"context"
+	"time"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
+)
+
+// About how long a core takes to render one unit of what values weigh in memory, and a byte of
+// text: 1,000 steps with a short script take 7 ms.
+const (
+	perWeight = 250 * time.Nanosecond
+	perByte   = 15 * time.Nanosecond
+)
+
+// work is how long a core takes to render what costs so much, about.
+func (c cost) work() time.Duration {
+	return time.Duration(c.weight)*perWeight + time.Duration(c.bytes)*perByte
+}
+
+// Rest is told before work is done that takes a core so long, and returns when it may be: others
+// have work to do as well. An error ends the rendering and is returned by it.
+type Pace func(ctx context.Context, work time.Duration) error
+
+// Resting returns the same set for one event, whose Render asks rest before each document that it
+// reads or inlines once more, and which remembers what is the same in all of the event's
+// PipelineRuns. It may not be shared.
+func (s *Set) Paced(rest Pace) *Set {
+	resting := *s
+	resting.rest, resting.same = rest, &sameTasks{of: map[*document]*inlineTask{}}
+	return &resting
+}
+
+// sameTasks are Tasks of .tekton without placeholders, as they were read for one event: all of its
+// PipelineRuns get the same. Those of annotations are read for each PipelineRun, and would be held
+// for nothing.
+type sameTasks struct {
+	of     map[*document]*inlineTask
+	weight int
+}
+
+// keep keeps a Task, unless all of them would take more than one PipelineRun may.
+func (s *sameTasks) keep(definition *document, task *inlineTask) {
+	if s == nil || task.size.own || !definition.local || s.weight+task.size.weight > memory.MaxAnswer {
+		return
+	}
+	s.of[definition], s.weight = task, s.weight+task.size.weight
+}
+
+// find returns a Task that is kept, nil if it is not.
+func (s *sameTasks) find(definition *document) *inlineTask {
+	if s == nil {
+		return nil
+	}
+	return s.of[definition]
+}
+
+// maxSteps bounds the steps of a PipelineRun, with those of its tasks. Tekton's admission webhook,
+// which all tenants share, takes a millisecond and more of a core for each, at each write, and more
+// than the API server waits for some 4,000.
+const maxSteps = 1000
+
+// tooManySteps is the fault of a PipelineRun that has more.
+func tooManySteps(doc *document) error {
+	return fault.Invalidf(
+		"TooManySteps",
+		"%s: with its tasks inlined the PipelineRun has more than %d steps, which keeps Tekton's webhook busy for seconds: "+
+			"join steps into one script, use several PipelineRuns, or refer to Tasks with a resolver",
+		doc.place(),
+		maxSteps,
+	)
+}
+
+// fewSteps refuses a pipeline with too many steps.
+func fewSteps(doc *document, pipeline *pipelinev1.PipelineSpec) error {
+	steps := 0
+	for _, tasks := range [][]pipelinev1.PipelineTask{pipeline.Tasks, pipeline.Finally} {
+		for _, task := range tasks {
+			if task.TaskSpec != nil {
+				steps += len(task.TaskSpec.Steps)
+			}
+		}
+	}
+	if steps > maxSteps {
+		return tooManySteps(doc)
+	}
+	return nil
+}
+
+// longTask tells, before anything is replaced in it, that a Task alone has too many steps.
+func (d *document) longTask() bool {
+	spec, _ := d.tree["spec"].(map[string]any)
+	steps, _ := spec["steps"].([]any)
+	return len(steps) > maxSteps
+}

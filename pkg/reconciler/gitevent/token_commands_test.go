@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gitevent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
+
+// A run that a command, a comment or a button starts has the token that the event's own run has,
+// also after another process has renewed it. The code of a fork, and what needed an approval, only
+// reads.
+func TestRequestedRunsHaveTheTokenOfTheOwnRun(t *testing.T) {
+	t.Parallel()
+	reads := map[string]string{"contents": "read", "metadata": "read"}
+	writes := map[string]string{"contents": "read", "metadata": "read", "pull_requests": "write"}
+	for name, test := range map[string]struct {
+		world func(t *testing.T) *env
+		want  map[string]string
+	}{
+		"/retest":                   {func(t *testing.T) *env { return asked(t, "/retest", false) }, writes},
+		"/test of one pipeline":     {func(t *testing.T) *env { return asked(t, "/test hello", false) }, writes},
+		"a re-run button":           {func(t *testing.T) *env { return pressed(t) }, writes},
+		"a comment that starts one": {func(t *testing.T) *env { return deployed(t, "/deploy") }, writes},
+		"an approved commit":        {func(t *testing.T) *env { return asked(t, "/ok-to-test", true) }, reads},
+		"/test of a stranger's":     {func(t *testing.T) *env { return asked(t, "/test", true) }, reads},
+		"a writer's own fork":       {func(t *testing.T) *env { return ofFork(asked(t, "/retest", false)) }, reads},
+		"a button of a fork":        {func(t *testing.T) *env { return ofFork(pressed(t)) }, reads},
+		"a comment on a fork":       {func(t *testing.T) *env { return ofFork(deployed(t, "/deploy")) }, reads},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := test.world(t)
+			w.ends = ""
+			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.InstallationID = 1 })
+			w.settings = map[string]string{"run-token-permissions": "pull_requests: write"}
+			w.repository = func(r *pacv1alpha1.Repository) {
+				r.Spec.Settings = &pacv1alpha1.Settings{
+					RunTokenPermissions: map[string]pacv1alpha1.PermissionLevel{"pull_requests": "write"}, PipelineRunProvenance: "source",
+				}
+			}
+			for range 4 {
+				_, _ = w.reconcile()
+				w.advance(time.Minute)
+			}
+			if n := len(w.runs()); n != 1 {
+				t.Fatalf("%d runs: %+v, %+v", n, w.event().Status.Plan, w.event().Status.Waits)
+			}
+			if diff := cmp.Diff(test.want, w.git.permissions); diff != "" {
+				t.Error("the first token:", diff)
+			}
+			w.git.permissions = nil
+			w.kill() // another process knows only the record
+			w.advance(31 * time.Minute)
+			_, _ = w.reconcile()
+			if diff := cmp.Diff(test.want, w.git.permissions); diff != "" {
+				t.Error("the renewed token:", diff)
+			}
+		})
+	}
+}
+
+// pressed is a re-run button's event, of a pull request whose one pipeline has failed.
+func pressed(t *testing.T) *env {
+	t.Helper()
+	w := retested(t, "", true, false)
+	w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, earlier))
+	return w
+}
+
+// deployed is a comment without a command, for which there is a pipeline.
+func deployed(t *testing.T, says string) *env {
+	t.Helper()
+	w := asked(t, says, false)
+	w.git.files = []git.File{annotated("hello", "on-comment: ^/deploy")}
+	return w
+}
+
+// ofFork moves the head of the pull request into a fork, whose author may write.
+func ofFork(w *env) *env {
+	fork := w.forkAt(sha)
+	w.git.complete = func(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+		e, err := fork(e)
+		e.PullRequest.Author = "author"
+		return e, err
+	}
+	first := w.eventNamed("first")
+	first.Spec.PullRequest.HeadProjectID, first.Spec.PullRequest.Author = 99, "author"
+	w.replaceEvent(first)
+	return w
+}
