@@ -26,11 +26,10 @@ const kubeBudget = 16
 // the next.
 const pushesCounted = 4
 
-// gitBudget is the budget of calls to a Git service when the definitions have not changed.
-// GitHub: pull requests of the commit 1, path of .tekton 1, the run's token 1 and its revocation
-// 1, its check 2.
-// GitLab: project and branch, which confirm the delivery, 2; merge requests of the commit 1; path
-// of .tekton 1; and two reports, before each of which the commit's statuses are read, 4.
+// gitBudget is the budget of calls to a Git service when the definitions have not changed. GitHub:
+// pull requests of the commit 1, path of .tekton 1, the run's token 1 and its revocation 1, its
+// check 2. GitLab: project and branch, which confirm the delivery, 2; merge requests of the commit
+// 1; path of .tekton 1; and two reports, before each of which the commit's statuses are read, 4.
 func gitBudget(k kind) int {
 	if k == gitLab {
 		return 8

@@ -79,6 +79,6 @@ func TestCommandsAreAnswered(t *testing.T) {
 		env.runCommand(number, "member", "/test")
 		env.requireReply(number, 3, "Starts `build`.", "`/test`: starts `build`.")
 		env.runCommand(number, "member", "/retest")
-		env.requireReply(number, 4, "Nothing was started: of 1 pipelines")
+		env.requireReply(number, 4, "Nothing was started: none of the 1 pipelines")
 	})
 }

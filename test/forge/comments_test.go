@@ -32,9 +32,7 @@ func TestCommentDelivery(t *testing.T) {
 		}
 		Sender struct{ Login string }
 	}
-	if err := json.Unmarshal(d.Body, &e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(d.Body, &e))
 	if e.Issue.Number != int64(n) || e.Issue.User.Login != "dev" || e.Issue.Pull == nil {
 		t.Errorf("the issue is %+v, want pull request %d by dev", e.Issue, n)
 	}

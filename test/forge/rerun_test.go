@@ -28,9 +28,7 @@ func TestPressRerun(t *testing.T) {
 		} `json:"check_suite"`
 		Sender struct{ Login string }
 	}
-	if err := json.Unmarshal(one.Body, &e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(one.Body, &e))
 	s := e.Suite
 	if s.Branch == nil || *s.Branch != "topic" || s.SHA != sha {
 		t.Errorf("the suite is of branch %v at %s, want topic at %s", s.Branch, s.SHA, sha)
