@@ -30,9 +30,9 @@ const (
 	tenant = "team"
 )
 
-// room is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
+// fixture is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's, and a
 // GitLab-like "own", whose credentials each Repository names.
-type room struct {
+type fixture struct {
 	*Pool
 	t     *testing.T
 	kube  *kubefake.Clientset
@@ -55,10 +55,10 @@ type room struct {
 	busy  error
 }
 
-// newRoom has the App's Secret and the Repository team/app in it, which is in the cache too.
-func newRoom(t *testing.T) *room {
+// newFixture has the App's Secret and the Repository team/app in it, which is in the cache too.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	r := &room{
+	r := &fixture{
 		t: t, kube: kubefake.NewSimpleClientset(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "pem"})), pac: fake.NewSimpleClientset(repository()),
 		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), inUse: map[string]int{},
@@ -76,7 +76,7 @@ func newRoom(t *testing.T) *room {
 	return r
 }
 
-func (r *room) acquire(_ context.Context, event *v1alpha1.GitEvent) (release func(), err error) {
+func (r *fixture) acquire(_ context.Context, event *v1alpha1.GitEvent) (release func(), err error) {
 	if r.busy != nil {
 		return nil, r.busy
 	}
@@ -84,26 +84,26 @@ func (r *room) acquire(_ context.Context, event *v1alpha1.GitEvent) (release fun
 	return func() { r.inUse[event.Name]-- }, nil
 }
 
-func (r *room) service() provider.Provider {
+func (r *fixture) service() provider.Provider {
 	return provider.Provider{Connect: func(_ context.Context, base string, _ v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
 		c.Observe = nil // functions cannot be compared
 		r.logins, r.bases = append(r.logins, c), append(r.bases, base)
-		return provider.Client{History: history{room: r}}, r.refuse
+		return provider.Client{History: history{fixture: r}}, r.refuse
 	}}
 }
 
 // history answers what supersedes a commit.
 type history struct {
 	provider.History
-	room *room
+	fixture *fixture
 }
 
 func (h history) Supersedes(_ context.Context, event *v1alpha1.GitEventSpec) (string, error) {
-	h.room.askedFor = append(h.room.askedFor, event.SHA)
-	return h.room.newer, h.room.newerErr
+	h.fixture.askedFor = append(h.fixture.askedFor, event.SHA)
+	return h.fixture.newer, h.fixture.newerErr
 }
 
-func (r *room) must(err error) {
+func (r *fixture) must(err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -111,7 +111,7 @@ func (r *room) must(err error) {
 }
 
 // begin opens a session of an event of that name and host, whose Repository is team/app.
-func (r *room) begin(name, service, host string) *Session {
+func (r *fixture) begin(name, service, host string) *Session {
 	c := config.Default()
 	c.GitHubURL = "https://ghe.example"
 	c.Remote.Refused = egress.Hosts{"203.0.0.0/8"}
@@ -119,14 +119,14 @@ func (r *room) begin(name, service, host string) *Session {
 }
 
 // store makes a Secret hold what is given, whatever it held before.
-func (r *room) store(s *corev1.Secret) {
+func (r *fixture) store(s *corev1.Secret) {
 	r.t.Helper()
 	_ = r.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), s.Namespace, s.Name)
 	r.must(r.kube.Tracker().Add(s))
 }
 
 // provide changes the Repository team/app, live and in the cache.
-func (r *room) provide(change func(*pacv1alpha1.Repository)) {
+func (r *fixture) provide(change func(*pacv1alpha1.Repository)) {
 	r.t.Helper()
 	changed := repository()
 	change(changed)

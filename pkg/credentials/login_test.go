@@ -35,7 +35,7 @@ func TestCredentialsOfALogin(t *testing.T) {
 		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
 			Reach: egress.Policy{Refused: egress.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		r.provide(named("token"))
 		r.store(secret(tenant, "token", map[string]string{"provider.token": " t\n"}))
 		if _, err := r.begin("e", service, "git.example").Connect(t.Context()); err != nil {
@@ -51,7 +51,7 @@ func TestCredentialsOfALogin(t *testing.T) {
 // uses it.
 func TestEventMayUseTheGlobalToken(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.provide(func(own *pacv1alpha1.Repository) { own.Spec.GitProvider = &pacv1alpha1.GitProvider{} })
 	global := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "global"}}
 	named("all")(global)
@@ -72,21 +72,21 @@ func TestEventMayUseTheGlobalToken(t *testing.T) {
 func TestMissingCredentials(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"
-	app := func(data map[string]string) func(*room) {
-		return func(r *room) { r.store(secret(system, "app", data)) }
+	app := func(data map[string]string) func(*fixture) {
+		return func(r *fixture) { r.store(secret(system, "app", data)) }
 	}
-	own := func(name string, data map[string]string) func(*room) {
-		return func(r *room) {
+	own := func(name string, data map[string]string) func(*fixture) {
+		return func(r *fixture) {
 			r.provide(named(name))
 			if data != nil {
 				r.store(secret(tenant, name, data))
 			}
 		}
 	}
-	none := func(resource string, err error) func(*room) {
-		return func(r *room) { r.provide(named("token")); failing(&r.kube.Fake, resource, err) }
+	none := func(resource string, err error) func(*fixture) {
+		return func(r *fixture) { r.provide(named("token")); failing(&r.kube.Fake, resource, err) }
 	}
-	elsewhere := func(r *room) {
+	elsewhere := func(r *fixture) {
 		r.provide(func(own *pacv1alpha1.Repository) {
 			own.Spec.GitProvider = &pacv1alpha1.GitProvider{URL: "https://b.example"}
 		})
@@ -98,7 +98,7 @@ func TestMissingCredentials(t *testing.T) {
 	absent := apierrors.NewNotFound(corev1.Resource("secrets"), "x")
 	for name, test := range map[string]struct {
 		service string
-		given   func(*room)
+		given   func(*fixture)
 		reason  string
 		says    string
 		class   fault.Class
@@ -111,22 +111,22 @@ func TestMissingCredentials(t *testing.T) {
 			"no key github-application-id, or it is empty", fault.Operator},
 		"the App's with an id that is none": {"app", app(map[string]string{keyAppID: value, keyPrivateKey: value}), fault.ReasonCredentialsInvalid,
 			"github-application-id is not a number", fault.Operator},
-		"no Secret is named":      {"own", func(*room) {}, fault.ReasonCredentialsMissing, "Repository team/app names no token", fault.Operator},
+		"no Secret is named":      {"own", func(*fixture) {}, fault.ReasonCredentialsMissing, "Repository team/app names no token", fault.Operator},
 		"the named one is absent": {"own", own("token", nil), fault.ReasonCredentialsMissing, "secret team/token does not exist: create it with the key provider.token", fault.Operator},
 		"it has no such key":      {"own", own("token", map[string]string{"other": value}), fault.ReasonCredentialsMissing, "secret team/token has no key provider.token", fault.Operator},
 		"nobody can read it now":  {"own", none("secrets", down), "", "reading the token of the Git service", fault.Transient},
 		"the token is for elsewhere": {"own", elsewhere, fault.ReasonCredentialsInvalid,
 			"a token must not be sent where another namespace says", fault.Operator},
-		"its Repository is gone": {"own", func(r *room) {
+		"its Repository is gone": {"own", func(r *fixture) {
 			r.provide(func(own *pacv1alpha1.Repository) { own.Spec.URL = "https://git.example/acme/other" })
 		}, ReasonRepositoryGone,
 			"Repository team/app is gone, and with it the credentials", fault.Operator},
-		"nobody can read the Repository": {"own", func(r *room) { r.must(r.cache.Delete(repository())); failing(&r.pac.Fake, "repositories", down) }, "", "reading Repository team/app", fault.Transient},
-		"nobody can read the global one": {"own", func(r *room) { r.provide(named("token")); failing(&r.pac.Fake, "repositories", down) }, "", "reading the global Repository plumbline/global", fault.Transient},
+		"nobody can read the Repository": {"own", func(r *fixture) { r.must(r.cache.Delete(repository())); failing(&r.pac.Fake, "repositories", down) }, "", "reading Repository team/app", fault.Transient},
+		"nobody can read the global one": {"own", func(r *fixture) { r.provide(named("token")); failing(&r.pac.Fake, "repositories", down) }, "", "reading the global Repository plumbline/global", fault.Transient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			test.given(r)
 			_, err := r.begin("e", test.service, "git.example").Connect(t.Context())
 			f := fault.Of(err)

@@ -28,36 +28,36 @@ func TestRepository(t *testing.T) {
 		return func(r *pacv1alpha1.Repository) { r.Spec.URL = url }
 	}
 	other := at("https://git.example/acme/other")
-	delete := func(r *room) {
+	delete := func(r *fixture) {
 		r.must(r.pac.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), tenant, "app"))
 	}
-	cached := func(r *room, change func(*pacv1alpha1.Repository)) {
+	cached := func(r *fixture, change func(*pacv1alpha1.Repository)) {
 		own := repository()
 		change(own)
 		r.must(r.cache.Update(own))
 	}
 	for name, test := range map[string]struct {
-		given func(*room)
+		given func(*fixture)
 		found bool
 		err   string
 		reads int
 	}{
-		"it is cached":                         {func(*room) {}, true, "", 0},
-		"its URL is spelt otherwise":           {func(r *room) { r.provide(at("https://git.example/Acme/App.git/")) }, true, "", 0},
-		"the cache lags behind a create":       {func(r *room) { r.must(r.cache.Delete(repository())) }, true, "", 1},
-		"the cache lags behind another URL":    {func(r *room) { cached(r, other) }, true, "", 1},
-		"it names another URL":                 {func(r *room) { r.provide(other) }, false, "", 1},
-		"it was deleted":                       {func(r *room) { r.must(r.cache.Delete(repository())); delete(r) }, false, "", 1},
-		"its deletion is not in the cache yet": {func(r *room) { delete(r) }, true, "", 0},
-		"the kind is not served":               {func(r *room) { cached(r, other); failing(&r.pac.Fake, "repositories", unserved()) }, false, "reading Repository team/app", 1},
-		"nobody can tell": {func(r *room) {
+		"it is cached":                         {func(*fixture) {}, true, "", 0},
+		"its URL is spelt otherwise":           {func(r *fixture) { r.provide(at("https://git.example/Acme/App.git/")) }, true, "", 0},
+		"the cache lags behind a create":       {func(r *fixture) { r.must(r.cache.Delete(repository())) }, true, "", 1},
+		"the cache lags behind another URL":    {func(r *fixture) { cached(r, other) }, true, "", 1},
+		"it names another URL":                 {func(r *fixture) { r.provide(other) }, false, "", 1},
+		"it was deleted":                       {func(r *fixture) { r.must(r.cache.Delete(repository())); delete(r) }, false, "", 1},
+		"its deletion is not in the cache yet": {func(r *fixture) { delete(r) }, true, "", 0},
+		"the kind is not served":               {func(r *fixture) { cached(r, other); failing(&r.pac.Fake, "repositories", unserved()) }, false, "reading Repository team/app", 1},
+		"nobody can tell": {func(r *fixture) {
 			cached(r, other)
 			failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down"))
 		}, false, "reading Repository team/app: down", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			test.given(r)
 			found, err := r.begin("e", "own", "git.example").Repository(t.Context())
 			if (found != nil) != test.found || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
@@ -82,7 +82,7 @@ func TestRepositoryGone(t *testing.T) {
 		"the kind is not served": {unserved(), false},
 		"nobody can tell":        {apierrors.NewServiceUnavailable("down"), false},
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		failing(&r.pac.Fake, "repositories", test.err)
 		if got := r.begin("e", "own", "git.example").RepositoryGone(t.Context()); got != test.want || count(&r.pac.Fake, "get", "repositories") != 1 {
 			t.Errorf("%s: gone is %t after %d live reads", name, got, count(&r.pac.Fake, "get", "repositories"))
@@ -100,24 +100,24 @@ func TestWithGlobal(t *testing.T) {
 	merged := repository()
 	merged.Spec.Settings = global.Spec.Settings
 	for name, test := range map[string]struct {
-		given func(*room)
+		given func(*fixture)
 		own   *pacv1alpha1.Repository
 		want  *pacv1alpha1.Repository
 		err   string
 		reads int
 	}{
-		"there is none":           {func(*room) {}, repository(), repository(), "", 1},
-		"none is named":           {func(r *room) { r.options.GlobalRepository = "" }, repository(), repository(), "", 0},
-		"it is cached":            {func(r *room) { r.must(r.cache.Add(global)) }, repository(), merged, "", 0},
-		"the cache lags":          {func(r *room) { r.must(r.pac.Tracker().Add(global)) }, repository(), merged, "", 1},
-		"it is the event's own":   {func(r *room) { r.must(r.cache.Add(global)) }, global, global, "", 0},
-		"nobody can tell":         {func(r *room) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
-		"its kind is not served":  {func(r *room) { failing(&r.pac.Fake, "repositories", unserved()) }, repository(), nil, "reading the global Repository", 1},
-		"it was there and is not": {func(r *room) { r.must(r.cache.Add(global)); r.must(r.cache.Delete(global)) }, repository(), repository(), "", 1},
+		"there is none":           {func(*fixture) {}, repository(), repository(), "", 1},
+		"none is named":           {func(r *fixture) { r.options.GlobalRepository = "" }, repository(), repository(), "", 0},
+		"it is cached":            {func(r *fixture) { r.must(r.cache.Add(global)) }, repository(), merged, "", 0},
+		"the cache lags":          {func(r *fixture) { r.must(r.pac.Tracker().Add(global)) }, repository(), merged, "", 1},
+		"it is the event's own":   {func(r *fixture) { r.must(r.cache.Add(global)) }, global, global, "", 0},
+		"nobody can tell":         {func(r *fixture) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
+		"its kind is not served":  {func(r *fixture) { failing(&r.pac.Fake, "repositories", unserved()) }, repository(), nil, "reading the global Repository", 1},
+		"it was there and is not": {func(r *fixture) { r.must(r.cache.Add(global)); r.must(r.cache.Delete(global)) }, repository(), repository(), "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			test.given(r)
 			before := test.own.DeepCopy()
 			got, err := r.begin("e", "own", "git.example").WithGlobal(t.Context(), test.own)

@@ -15,7 +15,7 @@ import (
 // mend, and no outage.
 func TestSecretWithAnInvalidNameDoesNotExist(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New(`invalid resource name "ci/token": [may not contain '/']`)
 	})

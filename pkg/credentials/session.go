@@ -30,10 +30,10 @@ type Session struct {
 	asked    asked                            // about newer commits
 	saw      map[types.NamespacedName]content // the Secrets that were read
 	secret   types.NamespacedName             // of them the one with the credentials of the Git service
-	repeated bool                             // the Git service was not asked, because it has just refused the same
+	repeated bool                             // the Git service was not called, because it has just refused the same login
 }
 
-// asked has the requests that a session makes at most once; nil until one is needed.
+// asked has the questions that a session asks at most once; nil until one is needed.
 type asked struct {
 	newer func() (string, error) // what has superseded the event
 	tip   func() (string, error) // what the event's pull request or branch is at

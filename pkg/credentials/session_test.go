@@ -20,7 +20,7 @@ func TestSessionLogsInOnce(t *testing.T) {
 	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			r.refuse = refuse
 			s := r.begin("e", "app", "git.example")
 			first, err := s.Connect(t.Context())
@@ -40,7 +40,7 @@ func TestSessionLogsInOnce(t *testing.T) {
 // logging in: a token must not expire because a report took too long.
 func TestLoginIsRetriedAfterATimeout(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	s := r.begin("e", "app", "git.example")
 	defer s.End(false, false)
 	over, cancel := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestSessionReleasesAtItsEnd(t *testing.T) {
 	for name, refuse := range map[string]error{"logged in": nil, "refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t)
+			r := newFixture(t)
 			r.refuse = refuse
 			first, second := r.begin("1", "app", "git.example"), r.begin("2", "app", "git.example")
 			if len(r.inUse) != 0 {
@@ -89,7 +89,7 @@ func TestSessionReleasesAtItsEnd(t *testing.T) {
 
 func TestUnknownGitService(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	_, err := r.begin("e", "gitea", "git.example").Connect(t.Context())
 	if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != "ProviderUnknown" || len(r.inUse) != 0 {
 		t.Errorf("error %v, acquired %v: want an operator's wait without acquiring", err, r.inUse)
@@ -100,7 +100,7 @@ func TestUnknownGitService(t *testing.T) {
 // and as long as it is the same Secret and the same repository.
 func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "the Git service refuses the key")
 	connect := func(what, name string, logins int) *Session {
 		t.Helper()
@@ -127,7 +127,7 @@ func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	r.store(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "rotated"}))
 	connect("rotated", "5", 1)
 
-	r = newRoom(t)
+	r = newFixture(t)
 	s := r.begin("e", "app", "git.example")
 	s.Refused(fault.Operatorf(fault.ReasonForbidden, "no"))
 	if r.refusals.of(s.attempt(), r.clock.Now()) != nil {
@@ -156,7 +156,7 @@ func TestEventsThatWaitAreStored(t *testing.T) {
 		"it waits for a right":        {[]*fault.Error{forbids}, true, 1},
 		"it was not its time, so far": {[]*fault.Error{missing}, false, 0},
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		s := r.begin("e", "app", "git.example")
 		waits(s, test.waits...)
 		if s.End(test.tried, false); r.Waiting() != test.want || len(r.woken) != 0 {
@@ -169,7 +169,7 @@ func TestEventsThatWaitAreStored(t *testing.T) {
 // has seen that changed, the event may go on before its time.
 func TestFixed(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	if s := r.begin("e", "app", "git.example"); !s.Fixed(missing.Reason) || s.Fixed(forbids.Reason) {
 		t.Error("a process that knows nothing of an event must try it once, if a Secret may be what it waits for")
 	}
@@ -205,7 +205,7 @@ func TestFixed(t *testing.T) {
 // that one.
 func TestSkippedStepIsRetriedAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	session := func(skipped bool) {
 		s := r.begin("e", "app", "git.example")
 		_, _ = s.Secret(t.Context(), tenant, "param")
@@ -234,7 +234,7 @@ func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 		"without it":           {no, false, false},
 		"after it waited because of other things": {forbids, true, false},
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		r.refuse = no
 		for _, event := range []string{"1", "2"} {
 			s := r.begin(event, "app", event+".example")

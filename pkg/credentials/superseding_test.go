@@ -13,7 +13,7 @@ import (
 // B11: the service is asked once a session, and only for the sake of a step that has waited.
 func TestSuperseding(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.newer = "newer"
 	s := r.begin("e", "app", "git.example")
 	ask := func(what, sha string, waited bool, want string) {
@@ -40,7 +40,7 @@ func TestSuperseding(t *testing.T) {
 // A replica that has not heard of a push yet names the commit that the push replaced.
 func TestReplacedCommitSupersedesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.newer = "before"
 	s := r.begin("e", "app", "git.example")
 	if got, err := s.Superseding(t.Context(), &s.event.Spec, true); got != "" || err != nil || len(r.askedFor) != 1 {
@@ -52,11 +52,11 @@ func TestReplacedCommitSupersedesNothing(t *testing.T) {
 func TestSupersedingReturnsErrors(t *testing.T) {
 	t.Parallel()
 	unreachable := fault.Transientf(fault.ReasonGitUnreachable, "no answer")
-	for name, hinder := range map[string]func(*room){
-		"by the service":   func(r *room) { r.newerErr = unreachable },
-		"without a log-in": func(r *room) { r.refuse = unreachable },
+	for name, hinder := range map[string]func(*fixture){
+		"by the service":   func(r *fixture) { r.newerErr = unreachable },
+		"without a log-in": func(r *fixture) { r.refuse = unreachable },
 	} {
-		r := newRoom(t)
+		r := newFixture(t)
 		hinder(r)
 		s := r.begin("e", "app", "git.example")
 		for range 2 {

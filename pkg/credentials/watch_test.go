@@ -18,7 +18,7 @@ import (
 )
 
 // wait lets an event wait because of a Secret.
-func (r *room) wait(name, namespace, secret string) {
+func (r *fixture) wait(name, namespace, secret string) {
 	r.t.Helper()
 	s := r.begin(name, "app", "git.example")
 	_, _ = s.Secret(r.t.Context(), namespace, secret)
@@ -31,7 +31,7 @@ func always(string) bool { return true }
 // B8: each Secret is asked for once, and only the events wake that were tried with something else.
 func TestLookOnce(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.store(secret(tenant, "b", map[string]string{"k": "v"}))
 	r.wait("1", tenant, "a")
 	r.wait("2", tenant, "a")
@@ -67,7 +67,7 @@ func TestLookOnce(t *testing.T) {
 // What the API server cannot tell changes nothing.
 func TestLookOnceRetriesAfterAnError(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.wait("1", tenant, "a")
 	r.wait("2", tenant, "b")
 	failing(&r.kube.Fake, "secrets", apierrors.NewServiceUnavailable("down"))
@@ -81,7 +81,7 @@ func TestLookOnceRetriesAfterAnError(t *testing.T) {
 // It looks again and again until its context ends.
 func TestPollSecrets(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t)
+	r := newFixture(t)
 	r.wait("1", tenant, "a")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -122,7 +122,7 @@ func TestRepositoryChanged(t *testing.T) {
 		"what is no Repository":    {nil, held, nil},
 		"nothing, of which it was": {own, nil, nil},
 	} {
-		r, listed := newRoom(t), false
+		r, listed := newFixture(t), false
 		r.RepositoryChanged(test.before, test.after, func() []*v1alpha1.GitEvent {
 			listed = true
 			return []*v1alpha1.GitEvent{held, runs, others}

@@ -225,7 +225,7 @@ func (r *reply) throttled(reason string, wait time.Duration) *Error {
 	return f
 }
 
-// make words "METHOD /path: 403 what the service said (hint)". GitLab's own words begin with the
+// make writes "METHOD /path: 403 the service's message (hint)". GitLab's messages start with the
 // code.
 func (r *reply) make(class Class, reason, hint string) *Error {
 	code := strconv.Itoa(r.resp.StatusCode) + " "

@@ -61,7 +61,7 @@ func isQuota(text string) bool {
 // isNotReady: K17.
 func isNotReady(text string) bool { return contains(text, "not yet ready to handle request") }
 
-// isRBAC: K12, and the admission plug-in that asks for rights on an object's owner.
+// isRBAC: K12, and the admission plug-in that requires rights on an object's owner.
 func isRBAC(text string) bool {
 	_, after, found := strings.Cut(text, `User "`)
 	return found && strings.Contains(after, " cannot ") ||

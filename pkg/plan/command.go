@@ -223,8 +223,8 @@ func (p *planner) startsAnyName() bool {
 	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
 }
 
-// nameUnknown finds the definitions that a command names. If one does not exist, it closes every
-// decision and returns the message, so that the user can correct the command and nothing runs
+// nameUnknown finds the definitions that a command names. If one does not exist, the command starts
+// nothing and returns the message, so its author can correct the name, and nothing runs
 // twice.
 func (d *draft) nameUnknown(decisions []Decision) string {
 	if !d.namesPipelines() {
@@ -252,12 +252,12 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 	for i := range decisions {
 		decisions[i].Open, decisions[i].Reason = false, "the command names a pipeline that does not exist, so it starts nothing"
 	}
-	return fmt.Sprintf(
-		"nothing was started: no pipeline in %s is called %s. All: %s",
-		Definitions,
-		listed(unknown),
-		listed(slices.Sorted(maps.Keys(known))),
-	)
+	all := slices.Sorted(maps.Keys(known))
+	hint := ""
+	if meant := nearest(unknown[0], all); len(unknown) == 1 && meant != "" {
+		hint = "Did you mean " + meant + "? "
+	}
+	return fmt.Sprintf("nothing was started: no pipeline is called %s. %s(All: %s)", listed(unknown), hint, listed(all))
 }
 
 // nameOf returns the name of a definition, with the placeholders replaced whose values are already

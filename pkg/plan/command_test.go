@@ -77,9 +77,9 @@ func TestInvalidCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	params := []pacv1alpha1.Params{{Name: "version"}, {Name: "secret", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}, {Name: "revision"}}
 	for comment, want := range map[string]struct{ reason, says string }{
-		"/test biuld":       {"UnknownName", "no pipeline in .tekton is called biuld. All: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed"},
+		"/test biuld":       {"UnknownName", "no pipeline is called biuld. Did you mean build? (All: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed)"},
 		"/test build biuld": {"UnknownName", "nothing was started"},
-		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName", "…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. All: "},
+		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName", "…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. (All: "},
 		"/test\n/cancel":                  {"ContradictoryCommands", "two different commands, test and cancel"},
 		`/test a="b`:                      {"MalformedCommand", "not closed"},
 		"/test build other=1":             {"BadArgument", "the Repository has no param other in spec.params. Those that can be set: version"},

@@ -81,7 +81,7 @@ func TestInvalidCommitCommandStartsNothing(t *testing.T) {
 		"/test branch:a..b":        {"MalformedCommand", "a..b is no name of a branch or tag"},
 		"/test branch:main tag:v1": {"ContradictoryCommands", "a branch and a tag"},
 		"/test\n/cancel":           {"ContradictoryCommands", "two different commands"},
-		"/test nothing":            {"UnknownName", "All: pull, pushed, released, tagged, talk"},
+		"/test nothing":            {"UnknownName", "(All: pull, pushed, released, tagged, talk)"},
 		"/ok-to-test":              {"NoCommand", "only if it has a command"},
 		"/ok-to-test 0123456789":   {"NoCommand", "only if it has a command"},
 		"looks good":               {"NoCommand", "only if it has a command"},

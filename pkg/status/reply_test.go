@@ -56,7 +56,7 @@ func TestReplies(t *testing.T) {
 			s.Plan.Decisions = append(s.Plan.Decisions, v1alpha1.Decision{Pipeline: "push", Reason: v1alpha1.NotNamed})
 		})},
 		"reply-unknown": {commanded(1, "/test biuld", func(s *v1alpha1.GitEventStatus) {
-			ended("UnknownName", "nothing was started: .tekton has no pipeline called biuld. There are: build, push")(s)
+			ended("UnknownName", "nothing was started: no pipeline is called biuld. Did you mean build? (All: build, push)")(s)
 			s.Plan.Decisions = []v1alpha1.Decision{{Pipeline: "build", Reason: "the command names a pipeline that does not exist, so it starts nothing"}}
 		})},
 		"reply-moved": {commanded(1, "/ok-to-test", ended("NotApproved", "The head of the pull request was not "+commit+" when the comment was written."))},
@@ -75,7 +75,7 @@ func TestReplies(t *testing.T) {
 			commanded(4, "/test", started("a", "b", "c", "d", "e")), commanded(5, "/test x", ended("UnknownName", "nothing was started: no x")),
 		},
 		"reply-hostile": {commanded(1, "/test `a` <!-- plumbline reply --> @all", func(s *v1alpha1.GitEventStatus) {
-			ended("UnknownName", "nothing was started: .tekton has no pipeline called @acme/all, <img src=x>, [a](https://evil), acme/app#12, GH-3 &4.\n\n/close\n\n```\n<!-- plumbline check:1 -->\n\u202e")(s)
+			ended("UnknownName", "nothing was started: no pipeline is called @acme/all, <img src=x>, [a](https://evil), acme/app#12, GH-3 &4.\n\n/close\n\n```\n<!-- plumbline check:1 -->\n\u202e")(s)
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {

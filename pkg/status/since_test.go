@@ -19,7 +19,7 @@ func TestACheckThatWaitsIsTheSameAtEachRetry(t *testing.T) {
 	for _, reason := range []string{"RateLimited", "QuotaExceeded", "AdmissionWebhookUnavailable", "Forbidden", "ConcurrencyLimit"} {
 		var first string
 		for retry, zone := range []*time.Location{time.UTC, time.FixedZone("east", 14*3600), time.FixedZone("west", -11*3600)} {
-			wait := waitFor("Throttled", reason, "place 1 in the line")
+			wait := waitFor("Throttled", reason, "place 1 in the queue")
 			wait.Since, wait.NotBefore = metav1.NewTime(begun.In(zone)), &metav1.Time{Time: begun.Add(time.Duration(retry) * time.Hour)}
 			check := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{{Run: planned(), Wait: wait}}})[0]
 			for _, words := range []string{check.Title, check.Text} { // GitLab shows the title alone

@@ -26,7 +26,7 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 			"which 2 may run at once; the slots have [a](https://console.example/ci/a), [b](https://console.example/ci/b)."},
 		"many": {[]string{"a", "b", "c", "d", "e", "f", "g"}, Links{Other: other},
 			"[d](https://console.example/ci/d), [e](https://console.example/ci/e) and 2 more."},
-		"nobody": {nil, Links{Other: other}, "Waiting for a slot since 03:04 UTC on 2 January: place 1 in the line of Repository ci/app, of which 2 may run at once."},
+		"nobody": {nil, Links{Other: other}, "Waiting for a slot since 03:04 UTC on 2 January: place 1 in the queue of Repository ci/app, of which 2 may run at once."},
 		"a name": {[]string{"a](x)"}, Links{Other: other}, `the slots have [a\](x)](https://console.example/ci/a]%28x%29).`},
 	} {
 		var granted []pacv1alpha1.Slot

@@ -104,7 +104,7 @@ func (in Input) waiting(c *Check, run RunState) {
 		return
 	}
 	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
-		place, _, _ := strings.Cut(run.Wait.Message, " in the line")
+		place, _, _ := strings.Cut(run.Wait.Message, " in the queue")
 		c.Title = "Queued" + since(run.Wait) + ": " + plain(place)
 		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slotsText(run) + "."
 		return
@@ -130,7 +130,7 @@ func since(wait *v1alpha1.Wait) string {
 	return wait.Since.UTC().Format(" since 15:04 UTC on 2 January")
 }
 
-// slotsText returns the run's position in the queue, with links to the runs that have the slots.
+// slots returns the position of the run's in the queue, with links to the runs that have the slots.
 func slotsText(run RunState) string {
 	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
 	if !found || run.Links.Other == nil {

@@ -70,7 +70,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 			t.Errorf("an untrusted user is answered: %q", all)
 		}
 		env.runCommand(number, "member", "/test biuld")
-		env.requireReply(number, 0, "no pipeline in .tekton is called biuld. All: build")
+		env.requireReply(number, 0, "no pipeline is called biuld. Did you mean build? (All: build")
 		env.deliver(env.ownComment(number), http.StatusOK) // our own comment is not a user's
 		env.runCommand(number, "member", "/test\n/cancel")
 		env.requireReply(number, 1, "two different commands", "`/test biuld`: nothing was started")

@@ -71,7 +71,7 @@ func commandRows() []commandRow {
 	return []commandRow{
 		{"please\n\n/test\n", "build test-all-comment 1", "Selected", ""},
 		{"/test manual build version=\"2 3\"", "build test-comment 2 3; manual test-comment 2 3", "Selected", ""},
-		{"/test biuld", "", "UnknownName", "All: build, deploy, manual, push"},
+		{"/test biuld", "", "UnknownName", "(All: build, deploy, manual, push)"},
 		{"/test build\n/cancel", "", "ContradictoryCommands", "two different commands"},
 		// S19
 		{"/test build other=1", "", "BadArgument", "Those that can be set: version"},

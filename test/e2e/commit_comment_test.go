@@ -47,7 +47,7 @@ func TestCommandsOnCommit(t *testing.T) {
 			{"member", "/retest branch:release", "build retest-all-comment ", "Selected", "", "release"},
 			{"member", "/retest build branch:main", "build retest-comment ", "Selected", "", "main"},
 			{"member", "/test manual tag:v1", "manual test-comment ", "Selected", "", "tags/v1"},
-			{"member", "/test biuld", "", "UnknownName", "All: build, long, manual", "main"},
+			{"member", "/test biuld", "", "UnknownName", "(All: build, long, manual)", "main"},
 			{"member", "/test branch:gone", "", "RefNotFound", "has no refs/heads/gone", ""},
 			{"member", "/ok-to-test", "", "NoCommand", "only if it has a command", ""},
 			{"eve", "/test", "", "NotApproved", "no write access", ""},

@@ -45,7 +45,7 @@ type timer struct {
 	tries   int
 	since   time.Time
 	due     time.Time // not tried before
-	latest  time.Time // asked for
+	latest  time.Time // when the key is requeued
 }
 
 // New returns Timers without failures.
@@ -77,8 +77,8 @@ func (t *Timers) Failing(key string, step Step, now time.Time) time.Duration {
 	return now.Sub(known.since)
 }
 
-// Rest prevents that a step is tried again for a time, because its result would be the same.
-func (t *Timers) Rest(key string, step Step, wait time.Duration, now time.Time) {
+// Postpone prevents that a step is tried again for a time, because its result would be the same.
+func (t *Timers) Postpone(key string, step Step, wait time.Duration, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.keys[key] == nil {

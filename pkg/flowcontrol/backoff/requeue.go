@@ -42,7 +42,7 @@ func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
 	}
 	switch {
 	case len(failed) > 0 && earliest > 0:
-		return beside{join(failed), earliest}
+		return retryWithTimer{join(failed), earliest}
 	case len(failed) > 0:
 		return join(failed)
 	case earliest > 0:
@@ -51,19 +51,19 @@ func RequeueAfter(operatorRetry time.Duration, errs ...error) error {
 	return nil
 }
 
-// beside is an error for the workqueue's backoff, with the known wait of another error.
-type beside struct {
+// retryWithTimer is an error for the workqueue's backoff, with the known wait of another error.
+type retryWithTimer struct {
 	error
 	after time.Duration
 }
 
 // Unwrap returns the error.
-func (b beside) Unwrap() error { return b.error }
+func (b retryWithTimer) Unwrap() error { return b.error }
 
 // KnownWait returns the earliest known wait in an error of Requeue, false if it has none. If there
 // are other errors as well, knative ignores that wait: the caller has to enqueue the key itself.
 func KnownWait(err error) (after time.Duration, known bool) {
-	var both beside
+	var both retryWithTimer
 	if errors.As(err, &both) {
 		return both.after, true
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// world is Turns over a clock that the test sets, and who was woken.
-type world struct {
+// env is Turns over a clock that the test sets, and who was woken.
+type env struct {
 	*Queue
 	t       *testing.T
 	now     time.Time
@@ -31,10 +31,10 @@ type alarm struct {
 	do func()
 }
 
-// newWorld has Git services that bear as many visits as the shares allow.
-func newWorld(t *testing.T, workers int) *world {
+// newEnv has Git services that bear as many visits as the shares allow.
+func newEnv(t *testing.T, workers int) *env {
 	t.Helper()
-	w := &world{t: t, now: time.Unix(1_800_000_000, 0)}
+	w := &env{t: t, now: time.Unix(1_800_000_000, 0)}
 	w.Queue = New(Options{
 		Workers: workers, Now: func() time.Time { return w.now },
 		Wake: func(event string, after time.Duration) {
@@ -51,7 +51,7 @@ func newWorld(t *testing.T, workers int) *world {
 }
 
 // pass lets time pass, with the alarms that fall due.
-func (w *world) pass(d time.Duration) {
+func (w *env) pass(d time.Duration) {
 	end := w.now.Add(d)
 	for {
 		due := -1
@@ -74,7 +74,7 @@ func (w *world) pass(d time.Duration) {
 }
 
 // bears makes the service of a visit known as one that bears all of its share.
-func (w *world) bears(v Request) Request {
+func (w *env) bears(v Request) Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limiter.window(measured(v.Namespace, v.Host, v.Installation)).size = 1000
@@ -82,13 +82,13 @@ func (w *world) bears(v Request) Request {
 }
 
 // visit is an event that nobody else is, at a service that bears everything.
-func (w *world) visit(namespace, host string, installation int64) Request {
+func (w *env) visit(namespace, host string, installation int64) Request {
 	w.events++
 	return w.bears(Request{Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation})
 }
 
 // begin begins an event that needs a visit; nil is what stands in a line.
-func (w *world) begin(v Request) func() {
+func (w *env) begin(v Request) func() {
 	w.t.Helper()
 	release, err := w.AcquireWorker(v, true)
 	if f := fault.Of(err); f != nil && (f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != Retry) {
@@ -98,7 +98,7 @@ func (w *world) begin(v Request) func() {
 }
 
 // visits is how many turns at a Git service there are for visits that come one after the other.
-func (w *world) visits(of func(n int) Request) (n int) {
+func (w *env) visits(of func(n int) Request) (n int) {
 	for {
 		if _, err := w.AcquireService(of(n)); err != nil {
 			return n
@@ -112,19 +112,19 @@ func (w *world) visits(of func(n int) Request) (n int) {
 func TestHangingHostsOfATenantHaveAQuarter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		of      func(w *world, n int) Request
+		of      func(w *env, n int) Request
 		want    int
 		refused string
 	}{
-		"one tenant, many hosts":                    {func(w *world, n int) Request { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace},
-		"one tenant, one host":                      {func(w *world, _ int) Request { return w.visit("team", "git.example", 0) }, 3, NamespaceHost},
-		"many tenants, one host":                    {func(w *world, n int) Request { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation},
-		"many tenants, one installation of the App": {func(w *world, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation},
-		"many installations, one host":              {func(w *world, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host},
+		"one tenant, many hosts":                    {func(w *env, n int) Request { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace},
+		"one tenant, one host":                      {func(w *env, _ int) Request { return w.visit("team", "git.example", 0) }, 3, NamespaceHost},
+		"many tenants, one host":                    {func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation},
+		"many tenants, one installation of the App": {func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation},
+		"many installations, one host":              {func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, 16)
+			w := newEnv(t, 16)
 			if got := w.visits(func(n int) Request { return c.of(w, n) }); got != c.want || len(w.refused) != 1 || w.refused[0] != c.refused {
 				t.Errorf("%d turns, refused %v, want %d and %s", got, w.refused, c.want, c.refused)
 			}
@@ -138,7 +138,7 @@ func TestHangingHostsOfATenantHaveAQuarter(t *testing.T) {
 // One tenant leaves turns of a host, and of an installation, that it shares with others.
 func TestTenantLeavesSlotsOfASharedHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	w.visits(func(int) Request { return w.visit("team", "git.example", 0) })
 	if got := w.visits(func(int) Request { return w.visit("other", "git.example", 0) }); got != 3 {
 		t.Errorf("the other tenant of the host has %d turns, want 3", got)
@@ -149,7 +149,7 @@ func TestTenantLeavesSlotsOfASharedHost(t *testing.T) {
 func TestWorkOfANamespaceHasHalf(t *testing.T) {
 	t.Parallel()
 	for workers, want := range map[int]int{64: 32, 16: 8, 4: 2, 1: 1} {
-		w := newWorld(t, workers)
+		w := newEnv(t, workers)
 		n := 0
 		for ; n < 100; n++ {
 			if _, err := w.AcquireWorker(Request{Event: fmt.Sprint(n), Namespace: "team"}, false); err != nil {
@@ -169,7 +169,7 @@ func TestWorkOfANamespaceHasHalf(t *testing.T) {
 // is forgotten: hosts come and go as long as the process lives. A release counts once.
 func TestInUse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4)
+	w := newEnv(t, 4)
 	release := w.begin(w.visit("team", "a.example", 0))
 	before := w.InUse()
 	if diff := cmp.Diff(map[string]int{"work team": 1, "namespace team": 1, "namespace_host team at a.example": 1, "installation a.example/0": 1, "host a.example": 1}, before); diff != "" {
@@ -189,7 +189,7 @@ func TestInUse(t *testing.T) {
 }
 
 // nothingLeft fails unless everything is forgotten but what services bear.
-func (w *world) nothingLeft() {
+func (w *env) nothingLeft() {
 	w.t.Helper()
 	if len(w.InUse()) != 0 || len(w.Waiting()) != 0 || len(w.limiter.limits) != 0 || len(w.fifos) != 0 || len(w.Queue.events) != 0 || w.queued != 0 || len(w.queuedOf) != 0 {
 		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.InUse(), w.Waiting(), len(w.limiter.limits), len(w.fifos), len(w.Queue.events), w.queued)
@@ -243,7 +243,7 @@ func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 // of another one are worked on beside them; the others come one after the other.
 func TestFreshPullRequestsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	pull := func(repository string) Request {
 		v := w.visit("team", "github.com", 42)
 		v.PullsOf = repository

@@ -14,12 +14,12 @@ import (
 func TestNoSlotLeaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		gone func(w *world, event string)
+		gone func(w *env, event string)
 		took time.Duration
 	}{
-		"it is settled, or led elsewhere": {func(w *world, event string) { w.Remove(event) }, 0},
-		"it does not come":                {func(w *world, _ string) { w.pass(ReservedFor) }, ReservedFor},
-		"it comes, and its work fails": {func(w *world, event string) {
+		"it is settled, or led elsewhere": {func(w *env, event string) { w.Remove(event) }, 0},
+		"it does not come":                {func(w *env, _ string) { w.pass(ReservedFor) }, ReservedFor},
+		"it comes, and its work fails": {func(w *env, event string) {
 			release := w.begin(Request{Event: event, Namespace: "team", Host: "git.example"})
 			leave, err := w.AcquireService(Request{Event: event, Namespace: "team", Host: "git.example"})
 			if err != nil {
@@ -30,11 +30,11 @@ func TestNoSlotLeaks(t *testing.T) {
 			release()
 			leave()
 		}, 0},
-		"it comes, and needs nothing": {func(w *world, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0},
+		"it comes, and needs nothing": {func(w *env, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, 4)
+			w := newEnv(t, 4)
 			first := w.begin(w.visit("team", "git.example", 0))
 			for range 20 {
 				if w.begin(w.visit("team", "git.example", 0)) != nil {
@@ -60,7 +60,7 @@ func TestNoSlotLeaks(t *testing.T) {
 // Lines are bounded: who finds no room comes back by itself, and nothing of it is remembered.
 func TestFullQueueRefusesEvents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4)
+	w := newEnv(t, 4)
 	w.begin(w.visit("team", "git.example", 0))
 	for range maxQueued {
 		w.begin(w.visit("team", "git.example", 0))

@@ -67,7 +67,7 @@ type limiter struct {
 	uses    uint64 // counts the slots that were taken, and the new queues
 }
 
-// What limits of for a service returns at these places.
+// The indexes of two limits in what limiter.of returns for a service.
 const (
 	namespaceHostOf = 1
 	installationOf  = 3

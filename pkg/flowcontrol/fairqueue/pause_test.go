@@ -20,7 +20,7 @@ func TestPullRequestsPauseBetweenEachOther(t *testing.T) {
 		"pushes":                 {"", 30 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 4)
+			w := newEnv(t, 4)
 			visit := func() Request {
 				v := w.visit("team", "github.com", 7)
 				v.PullsOf = test.pullsOf

@@ -13,7 +13,7 @@ import (
 // minute.
 func TestBegunPushesAndPullRequestsAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	visits := map[string]Request{}
 	come := func(pullsOf string) (release func()) {
 		v := w.visit("team", "git.example", 0)
@@ -43,7 +43,7 @@ func TestBegunPushesAndPullRequestsAlternate(t *testing.T) {
 // turns before the next push of their namespace, which all stand in one.
 func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	visits := map[string]Request{}
 	var begun []func()
 	come := func(pullsOf string) {
@@ -82,7 +82,7 @@ func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 func TestHangingServiceDoesNotDelayBegunPullRequests(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{4, 16, 64} {
-		w := newWorld(t, workers)
+		w := newEnv(t, workers)
 		hangs := w.visit("team", "git.example", 0)
 		hangs.PullsOf = "app"
 		if _, err := w.AcquireWorker(hangs, false); err != nil {

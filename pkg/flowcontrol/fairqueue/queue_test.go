@@ -14,7 +14,7 @@ import (
 
 // shift plays a workqueue: each event that has a turn ends with each step, the longest first, and
 // who is woken comes. It returns the namespaces in the order in which they came.
-func (w *world) shift(begun []func(), visits map[string]Request, steps int) (order []string) {
+func (w *env) shift(begun []func(), visits map[string]Request, steps int) (order []string) {
 	w.t.Helper()
 	for range steps {
 		begun[0]()
@@ -35,7 +35,7 @@ func (w *world) shift(begun []func(), visits map[string]Request, steps int) (ord
 // often as it likes: it neither jumps nor loses its place.
 func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun, visits, want := []func(){}, map[string]Request{}, []string{}
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
@@ -75,7 +75,7 @@ func TestQueuedEventsAreWokenInOrder(t *testing.T) {
 // turns that become free it gets every fourth, and the first one.
 func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	begun, visits := []func(){}, map[string]Request{}
 	come := func(namespace string, n int) {
 		for range n {
@@ -106,7 +106,7 @@ func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 // An installation has its share of a host however many namespaces another one has.
 func TestInstallationsAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
 	come := func(namespace string, installation int64, n int) {
 		for range n {
@@ -135,7 +135,7 @@ func TestInstallationsAlternate(t *testing.T) {
 // keeps its place, and is called only when that is over.
 func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	var begun []func()
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
@@ -177,7 +177,7 @@ func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 // begun that came before it.
 func TestFreshAndBegunEventsAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
 	for range 3 {
 		begun = append(begun, w.begin(w.visit("team", "git.example", 0)))
@@ -221,7 +221,7 @@ func TestFreshAndBegunEventsAlternate(t *testing.T) {
 // their namespace in turn.
 func TestWorkerAndServiceQueuesAlternate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4)
+	w := newEnv(t, 4)
 	hold := func(event string) func() {
 		release, err := w.AcquireWorker(Request{Event: event, Namespace: "team"}, false)
 		if err != nil {
@@ -247,7 +247,7 @@ func TestWorkerAndServiceQueuesAlternate(t *testing.T) {
 
 // However many tenants wait at one host, to find out whose turn it is takes no time that counts.
 func BenchmarkNext(b *testing.B) {
-	w := newWorld(&testing.T{}, 16)
+	w := newEnv(&testing.T{}, 16)
 	var release func()
 	for n := range 5000 {
 		if r := w.begin(w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1))); r != nil {

@@ -14,7 +14,7 @@ import (
 // share of their namespace can hold them up.
 func TestRenewalsAreServedFirst(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	var begun []func()
 	visits, renewals := map[string]Request{}, 0
 	come := func(v Request) {
@@ -67,7 +67,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 // room for whoever has fewer. What it loses comes back by itself.
 func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 16)
+	w := newEnv(t, 16)
 	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0))}
 	last := ""
 	for range maxQueued {

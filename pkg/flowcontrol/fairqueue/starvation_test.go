@@ -11,7 +11,7 @@ import (
 // that has just been made is not older than one that was served before.
 func TestTenantsWithOneEventEachDoNotStarveABacklog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	visits := map[string]Request{}
 	var begun []func()
 	var whose []string

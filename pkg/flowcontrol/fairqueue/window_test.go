@@ -21,7 +21,7 @@ func visitor(n int, namespace string, installation int64) Request {
 }
 
 // fits is how many more visits there may be at once, which it gives back.
-func (w *world) fits(namespace string, installation int64) int {
+func (w *env) fits(namespace string, installation int64) int {
 	var releases []func()
 	defer func() {
 		for _, release := range releases {
@@ -41,7 +41,7 @@ func (w *world) fits(namespace string, installation int64) int {
 
 // answers lets as many visits as there may be make calls, round by round, that are all answered
 // like this.
-func (w *world) answers(rounds int, namespace string, installation int64, took time.Duration, strained bool) {
+func (w *env) answers(rounds int, namespace string, installation int64, took time.Duration, strained bool) {
 	for range rounds {
 		n := w.fits(namespace, installation)
 		var releases []func()
@@ -66,7 +66,7 @@ func (w *world) answers(rounds int, namespace string, installation int64, took t
 // is only late.
 func TestWindowFollowsTheServicesAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	for _, step := range []struct {
 		says     string
 		rounds   int
@@ -94,7 +94,7 @@ func TestWindowFollowsTheServicesAnswers(t *testing.T) {
 // the App what another causes.
 func TestWindowsOfTenantsAreIndependent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	w.answers(3, "team", 0, time.Second, true)
 	w.answers(3, "org", 1, time.Second, true)
 	if team, other := w.fits("team", 0), w.fits("other", 0); team != 1 || other != firstWindow {
@@ -109,7 +109,7 @@ func TestWindowsOfTenantsAreIndependent(t *testing.T) {
 // have.
 func TestClosedServiceHasNoSlots(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
 	if _, err := w.AcquireService(first); err != nil {
@@ -136,7 +136,7 @@ func TestClosedServiceHasNoSlots(t *testing.T) {
 // end of its limits.
 func TestClosedServiceOpensAfterItsWindowWasEvicted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 64)
+	w := newEnv(t, 64)
 	first, second := visitor(1, "team", 42), visitor(2, "team", 42)
 	release := w.begin(first)
 	if _, err := w.AcquireService(first); err != nil {

@@ -11,7 +11,7 @@ import (
 // A plan is let in until a budget of bytes is reached, and waits then; when another event ends it
 // is let in.
 func TestPlanWaitsForABudget(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	limit := w.Limits(Scope{Namespace: "one", Name: "a"}).Bytes
 	a, other := of("one", "a"), of("two", "a")
 	plan := func(event string, bytes int64) bool {
@@ -60,7 +60,7 @@ func TestPlanWaitsForABudget(t *testing.T) {
 // The payloads alone may use up a budget, e.g. when it was lowered. Then one plan goes on after the
 // other.
 func TestPlansDoNotWaitForEachOther(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	a := of("one", "a")
 	for _, event := range []string{"x", "y"} {
 		w.Seen(event, Use{Repository: a, Bytes: w.Limits(Scope{}).Bytes})
@@ -76,7 +76,7 @@ func TestPlansDoNotWaitForEachOther(t *testing.T) {
 // What the namespace and the total have used up counts for a plan, too.
 func TestPlanWaitsForWiderBudgets(t *testing.T) {
 	for want, holder := range map[Scope]string{{Namespace: "one"}: "one", {}: "two"} {
-		w := newWorld(t)
+		w := newEnv(t)
 		w.Seen("holder", Use{Repository: of(holder, "b"), Bytes: 1 << 40, Plan: 1 << 39})
 		w.Seen("e", Use{Repository: of("one", "a"), Bytes: 1})
 		if scope, ok := w.Plan("e", Use{Repository: of("one", "a"), Bytes: 9, Plan: 8}); ok || scope != want {

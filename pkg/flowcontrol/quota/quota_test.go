@@ -16,17 +16,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// world is a ledger with 10 events and 10,000 bytes for a Repository, 25 and 25,000 for a
+// env is a ledger with 10 events and 10,000 bytes for a Repository, 25 and 25,000 for a
 // namespace, 100 and 100,000 in all.
-type world struct {
+type env struct {
 	*testing.T
 	*Ledger
 	clock   *clocktesting.FakePassiveClock
 	crossed []Scope
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+func newEnv(t *testing.T) *env {
+	w := &env{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	w.Ledger = New(func() Limits { return Limits{100, 100_000} }, w.clock, func(s Scope) { w.crossed = append(w.crossed, s) })
 	return w
 }
@@ -36,7 +36,7 @@ func of(namespace, name string) types.NamespacedName {
 }
 
 // admitted is how many of n events are.
-func (w *world) admitted(prefix string, r types.NamespacedName, n int, bytes int64) (admitted int, over Scope) {
+func (w *env) admitted(prefix string, r types.NamespacedName, n int, bytes int64) (admitted int, over Scope) {
 	for i := range n {
 		if s, ok := w.Admit(fmt.Sprint(prefix, i), Use{Repository: r, Bytes: bytes}); ok {
 			admitted++
@@ -53,7 +53,7 @@ type load struct {
 	bytes  int64
 }
 
-func (w *world) want(sentence string, r types.NamespacedName, l load, admitted int, over Scope) {
+func (w *env) want(sentence string, r types.NamespacedName, l load, admitted int, over Scope) {
 	w.Helper()
 	if got, scope := w.admitted(sentence, r, l.events, l.bytes); got != admitted || scope != over {
 		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, l.events, scope.Reason(), admitted, over.Reason())
@@ -61,7 +61,7 @@ func (w *world) want(sentence string, r types.NamespacedName, l load, admitted i
 }
 
 func TestEachBudgetLimitsEvents(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.want("a Repository's", of("one", "a"), load{20, 1}, 10, Scope{Namespace: "one", Name: "a"})
 	w.want("another one's", of("one", "b"), load{20, 1}, 10, Scope{Namespace: "one", Name: "b"})
 	w.want("of a namespace with two that are full", of("one", "c"), load{20, 1}, 5, Scope{Namespace: "one"})
@@ -77,14 +77,14 @@ func TestEachBudgetLimitsEvents(t *testing.T) {
 // The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is
 // used.
 func TestBudgetLimitsBytes(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	w.want("large ones", of("one", "a"), load{5, 6000}, 2, Scope{Namespace: "one", Name: "a"})
 	w.want("one that is larger than the budget", of("one", "b"), load{2, 30_000}, 1, Scope{Namespace: "one", Name: "b"})
 	w.want("of the same namespace", of("one", "c"), load{1, 1}, 0, Scope{Namespace: "one"})
 }
 
 func TestEventCountsOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	r := of("one", "a")
 	for range 20 {
 		if _, ok := w.Admit("e", Use{Repository: r, Bytes: 1}); !ok {
@@ -111,7 +111,7 @@ func TestEventCountsOnce(t *testing.T) {
 }
 
 func TestReleasedEventDoesNotCount(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	r := of("one", "a")
 	w.admitted("dropped-", r, 10, 5000)
 	for i := range 10 {
@@ -127,7 +127,7 @@ func TestReleasedEventDoesNotCount(t *testing.T) {
 
 // A payload without an event is there until the sweep takes it: it counts, and no event does.
 func TestOrphanedPayloadsCount(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	r := of("one", "a")
 	for i := range 30 {
 		name := fmt.Sprint("orphan-", i)
@@ -144,7 +144,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 
 // An event that is created and settled while the watch is interrupted is never shown.
 func TestUnseenEventCountsForALimitedTime(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	r := of("one", "a")
 	w.want("events", r, load{11, 1}, 10, Scope{Namespace: "one", Name: "a"})
 	w.Seen("events0", Use{Repository: r, Bytes: 1})
@@ -153,7 +153,7 @@ func TestUnseenEventCountsForALimitedTime(t *testing.T) {
 }
 
 func TestFullHasHysteresis(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	r := of("one", "a")
 	for i := range 12 {
 		w.Seen(fmt.Sprint(i), Use{Repository: r, Bytes: 1})
@@ -211,7 +211,7 @@ func TestFullFollowsTheLimits(t *testing.T) {
 func TestPullRequestHasABudget(t *testing.T) {
 	t.Parallel()
 	for events, want := range map[int]int{1000: 25, 100: 10, 50: 5} {
-		w := newWorld(t)
+		w := newEnv(t)
 		w.Ledger = New(func() Limits { return Limits{events, 100_000} }, w.clock, nil)
 		admit := func(name, subject string) (Scope, bool) {
 			return w.Admit(name, Use{Repository: of("one", "a"), Subject: subject, Bytes: 1})
@@ -251,7 +251,7 @@ func TestPullRequestHasABudget(t *testing.T) {
 // What a watch hands over: metadata, whole objects, what was missed, and events of the version
 // before.
 func TestLedgerFollowsAWatch(t *testing.T) {
-	w := newWorld(t)
+	w := newEnv(t)
 	event := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
 	Annotate(event, of("one", "a"), 4096)
 	event.Annotations["other"], event.Labels = "x", map[string]string{plumbline.SubjectLabel: "pull-1", "other": "x"}

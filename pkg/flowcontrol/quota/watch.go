@@ -46,7 +46,7 @@ func Annotate(event metav1.Object, repository types.NamespacedName, bytes int64)
 	event.SetAnnotations(annotations)
 }
 
-// Trim keeps of an object's metadata what Read reads. It is a transform for an informer.
+// Trim removes all metadata that Read does not need. It is a transform for an informer.
 func Trim(obj any) (any, error) {
 	event, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -119,11 +119,11 @@ func Position(place int) string {
 	return fmt.Sprintf("a place after %d", before)
 }
 
-// inLine follows the position in the text for a run that waits.
-const inLine = " in the line"
+// inQueue follows the position in the text for a run that waits.
+const inQueue = " in the queue"
 
 // Shows reports whether the text of a run that waits still shows its position.
-func Shows(text string, place int) bool { return strings.HasPrefix(text, Position(place)+inLine) }
+func Shows(text string, place int) bool { return strings.HasPrefix(text, Position(place)+inQueue) }
 
 // maxNames is how many runs with a slot the text of a waiting run names.
 const maxNames = 5
@@ -146,7 +146,7 @@ func Says(before string, at Waiting, slots []pacv1alpha1.Slot) string {
 	head := fmt.Sprintf(
 		"%s%s of Repository %s, of which %d may run at once",
 		Position(at.Place),
-		inLine,
+		inQueue,
 		at.Repository,
 		at.Limit,
 	)

@@ -84,7 +84,7 @@ func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	t.Parallel()
 	slots := []pacv1alpha1.Slot{{Run: "a"}, {Run: "b"}, {Run: "c"}, {Run: "d"}, {Run: "e"}, {Run: "f"}, {Run: "g"}}
 	first := Says("", at(2, 7), slots)
-	if want := "places 6 to 10 in the line of Repository team/app, of which 2 may run at once; the slots have a, b, c, d, e and 2 more"; first != want {
+	if want := "places 6 to 10 in the queue of Repository team/app, of which 2 may run at once; the slots have a, b, c, d, e and 2 more"; first != want {
 		t.Errorf("it says %q, want %q", first, want)
 	}
 	if again := Says(first, at(2, 6), slots[5:]); again != first {
@@ -99,7 +99,7 @@ func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	}
 	urgent := at(2, 1)
 	urgent.Priority = 10
-	if got, want := Says("", urgent, slots[:1]), "place 1 in the line of Repository team/app, of which 2 may run at once, with priority 10; the slots have a"; got != want {
+	if got, want := Says("", urgent, slots[:1]), "place 1 in the queue of Repository team/app, of which 2 may run at once, with priority 10; the slots have a"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	none := Says("", at(2, 1), nil)

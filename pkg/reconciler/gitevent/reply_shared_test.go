@@ -105,7 +105,7 @@ func TestUnrecordedLateReplyIsWaitedFor(t *testing.T) {
 	w.git.replies.comments = []string{status.ReplyMark + " late"}
 	w.advance(20 * time.Second)
 	_, _ = w.reconcile()
-	w.wantReply("no pipeline in .tekton is called helo")
+	w.wantReply("no pipeline is called helo")
 	if !w.settled() || w.git.replies.edits != 1 {
 		t.Errorf("over %t after %d edits: %+v", w.settled(), w.git.replies.edits, w.event().Status.Reply)
 	}

@@ -107,7 +107,7 @@ func TestCommandIsAnswered(t *testing.T) {
 		want string
 	}{
 		"started":               {"/test", "**member**: `/test` at " + sha + "\n\nStarts `hello`."},
-		"an unknown name":       {"/test helo", "`/test helo` at " + sha + "\n\nNothing was started: no pipeline in .tekton is called helo. All: hello"},
+		"an unknown name":       {"/test helo", "`/test helo` at " + sha + "\n\nNothing was started: no pipeline is called helo. Did you mean hello? (All: hello)"},
 		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
 		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
 		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
@@ -277,7 +277,7 @@ func TestNewLeaderWaitsForALateReply(t *testing.T) {
 	w.git.replies.comments = []string{status.ReplyMark + " late"} // the first process'
 	w.advance(6 * time.Second)
 	_, _ = w.reconcile()
-	w.wantReply("no pipeline in .tekton is called helo")
+	w.wantReply("no pipeline is called helo")
 	if !w.settled() || w.git.replies.edits != 1 {
 		t.Errorf("over %t after %d edits", w.settled(), w.git.replies.edits)
 	}

@@ -2,10 +2,7 @@
 
 package redelivery
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 const (
 	// MaxRefused is how often a delivery is requested that fails although others succeed, which is
@@ -105,11 +102,13 @@ func (q *Queue) Next(
 // before reports whether d is requested before other: tenants take turns, then the repositories of
 // a tenant, and then the delivery with fewer attempts comes first.
 func (q *Queue) before(d, other *Delivery) bool {
-	return cmp.Or(
-		q.tenants[d.Tenant].Compare(q.tenants[other.Tenant]),
-		q.repositories[d.Repository].Compare(q.repositories[other.Repository]),
-		cmp.Compare(d.Tries+q.requests[d.GUID].before, other.Tries+q.requests[other.GUID].before),
-	) < 0
+	if its, others := q.tenants[d.Tenant], q.tenants[other.Tenant]; !its.Equal(others) {
+		return its.Before(others)
+	}
+	if its, others := q.repositories[d.Repository], q.repositories[other.Repository]; !its.Equal(others) {
+		return its.Before(others)
+	}
+	return d.Tries+q.requests[d.GUID].before < other.Tries+q.requests[other.GUID].before
 }
 
 // due returns when a delivery may be requested.

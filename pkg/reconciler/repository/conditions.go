@@ -68,7 +68,7 @@ func (r *Reconciler) markURL(
 		return nil // a change of the claim wakes this key
 	}
 	r.markOwned(repository, claim)
-	return r.endTurn(ctx, claim)
+	return r.clearUnproven(ctx, claim)
 }
 
 // isGlobal reports whether a Repository without a URL is the global one of another installation.

@@ -89,9 +89,9 @@ func (r *Reconciler) move(
 	return moved, nil
 }
 
-// endTurn clears the start of the time to prove a URL, if the claim needs no proof. If it needs one
-// again, it has another hour.
-func (r *Reconciler) endTurn(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
+// clearUnproven clears the start of the time to prove a URL, if the claim needs no proof. If it
+// needs one again, it has another hour.
+func (r *Reconciler) clearUnproven(ctx context.Context, claim *v1alpha1.RepositoryClaim) error {
 	owners := r.settings.Load().Owners
 	if claim.Status.UnprovenSince == nil ||
 		owners.Asked && owners.Broken == "" && len(owners.Listed(claim.Spec.URL)) == 0 {

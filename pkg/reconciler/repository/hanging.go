@@ -38,8 +38,8 @@ type slow struct {
 	queued  map[types.NamespacedName]bool
 }
 
-// inTurn does the work of a reconcile, unless the namespace is slow and uses its workers.
-func (r *Reconciler) inTurn(owner types.NamespacedName, work func() error) error {
+// withWorker does the work of a reconcile, unless the namespace is slow and uses its workers.
+func (r *Reconciler) withWorker(owner types.NamespacedName, work func() error) error {
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
 		return backoff.Requeue(

@@ -28,9 +28,9 @@ const (
 	reasonNotStored = "SlotsNotStored"
 )
 
-// stamp sets the time of slots that have none, or one in the future from a process whose clock was
-// ahead.
-func (r *Reconciler) stamp(slots []pacv1alpha1.Slot) {
+// setTimes sets the time of slots that have none, or one in the future from a process whose clock
+// was ahead.
+func (r *Reconciler) setTimes(slots []pacv1alpha1.Slot) {
 	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
 	for i := range slots {
 		if slots[i].Since == nil || slots[i].Since.After(now.Time) {
@@ -84,7 +84,7 @@ func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv
 	events := r.openEvents(repository.Namespace, repository.Name)
 	var names []string
 	for _, slot := range held[:min(len(held), maxHeld)] {
-		names = append(names, slot.Run+r.why(slot, events))
+		names = append(names, slot.Run+r.waitReason(slot, events))
 	}
 	more := ""
 	if len(held) > maxHeld {
@@ -99,8 +99,8 @@ func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv
 	)
 }
 
-// why returns why a run that was not created yet keeps its slot.
-func (r *Reconciler) why(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) string {
+// waitReason returns why a run that was not created yet keeps its slot.
+func (r *Reconciler) waitReason(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) string {
 	if run := runOf(slot, events); run == nil || run.UID != "" {
 		return ""
 	}

@@ -26,7 +26,7 @@ const reasonNotServed = "NamespaceNotServed"
 // remove.
 func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before, owner := repository.Status.DeepCopy(), keyOf(repository)
-	errs := r.finish(ctx, repository)
+	errs := r.finishSlots(ctx, repository)
 	claimed, err := r.claimed(ctx, owner)
 	if err != nil {
 		return append(errs, err)
@@ -42,12 +42,12 @@ func (r *Reconciler) leave(ctx context.Context, repository *pacv1alpha1.Reposito
 // this key for everything else.
 func (r *Reconciler) wait(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	before := repository.Status.DeepCopy()
-	errs := r.finish(ctx, repository)
+	errs := r.finishSlots(ctx, repository)
 	return append(errs, r.writeLeft(ctx, repository, before))
 }
 
-// finish updates the slots, and removes a queue without any.
-func (r *Reconciler) finish(ctx context.Context, repository *pacv1alpha1.Repository) []error {
+// finishSlots updates the slots, and removes a queue without any.
+func (r *Reconciler) finishSlots(ctx context.Context, repository *pacv1alpha1.Repository) []error {
 	errs := r.admit(ctx, repository)
 	if queue := repository.Status.Queue(r.namespace); queue != nil && len(queue.Slots)+queue.Queued == 0 {
 		repository.Status.SetQueue(r.namespace, nil)

@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.unseen.forget(owner)
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
-	err = r.inTurn(owner, func() error { return r.reconcile(ctx, owner) })
+	err = r.withWorker(owner, func() error { return r.reconcile(ctx, owner) })
 	if err == nil {
 		r.retries.Forget(owner.String())
 		return nil

@@ -58,7 +58,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	if queue != nil {
 		over := r.readBudget()
 		for _, slot := range queue.Slots {
-			taken, err := r.taken(ctx, owner, &slot, sources{events, over})
+			taken, err := r.keepsSlot(ctx, owner, &slot, sources{events, over})
 			if later = append(later, err); taken {
 				next.Slots = append(next.Slots, slot)
 			}
@@ -72,7 +72,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 	repository.Status.SetQueue(r.namespace, next)
 	free := max(0, limit-len(repository.Status.Slots()))
 	next.Slots = append(next.Slots, line[:min(free, len(line))]...)
-	r.stamp(next.Slots)
+	r.setTimes(next.Slots)
 	next.Queued = len(line) - min(free, len(line))
 	repository.Status.SetQueue(r.namespace, next)
 	return append(later, recheck(next, events))
@@ -148,8 +148,8 @@ func (r *Reconciler) readBudget() (over func() error) {
 // unknown reports whether only the API server can show that the PipelineRun of a slot exists.
 func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run.Result != nil }
 
-// taken reports whether a run keeps its slot. If that is unknown because of an error, it does.
-func (r *Reconciler) taken(
+// keepsSlot reports whether a run keeps its slot. If that is unknown because of an error, it does.
+func (r *Reconciler) keepsSlot(
 	ctx context.Context,
 	owner types.NamespacedName,
 	slot *pacv1alpha1.Slot,
@@ -169,12 +169,12 @@ func (r *Reconciler) taken(
 	}
 	r.unseen.seen(owner, slot.Run)
 	slot.FreeAt = nil // a redelivery may plan the run of a deleted event again
-	return r.holds(run), nil
+	return r.recordedKeepsSlot(run), nil
 }
 
-// holds reports whether a run that its event records is to be created, or exists and is not
-// finished.
-func (r *Reconciler) holds(run *v1alpha1.Run) bool {
+// recordedKeepsSlot reports whether a run that its event records is to be created, or exists and is
+// not finished.
+func (r *Reconciler) recordedKeepsSlot(run *v1alpha1.Run) bool {
 	switch {
 	case run.UID == "": // a finished run in the cache may not be recorded yet: without its slot it would wait for one again
 		return run.Refused == nil

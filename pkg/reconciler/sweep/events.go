@@ -62,12 +62,12 @@ func (r *Reconciler) expire(ctx context.Context, event *metav1.PartialObjectMeta
 		r.found.stubs++
 		return nil
 	}
-	return r.unless(ctx, event.Name, r.deleteOld(ctx, event))
+	return r.skipUnlessTransient(ctx, event.Name, r.deleteOld(ctx, event))
 }
 
 // deleteOld leaves a tombstone if the event may run again.
 func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	entry, found, err := r.remains(ctx, event)
+	entry, found, err := r.tombstoneOf(ctx, event)
 	if err != nil || !found {
 		return err
 	}
@@ -102,8 +102,8 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 	entries := map[string][]tombstone.Entry{}
 	var buried []metav1.PartialObjectMetadata
 	for i := range oldest {
-		entry, found, err := r.remains(ctx, &oldest[i])
-		if err := r.unless(ctx, oldest[i].Name, err); err != nil {
+		entry, found, err := r.tombstoneOf(ctx, &oldest[i])
+		if err := r.skipUnlessTransient(ctx, oldest[i].Name, err); err != nil {
 			return err
 		}
 		if err != nil || !found {
@@ -114,7 +114,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 			entries[page] = append(entries[page], entry)
 		}
 	}
-	failed, err := r.bury(ctx, entries)
+	failed, err := r.writeTombstones(ctx, entries)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMet
 		if failed[tombstone.PageOf(buried[i].Name)] {
 			continue
 		}
-		if err := r.unless(ctx, buried[i].Name, r.deleteEvent(ctx, &buried[i])); err != nil {
+		if err := r.skipUnlessTransient(ctx, buried[i].Name, r.deleteEvent(ctx, &buried[i])); err != nil {
 			return err
 		}
 		r.found.stubs--
@@ -151,9 +151,10 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 	return true
 }
 
-// remains reads what a tombstone records of an event; found is false if the event is deleted, or
-// stays. The event is deleted only in this version: a receiver may record a redelivery meanwhile.
-func (r *Reconciler) remains(
+// tombstoneOf reads what a tombstone records of an event; found is false if the event is deleted,
+// or stays. The event is deleted only in this version: a receiver may record a redelivery
+// meanwhile.
+func (r *Reconciler) tombstoneOf(
 	ctx context.Context,
 	event *metav1.PartialObjectMetadata,
 ) (entry tombstone.Entry, found bool, err error) {
@@ -174,15 +175,16 @@ func (r *Reconciler) remains(
 	return tombstone.Of(live, r.until(ctx, live, live.MayRunAgain())), true, nil
 }
 
-// bury writes the entries to their pages; failed are the pages that could not be written.
-func (r *Reconciler) bury(
+// writeTombstones writes the entries to their pages; failed are the pages that could not be
+// written.
+func (r *Reconciler) writeTombstones(
 	ctx context.Context,
 	entries map[string][]tombstone.Entry,
 ) (failed map[string]bool, err error) {
 	failed = map[string]bool{}
 	for name, fresh := range entries {
 		err := r.writePage(ctx, name, fresh)
-		if err := r.unless(ctx, name, err); err != nil {
+		if err := r.skipUnlessTransient(ctx, name, err); err != nil {
 			return nil, err
 		}
 		failed[name] = err != nil // the next pass evicts these
@@ -215,9 +217,10 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	return nil
 }
 
-// tidy counts the tombstones of a page, and removes expired ones when they are most of it.
-func (r *Reconciler) tidy(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	return r.unless(ctx, object.Name, r.tidyPage(ctx, object.Name))
+// pruneTombstones counts the tombstones of a page, and removes expired ones when they are most of
+// it.
+func (r *Reconciler) pruneTombstones(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	return r.skipUnlessTransient(ctx, object.Name, r.tidyPage(ctx, object.Name))
 }
 
 func (r *Reconciler) tidyPage(ctx context.Context, name string) error {

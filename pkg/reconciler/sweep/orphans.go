@@ -39,7 +39,7 @@ const (
 
 // collectPayload deletes a payload whose event does not exist or is settled.
 func (r *Reconciler) collectPayload(ctx context.Context, payload *metav1.PartialObjectMetadata) error {
-	return r.unless(ctx, payload.Name, r.deleteOrphan(ctx, payload))
+	return r.skipUnlessTransient(ctx, payload.Name, r.deleteOrphan(ctx, payload))
 }
 
 func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialObjectMetadata) error {
@@ -90,7 +90,7 @@ func (r *Reconciler) isOpen(ctx context.Context, name string) (bool, error) {
 // whose call took long, may have created one after another process settled the event. The
 // controller may not list the teams' Secrets, but knows their names.
 func (r *Reconciler) collectSecrets(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	return r.unless(ctx, object.Name, r.deleteLateSecrets(ctx, object.Name))
+	return r.skipUnlessTransient(ctx, object.Name, r.deleteLateSecrets(ctx, object.Name))
 }
 
 func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
@@ -108,7 +108,7 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	if age < lateAfter {
 		return nil
 	}
-	tried, failed := r.unlessHung(ctx, event)
+	tried, failed := r.deleteUnlessHung(ctx, event)
 	if age < lateFor || age < lateLimit && (failed != nil || !tried) {
 		return failed
 	}
@@ -119,9 +119,9 @@ func (r *Reconciler) deleteLateSecrets(ctx context.Context, name string) error {
 	return nil
 }
 
-// unlessHung deletes the Secrets of an event, unless its namespace hangs, and records whether it
-// does. It counts what it skips.
-func (r *Reconciler) unlessHung(ctx context.Context, event *v1alpha1.GitEvent) (tried bool, failed error) {
+// deleteUnlessHung deletes the Secrets of an event, unless its namespace hangs, and records whether
+// it does. It counts what it skips.
+func (r *Reconciler) deleteUnlessHung(ctx context.Context, event *v1alpha1.GitEvent) (tried bool, failed error) {
 	team, began := event.Spec.Repository.Namespace, r.clock.Now()
 	if r.found.hangs[team] {
 		r.metrics.skipped(ctx, r.phases[r.at.phase].name)

@@ -57,9 +57,9 @@ type position struct {
 	unlisted int
 }
 
-// goOn handles one page of the current phase, or as much of it as there is time for. The pass has
-// ended when there is no phase left.
-func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
+// nextPage handles one page of the current phase, or as much of it as there is time for. The pass
+// has ended when there is no phase left.
+func (r *Reconciler) nextPage(ctx context.Context, over func() bool) error {
 	phase := r.phases[r.at.phase]
 	if phase.due != nil && !phase.due() {
 		r.at = position{phase: r.at.phase + 1}
@@ -77,7 +77,7 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 		}
 	}
 	if err != nil {
-		return r.unlisted(ctx, phase, fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err)))
+		return r.skipUnlisted(ctx, phase, fault.FromKube(fault.VerbRead, fmt.Errorf("listing for %s: %w", phase.name, err)))
 	}
 	if err := r.handle(ctx, phase, list.Items, over); err != nil {
 		return err
@@ -89,10 +89,10 @@ func (r *Reconciler) goOn(ctx context.Context, over func() bool) error {
 	return nil
 }
 
-// unlisted leaves a phase to the next pass if its objects may not be listed, and logs it: the
+// skipUnlisted leaves a phase to the next pass if its objects may not be listed, and logs it: the
 // workqueue does not log a fault for an operator. It does the same if the list fails for long, for
 // example because the API server cannot read one page. It returns every other fault.
-func (r *Reconciler) unlisted(ctx context.Context, phase phase, f *fault.Error) error {
+func (r *Reconciler) skipUnlisted(ctx context.Context, phase phase, f *fault.Error) error {
 	if r.at.unlisted++; f.Class != fault.Operator && r.at.unlisted < maxLists {
 		return f
 	}
@@ -132,7 +132,7 @@ func (r *Reconciler) handle(
 		}
 		r.at.after, r.at.tries, r.at.unlisted = keyOf(&objects[n-1]), 0, 0
 		if objects = objects[n:]; len(objects) > 0 && over() {
-			return goesOn()
+			return continueSoon()
 		}
 	}
 	return nil
@@ -153,10 +153,10 @@ func (r *Reconciler) guarded(ctx context.Context, phase phase, objects []metav1.
 	return phase.handle(ctx, objects)
 }
 
-// unless decides about an object that could not be handled. It returns a transient fault, which is
-// retried a few times. It logs and counts everything else, and the next pass tries again. No object
-// stops the others.
-func (r *Reconciler) unless(ctx context.Context, object string, err error) error {
+// skipUnlessTransient decides about an object that could not be handled. It returns a transient
+// fault, which is retried a few times. It logs and counts everything else, and the next pass tries
+// again. No object stops the others.
+func (r *Reconciler) skipUnlessTransient(ctx context.Context, object string, err error) error {
 	f := fault.Of(err)
 	if f == nil {
 		return nil

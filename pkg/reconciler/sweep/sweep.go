@@ -135,7 +135,7 @@ func (r *Reconciler) plan(of resources) {
 			batch:  1,
 			handle: each(r.closeRun),
 		},
-		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.tidy)},
+		{name: "tombstones", list: of("tombstonepages"), batch: 1, handle: each(r.pruneTombstones)},
 	}
 }
 
@@ -168,13 +168,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	began := r.clock.Now()
 	over := func() bool { return r.clock.Since(began) > workFor }
 	if r.at == (position{}) {
-		r.begin(ctx)
+		r.startPass(ctx)
 	}
 	for r.at.phase < len(r.phases) {
 		if over() {
-			return backoff.Requeue(goesOn())
+			return backoff.Requeue(continueSoon())
 		}
-		if err := r.goOn(ctx, over); err != nil {
+		if err := r.nextPage(ctx, over); err != nil {
 			return backoff.Requeue(err)
 		}
 		r.forget()
@@ -189,11 +189,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	return backoff.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
 }
 
-// goesOn requests the next reconcile of the pass.
-func goesOn() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep continues") }
+// continueSoon requests the next reconcile of the pass.
+func continueSoon() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep continues") }
 
-// begin starts a pass.
-func (r *Reconciler) begin(ctx context.Context) {
+// startPass starts a pass.
+func (r *Reconciler) startPass(ctx context.Context) {
 	r.ages = ages{keep: config.FromContext(ctx).SettledCap, perMinute: map[int64]int{}}
 	r.found = counts{
 		closedOf:   map[string]int{},

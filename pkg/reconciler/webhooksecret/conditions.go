@@ -27,8 +27,8 @@ type conditions struct {
 	logger *zap.SugaredLogger
 }
 
-// set writes the problem, nil for none, into the condition WebhookSecret of Repositories. Each write
-// takes one from left. It returns false if it has to be repeated.
+// set writes the problem, nil for none, into the condition WebhookSecret of Repositories. Each
+// write takes one from left. It returns false if it has to be repeated.
 func (c conditions) set(ctx context.Context, all []types.NamespacedName, found *problem, left *int) bool {
 	state := repositories.State{
 		Status:  corev1.ConditionTrue,
@@ -72,16 +72,16 @@ func (p *pass) report(ctx context.Context) bool {
 	for _, f := range p.found {
 		if p.conditions.set(ctx, p.wanted[f.id].by, f.problem, &left) {
 			delete(p.next.failed, f.id)
-		} else if !p.often(f.id) {
+		} else if !p.countFailure(f.id) {
 			all = false
-			p.again(f)
+			p.dueAsBefore(f)
 		}
 	}
 	return all
 }
 
-// again makes a secret due as it was before this pass.
-func (p *pass) again(f found) {
+// dueAsBefore makes a secret due as it was before this pass.
+func (p *pass) dueAsBefore(f found) {
 	if delete(p.next.read, f.id); !f.at.IsZero() {
 		p.next.read[f.id] = f.at
 	}
@@ -90,9 +90,9 @@ func (p *pass) again(f found) {
 	}
 }
 
-// often counts a failure. It reports whether there were so many that the secret is retried with all
-// others only.
-func (p *pass) often(id string) bool {
+// countFailure counts a failure. It reports whether there were so many that the secret is retried
+// with all others only.
+func (p *pass) countFailure(id string) bool {
 	p.next.failed[id] = min(maxFailures, p.next.failed[id]+1)
 	return p.next.failed[id] == maxFailures
 }

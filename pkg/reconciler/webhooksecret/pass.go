@@ -59,8 +59,8 @@ type due struct {
 	budget flowcontrol.PassiveRateLimiter
 }
 
-// run reads what is due and writes what has changed. It reports whether more is due.
-func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
+// reconcile reads what is due and writes what has changed. It reports whether more is due.
+func (p *pass) reconcile(ctx context.Context, name string) (more bool, err error) {
 	live, err := p.get(ctx, p.namespace, name)
 	if err != nil {
 		return false, err
@@ -69,7 +69,7 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	if live != nil {
 		maps.Copy(p.data, live.Data)
 	}
-	p.begin()
+	p.prune()
 	due := p.due()
 	p.fetch(ctx, due)
 	for _, d := range due {
@@ -83,9 +83,9 @@ func (p *pass) run(ctx context.Context, name string) (more bool, err error) {
 	return !p.report(ctx) || more, nil
 }
 
-// begin drops the copies that no Repository names any more, unless the list may be incomplete, and
+// prune drops the copies that no Repository names any more, unless the list may be incomplete, and
 // carries over the memory of the others.
-func (p *pass) begin() {
+func (p *pass) prune() {
 	for id := range p.data {
 		if _, named := p.wanted[strings.TrimSuffix(id, copies.PreviousSuffix)]; !named && !p.incomplete {
 			delete(p.data, id)
@@ -157,7 +157,7 @@ func (p *pass) read(d due) bool {
 	p.next.states[d.id] = became
 	if became != unread {
 		p.found = append(p.found, found{d.id, problem, p.next.read[d.id], p.next.requested[d.id]})
-	} else if fault.Of(from.err).Class != fault.Operator && !p.often(d.id) {
+	} else if fault.Of(from.err).Class != fault.Operator && !p.countFailure(d.id) {
 		return false // what an operator has to fix, for example a right, is read as often as everything else
 	}
 	p.next.read[d.id] = p.clock.Now()

@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	known := r.take(shard)
 	p := &pass{Reconciler: r, memory: known}
 	p.wanted, p.incomplete = r.names.in(shard)
-	more, err := p.run(ctx, name)
+	more, err := p.reconcile(ctx, name)
 	if err != nil {
 		r.remember(shard, known)
 		return fmt.Errorf("copying webhook secrets: %w", err)

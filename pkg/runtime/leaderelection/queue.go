@@ -58,7 +58,7 @@ func (q *Queue) needed(all []reconciler.Bucket) []reconciler.Bucket {
 	return slices.DeleteFunc(all, func(b reconciler.Bucket) bool { return !slices.ContainsFunc(q.only, b.Has) })
 }
 
-// Promote is called by knative when the caches are filled: the election begins.
+// Promote is called by knative when the caches are filled. It starts the election.
 func (q *Queue) Promote(all reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
 	if q.election == nil {
 		return q.reconciler.Promote(all, enqueue)

@@ -130,7 +130,7 @@ func newest(kept, event *v1alpha1.GitEvent) {
 		Ref:      plan.Ref,
 		At:       plan.At,
 		Priority: plan.Priority,
-	} // the last is where its runs stand in the line (pkg/flowcontrol/slots)
+	} // the last is the priority of its runs (pkg/flowcontrol/slots)
 	if !plan.Decided() {
 		kept.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}}
 	}

@@ -26,8 +26,8 @@ import (
 
 const system = "plumbline"
 
-// world is an API server with one event, and a store that knows what it uses.
-type world struct {
+// fixture is an API server with one event, and a store that knows what it uses.
+type fixture struct {
 	*testing.T
 	client *fake.Clientset
 	used   *quota.Ledger
@@ -35,8 +35,8 @@ type world struct {
 	limits quota.Limits
 }
 
-func newWorld(t *testing.T, event *v1alpha1.GitEvent) *world {
-	w := &world{T: t, client: fake.NewSimpleClientset(event), limits: quota.Limits{Events: 100, Bytes: 1 << 30}}
+func newFixture(t *testing.T, event *v1alpha1.GitEvent) *fixture {
+	w := &fixture{T: t, client: fake.NewSimpleClientset(event), limits: quota.Limits{Events: 100, Bytes: 1 << 30}}
 	w.used = quota.New(func() quota.Limits { return w.limits }, clocktesting.NewFakePassiveClock(metav1.Now().Time), nil)
 	w.used.Watched(event)
 	api := w.client.PlumblineV1alpha1()
@@ -76,7 +76,7 @@ func manifest(name string, noise int) plans.Manifest {
 }
 
 // calls are those that were made, in order.
-func (w *world) calls() (all []string) {
+func (w *fixture) calls() (all []string) {
 	for _, action := range w.client.Actions() {
 		all = append(all, action.GetVerb()+" "+action.GetResource().Resource)
 	}
@@ -84,11 +84,11 @@ func (w *world) calls() (all []string) {
 	return all
 }
 
-func (w *world) fail(verb, resource string, err error) {
+func (w *fixture) fail(verb, resource string, err error) {
 	w.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
-func (w *world) live() *v1alpha1.GitEvent {
+func (w *fixture) live() *v1alpha1.GitEvent {
 	w.Helper()
 	event, err := w.store.Events.Get(w.Context(), "push-1", metav1.GetOptions{})
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plans is what is kept for an open event until it settles: the body of its delivery, and
-// what was planned, which is PipelineRuns as they will be created, with markers for secret values,
-// and those values.
+// Package plans stores what an unsettled event needs until it settles: the body of its delivery,
+// and its plan. A plan is the PipelineRuns as they will be created, with markers for secret values,
+// and these values.
 package plans
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// Events is what is asked of the GitEvents' client.
+// Events is the part of the GitEvents' client that a Store needs.
 type Events interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*v1alpha1.GitEvent, error)
 	Patch(

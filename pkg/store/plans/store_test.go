@@ -23,7 +23,7 @@ import (
 func TestPayloadIsReadFromTheEvent(t *testing.T) {
 	t.Parallel()
 	event := pushed(`{"a":"b"}`)
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	plan := w.store.Of(cached(event))
 	if body, err := plan.Payload(t.Context()); err != nil || string(body) != `{"a":"b"}` {
 		t.Errorf("%s, %v", body, err)
@@ -35,7 +35,7 @@ func TestUnreadablePayload(t *testing.T) {
 	t.Parallel()
 	removed := pushed("x")
 	removed.Payload = nil
-	w := newWorld(t, removed)
+	w := newFixture(t, removed)
 	if _, err := w.store.Of(removed).Payload(t.Context()); fault.Of(err) == nil || fault.Of(err).Reason != plans.ReasonPayloadMissing {
 		t.Errorf("%v, want %s", err, plans.ReasonPayloadMissing)
 	}
@@ -50,7 +50,7 @@ func TestUnreadablePayload(t *testing.T) {
 func TestWhereManifestsAreStored(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	next := &v1alpha1.Plan{}
 	for i, step := range []struct {
 		noise  int
@@ -90,7 +90,7 @@ func TestWhereManifestsAreStored(t *testing.T) {
 func TestLargePlanIsNotInTheStatus(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	next, e := &v1alpha1.Plan{}, cached(event)
 	huge := plans.Manifest{Name: "run", JSON: []byte(`{"metadata":{"name":"run","annotations":{"x":"` + strings.Repeat("x", 2<<20) + `"}}}`)}
 	if err := w.store.Of(e).Save(t.Context(), next, []plans.Manifest{huge}, nil); err != nil || next.Manifests != nil || len(next.Blobs) != 1 {
@@ -103,7 +103,7 @@ func TestLargePlanIsNotInTheStatus(t *testing.T) {
 func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	large := []plans.Manifest{manifest("run", 700_000)}
 	w.fail("create", "eventpayloads", apierrors.NewServiceUnavailable("shutting down"))
 	e := cached(event)
@@ -141,7 +141,7 @@ func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 func TestPlanOverBudgetWaits(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	w.limits.Bytes = 10 << 20
 	w.used.Seen("other", quota.Use{Repository: quota.Read(event).Repository, Bytes: 5 << 20, Plan: 4 << 20})
 	e := cached(event)
@@ -175,7 +175,7 @@ func TestPlanOverBudgetWaits(t *testing.T) {
 func TestFailedCountIsUndone(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	w.limits.Bytes = 10 << 20
 	w.fail("patch", "gitevents", apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1", errors.New("modified")))
 	if err := w.store.Of(cached(event)).Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 3<<20)}, nil); !fault.Is(err, fault.Conflict) {
@@ -197,7 +197,7 @@ func TestRemove(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
 	event.Status.Plan = &v1alpha1.Plan{}
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	if err := w.store.Of(event).Save(t.Context(), event.Status.Plan, []plans.Manifest{manifest("run", 300_000)}, nil); err != nil {
 		t.Fatal(err)
 	}

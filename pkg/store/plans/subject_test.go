@@ -15,7 +15,7 @@ import (
 func TestSetSubjectWritesOnce(t *testing.T) {
 	event := pushed("body")
 	event.Labels = map[string]string{plumbline.SubjectLabel: "commit", "other": "stays"}
-	w := newWorld(t, event)
+	w := newFixture(t, event)
 	plan := w.store.Of(cached(event))
 	for range 2 {
 		if err := plan.SetSubject(t.Context(), "pull"); err != nil {

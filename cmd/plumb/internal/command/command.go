@@ -20,13 +20,14 @@ import (
 // The exit codes.
 const (
 	exitOK = 0
-	// exitAuthor says that an author has to mend something, or that what must start does not.
+	// exitAuthor means that an author has to fix something, or that a --must-start pipeline does
+	// not start.
 	exitAuthor = 1
-	// exitTool says that the question could not be answered.
+	// exitTool means that the question could not be answered.
 	exitTool = 2
 )
 
-// Process is what a command has of its process.
+// Process has the arguments and streams of the process.
 type Process struct {
 	// Args are the program's name and its arguments.
 	Args []string
@@ -34,11 +35,11 @@ type Process struct {
 	Dir      string
 	In       io.Reader
 	Out, Err io.Writer
-	// Version is what a release build has set.
+	// Version is set by a release build.
 	Version string
 }
 
-// errAuthor ends a command whose answer is written already: an author has to act.
+// errAuthor is returned after the answer has been written, when an author has to act.
 var errAuthor = errors.New("an author has to act")
 
 // Run carries out a command and returns its exit code.
@@ -60,8 +61,8 @@ func Run(ctx context.Context, p Process) int {
 	return exitTool
 }
 
-// say writes a sentence for people beside the answer. There is nobody to tell that it cannot be
-// written.
+// say writes a sentence for people to standard error. An error of that has no reader and is
+// dropped.
 func (p Process) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Err, "plumb: "+format+"\n", args...)
 }
@@ -73,23 +74,40 @@ func (p Process) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Long:          "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.",
-		Args:          cobra.NoArgs,
+		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SuggestionsMinimumDistance = 2
 	if strings.HasPrefix(filepath.Base(p.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl plumb"}
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if number := (*strconv.NumError)(
-			nil,
-		); errors.As(err, &number) &&
-			number.Func == "ParseInt" { // the only flag of that type
-			return fmt.Errorf("--number %q is not the number of a pull request: they count from 1", number.Num)
-		}
-		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(p.plan(), p.version())
 	return root
+}
+
+// unknownCommand is returned for arguments of plumb itself: each of its commands takes its own.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if meant := c.SuggestionsFor(args[0]); len(meant) > 0 {
+		hint = fmt.Sprintf("Did you mean %s? ", meant[0])
+	}
+	return fmt.Errorf("no command is called %q. %s%s --help lists the commands", args[0], hint, c.CommandPath())
+}
+
+func flagError(c *cobra.Command, err error) error {
+	var bad *strconv.NumError
+	switch {
+	case !errors.As(err, &bad):
+	case bad.Func == "ParseInt": // the only flag of that type
+		return fmt.Errorf("--number %q is not the number of a pull request: they count from 1", bad.Num)
+	case bad.Func == "ParseBool":
+		return fmt.Errorf("%q is neither true nor false: leave it out, the flag alone means true", bad.Num)
+	}
+	return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 }
 
 func (p Process) version() *cobra.Command {
@@ -109,10 +127,10 @@ func (p Process) version() *cobra.Command {
 	}
 }
 
-// devel is the version of what no release has built.
+// devel is the version of a build that is no release.
 const devel = "devel"
 
-// version is what the release build has set, or what go install has got.
+// version returns what the release build has set, or the version that go install fetched.
 func version(set string) string {
 	if set != devel {
 		return set

@@ -17,7 +17,7 @@ import (
 func TestNothingStarts(t *testing.T) {
 	shared := topic(t, nil)
 	save(t, shared, "github/pull-synchronize-branch.json", githubHeaders+"pull_request", `"action": "synchronize"`, `"action": "closed"`)
-	const there = "All: build, deploy, docs, ready."
+	const there, meant = "(All: build, deploy, docs, ready).", "Did you mean build? "
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -33,15 +33,15 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"a name that there is not": {
 			[]string{"--comment=/test biuld"}, exitAuthor,
-			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
+			"Nothing starts: no pipeline is called biuld. " + meant + there + "\n",
 		},
 		"one of two names": {
 			[]string{"--comment=/test build biuld"}, exitAuthor,
-			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
+			"Nothing starts: no pipeline is called biuld. " + meant + there + "\n",
 		},
 		"a name to run again": {
 			[]string{"--comment=/retest biuld lnit"}, exitAuthor,
-			"Nothing starts: no pipeline in .tekton is called biuld, lnit. " + there + "\n",
+			"Nothing starts: no pipeline is called biuld, lnit. " + there + "\n",
 		},
 		"two commands": {
 			[]string{"--comment=/test build\n/cancel"}, exitAuthor,
@@ -81,11 +81,11 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"a command with characters unseen": {
 			[]string{"--comment=/test\u00a0biuld\u200b"}, exitAuthor,
-			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
+			"Nothing starts: no pipeline is called biuld. " + meant + there + "\n",
 		},
 		"a command on the last line, with CRs": {
 			[]string{"--comment=please\r\n/test biuld\r\n"}, exitAuthor,
-			"Nothing starts: no pipeline in .tekton is called biuld. " + there + "\n",
+			"Nothing starts: no pipeline is called biuld. " + meant + there + "\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNothingStarts(t *testing.T) {
 func TestYAMLOfWhatNobodyCanTell(t *testing.T) {
 	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: pull_request", "on-target-branch: main", "task: https://127.0.0.1:1/x.yaml")})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "-o=yaml")
-	if got.code != exitOK || !strings.HasPrefix(got.said, "Nobody can tell here whether web starts: .tekton/web.yaml:1: ") || strings.Count(got.out, "kind: PipelineRun") != 2 {
+	if got.code != exitOK || !strings.HasPrefix(got.said, "It is unknown here whether web starts: .tekton/web.yaml:1: ") || strings.Count(got.out, "kind: PipelineRun") != 2 {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
@@ -146,8 +146,8 @@ func TestUnknownCommand(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--comment=/retset build"}, "Assumed: /retset is a comment like any other: the commands are /test, /retest, /ok-to-test, /cancel.\n"},
-		{[]string{"--comment=/test", "--repository=repository.yaml"}, "Assumed: /test is a comment like any other: the commands are /ci test, /ci retest, /ci ok-to-test, /ci cancel.\n"},
+		{[]string{"--comment=/retset build"}, "Assumed: /retset is not a command, so this is an ordinary comment (commands: /test, /retest, /ok-to-test, /cancel).\n"},
+		{[]string{"--comment=/test", "--repository=repository.yaml"}, "Assumed: /test is not a command, so this is an ordinary comment (commands: /ci test, /ci retest, /ci ok-to-test, /ci cancel).\n"},
 		{[]string{"--comment=/deploy"}, ""}, {[]string{"--comment=hello"}, ""}, {[]string{"--comment=/test"}, ""}, {[]string{"--comment=\uff0ftest"}, ""},
 		{[]string{"--comment=/retest"}, "Assumed: nothing has run on the commit yet.\n"},
 	} {

@@ -23,14 +23,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-const planLong = `Says what an event would start, and why not.
+const planLong = `Shows which pipelines an event would start, and why the others do not start.
 
-Without flags that is the pull request that the branch checked out would be against the default branch, with .tekton and
+Without flags, the event is a pull request from the branch that is checked out to the default branch, with .tekton and
 the changed files as they are on disk. Other flags describe another event, or give a delivery that a Git service has
-sent. No cluster and no network are used, unless --from-cluster or --fetch ask for them.
+sent. Neither a cluster nor the network is used, unless --from-cluster or --fetch is given.
 
-The exit code is 0 whatever starts, also if nothing does. It is 1 if a pipeline or a command has a mistake (the command
-names a pipeline that there is not, say), or if what --must-start names does not start, and 2 if the question could not
+The exit code is 0 even if nothing starts. It is 1 if a pipeline or a command has a mistake (for example, the command
+names a pipeline that does not exist), or if a pipeline of --must-start does not start, and 2 if the question could not
 be answered.`
 
 const planExample = `  plumb plan                        # the pull request that this branch would be
@@ -54,7 +54,7 @@ type planner struct {
 	Process
 	flags
 	command *cobra.Command
-	// notes are sentences about the event itself.
+	// notes are sentences about the event.
 	notes []string
 }
 
@@ -62,7 +62,7 @@ func (p Process) plan() *cobra.Command {
 	w := &planner{Process: p}
 	w.command = &cobra.Command{
 		Use:     "plan [--changed FILE...]",
-		Short:   "Say what an event would start, and why not",
+		Short:   "Show which pipelines an event would start, and why",
 		Long:    planLong,
 		Example: planExample,
 		RunE:    func(c *cobra.Command, args []string) error { return w.run(c.Context(), args) },
@@ -105,7 +105,7 @@ func (w *planner) run(ctx context.Context, args []string) error {
 	return w.print(report)
 }
 
-// delivery returns the recorded one, or one that describes the event.
+// delivery returns the recorded delivery, or one that describes the event.
 func (w *planner) delivery(
 	ctx context.Context,
 	tree *worktree.Tree,
@@ -159,7 +159,7 @@ func (w *planner) plan(
 		request.Web = web.New(web.Options{UserAgent: "plumbline/" + w.Version})
 	}
 	if event.Foreign {
-		w.note("the delivery is a webhook's of its own, and Plumbline takes GitHub's from its App only")
+		w.note("the delivery is not from the GitHub App; in a cluster, Plumbline takes GitHub's deliveries from its App only")
 	}
 	result, err := planning.Make(ctx, request)
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *planner) plan(
 	return report, report.Judge(ctx)
 }
 
-// complete makes the settings those of the event.
+// complete adds the settings that the event needs.
 func (w *planner) complete(ctx context.Context, files *settings.Settings, url string) error {
 	if w.fromCluster {
 		from := settings.Cluster{
@@ -188,13 +188,13 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 		return err
 	}
 	for _, warning := range files.Warnings {
-		w.say("the ConfigMap has a mistake, and is used without it: %s", warning)
+		w.say("the ConfigMap has a mistake; the rest of it is used: %s", warning)
 	}
 	return files.Override(w.params)
 }
 
-// at says where .tekton is read: on disk, or at the commit of a recorded delivery if the clone has
-// it.
+// at returns where .tekton is read: on disk, or at the commit of a recorded delivery if the clone
+// has it.
 func (w *planner) at(
 	ctx context.Context,
 	tree *worktree.Tree,
@@ -216,7 +216,7 @@ func (w *planner) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
-// noteUnknownCommand notes that a comment begins like a command and has none, if it starts nothing.
+// noteUnknownCommand notes that a comment looks like a command and is none, if it starts nothing.
 func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Repository) {
 	if made.Spec.EventType != match.CommentEvent || len(made.Runs) > 0 {
 		return
@@ -235,16 +235,16 @@ func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Re
 	for _, kind := range []command.Kind{command.Test, command.Retest, command.OkToTest, command.Cancel} {
 		known = append(known, slash+string(kind))
 	}
-	w.note("%s is a comment like any other: the commands are %s", words[0], strings.Join(known, ", "))
+	w.note("%s is not a command, so this is an ordinary comment (commands: %s)", words[0], strings.Join(known, ", "))
 }
 
-// hides reports whether the form of output has no place for the sentence that says why nothing
+// hides reports whether the output format does not contain the sentence that says why nothing
 // starts.
 func (w *planner) hides(report *show.Report) bool {
 	return w.output == outputYAML || report.Mistaken() && (w.output == outputJSON || len(report.Pipelines) > 0)
 }
 
-// print writes the report, and ends with an error if somebody has to act.
+// print writes the report. It returns errAuthor if an author has to act.
 func (w *planner) print(report *show.Report) error {
 	out, said := w.command.OutOrStdout(), w.command.ErrOrStderr()
 	if err := report.Errors(said); err != nil {

@@ -128,7 +128,8 @@ func TestOtherVerbs(t *testing.T) {
 		"help of plan":     {[]string{"plan", "--help"}, exitOK, "plumb plan --push=main"},
 		"completion":       {[]string{"completion", "bash"}, exitOK, "bash completion V2 for plumb"},
 		"completed values": {[]string{"__complete", "plan", "-o", ""}, exitOK, "table\nyaml\njson\n"},
-		"another verb":     {[]string{"paln"}, exitTool, `unknown command "paln" for "plumb"`},
+		"another verb":     {[]string{"paln"}, exitTool, `plumb: no command is called "paln". Did you mean plan? plumb --help lists the commands`},
+		"no boolean":       {[]string{"plan", "--fetch=maybe"}, exitTool, `plumb: "maybe" is neither true nor false`},
 		"version of what":  {[]string{"version", "x"}, exitTool, `unknown command "x" for "plumb version"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -143,7 +143,7 @@ func TestFromCluster(t *testing.T) {
 	repo.Write(map[string]string{"kubeconfig": "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL + "'}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"})
 	args := []string{"plan", "--from-cluster", "--kubeconfig=kubeconfig", "--context=x"}
 	table, yaml := plumb(t.Context(), repo.Dir, "", args...), plumb(t.Context(), repo.Dir, "", append(args, "-o=yaml")...)
-	if table.code != exitOK || !strings.Contains(table.out, "\nb         yes") || !strings.Contains(table.said, `plumb: the ConfigMap has a mistake, and is used without it: key "app-name"`) {
+	if table.code != exitOK || !strings.Contains(table.out, "\nb         yes") || !strings.Contains(table.said, `plumb: the ConfigMap has a mistake; the rest of it is used: key "app-name"`) {
 		t.Errorf("exit %d: %s%s", table.code, table.out, table.said)
 	}
 	if !strings.Contains(yaml.out, "script: <secret vault/token> in team\n") || !strings.Contains(yaml.out, `secret-created: "false"`) || strings.Contains(yaml.shown+table.shown, "hunter2") {

@@ -25,7 +25,7 @@ func TestPlanOfWhatTektonRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ files, want string }{
 		"a misspelt pipelineSpec": {started("a", strings.Replace(oneTask, "pipelineSpec", "pipelineSpecc", 1)),
 			".tekton/a.yaml:8:1: error: Tekton would refuse it: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec\n 8 | spec:\n   | ^\n" +
-				".tekton/a.yaml:9:3: warning: the field spec.pipelineSpecc does not exist, and is dropped\n"},
+				".tekton/a.yaml:9:3: warning: the field spec.pipelineSpecc does not exist, so it is ignored\n"},
 		"a task without steps": {started("a", "  pipelineSpec:\n    tasks:\n    - name: t\n      taskSpec: {params: []}\n"),
 			".tekton/a.yaml:12:7: error: Tekton would refuse it: missing field(s): spec.pipelineSpec.tasks[0].taskSpec.steps\n"},
 		"runAfter of nothing": {started("a", "  pipelineSpec:\n    tasks:\n    - {name: t, runAfter: [nothere], taskSpec: {steps: [{name: s, image: i}]}}\n"),
@@ -77,7 +77,7 @@ func TestPlanOfWhatTektonMayAllow(t *testing.T) {
 	repo.Write(map[string]string{"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
 		"spec: {url: https://github.com/acme/app, params: [{name: token, secret_ref: {name: vault, key: token}}]}\n"})
 	got := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--repository=repository.yaml"}, args...)...)
-	if got.code != exitOK || strings.Count(got.said, "warning") != 1 || !strings.HasPrefix(got.said, ".tekton/secret.yaml:10:3: warning: the field spec.serviceAccountName does not exist, and is dropped\n") {
+	if got.code != exitOK || strings.Count(got.said, "warning") != 1 || !strings.HasPrefix(got.said, ".tekton/secret.yaml:10:3: warning: the field spec.serviceAccountName does not exist, so it is ignored\n") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
@@ -101,7 +101,7 @@ func TestWarningsAsJSON(t *testing.T) {
 	got := plumb(t.Context(), repo.Dir, "", "plan", "-o=json")
 	var read struct{ Warnings []map[string]any }
 	must(t, json.Unmarshal([]byte(got.out), &read))
-	want := []map[string]any{{"file": ".tekton/a.yaml", "line": 9.0, "column": 3.0, "reason": "UnknownField", "message": "the field spec.timeout does not exist, and is dropped"}}
+	want := []map[string]any{{"file": ".tekton/a.yaml", "line": 9.0, "column": 3.0, "reason": "UnknownField", "message": "the field spec.timeout does not exist, so it is ignored"}}
 	if diff := cmp.Diff(want, read.Warnings); diff != "" || got.code != exitOK {
 		t.Errorf("exit %d, warnings (-want +got):\n%s", got.code, diff)
 	}

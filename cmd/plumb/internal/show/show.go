@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package show writes down what becomes of an event: as a table, as the PipelineRuns themselves and
-// as JSON, and what its authors have to mend.
+// Package show writes the plan of an event: as a table, as PipelineRuns or as JSON, and with the
+// mistakes that authors have to fix.
 package show
 
 import (
@@ -21,7 +21,7 @@ import (
 // Starts says whether a pipeline starts.
 type Starts string
 
-// The answers. Unknown is what depends on something that nobody can tell here.
+// The answers. Unknown means that it depends on something that plumb cannot know.
 const (
 	Yes     Starts = "yes"
 	No      Starts = "no"
@@ -34,11 +34,11 @@ type Row struct {
 	File     string `json:"file,omitempty"`
 	Document int    `json:"document,omitempty"`
 	Starts   Starts `json:"starts"`
-	// Why is the sentence that the controller keeps in GitEvent.status.
+	// Why is the sentence that the controller writes to GitEvent.status.
 	Why string `json:"why"`
-	// PipelineRun is set for what starts.
+	// PipelineRun is set if the pipeline starts.
 	PipelineRun *Name `json:"pipelineRun,omitempty"`
-	// Error is what the author has to mend.
+	// Error is the mistake that the author has to fix.
 	Error *Error `json:"error,omitempty"`
 }
 
@@ -55,13 +55,13 @@ type Error struct {
 	Message string `json:"message"`
 }
 
-// Report is what becomes of an event.
+// Report is the plan of an event.
 type Report struct {
 	Event       Event                `json:"event"`
 	Disposition v1alpha1.Disposition `json:"disposition"`
 	Reason      string               `json:"reason,omitempty"`
 	Message     string               `json:"message,omitempty"`
-	// Cancels is what the event ends.
+	// Cancels are the runs that the event cancels.
 	Cancels   *v1alpha1.Cancellation `json:"cancels,omitempty"`
 	Pipelines []Row                  `json:"pipelines"`
 	// Warnings are about fields that do not exist.
@@ -72,7 +72,7 @@ type Report struct {
 	runs    []planned
 }
 
-// Event is what is planned.
+// Event is the event of the plan.
 type Event struct {
 	// Name is the GitEvent's.
 	Name       string `json:"name,omitempty"`
@@ -90,14 +90,14 @@ type Event struct {
 	PullRequest int64 `json:"pullRequest,omitempty"`
 }
 
-// reasonRefused is that of a PipelineRun which would not be created, reasonUnknownField that of a
-// warning.
+// reasonRefused is the reason of a PipelineRun that would not be created, reasonUnknownField that
+// of a warning.
 const (
 	reasonRefused      = "WouldBeRefused"
 	reasonUnknownField = "UnknownField"
 )
 
-// Of reports a plan.
+// Of returns the report of a plan.
 func Of(result *planning.Result) (*Report, error) {
 	made, spec := result.Plan, result.Plan.Spec
 	r := &Report{
@@ -138,7 +138,7 @@ func Of(result *planning.Result) (*Report, error) {
 	for _, field := range r.sources.Unknown() {
 		r.Warnings = append(r.Warnings, Error{
 			Place: r.sources.FieldAt(field.File, field.Line, field.Path), Reason: reasonUnknownField,
-			Message: "the field " + field.Path + " does not exist, and is dropped",
+			Message: "the field " + field.Path + " does not exist, so it is ignored",
 		})
 	}
 	slices.SortStableFunc(r.Warnings, func(a, b Error) int {
@@ -147,7 +147,7 @@ func Of(result *planning.Result) (*Report, error) {
 	return r, r.reveal(made, result.Reveal)
 }
 
-// Ignored reports an event that is never planned.
+// Ignored returns the report of an event that is never planned.
 func Ignored(repository, why string) *Report {
 	return &Report{
 		Event: Event{Repository: repository}, Disposition: v1alpha1.DispositionIgnored, Message: why, Pipelines: []Row{},
@@ -185,13 +185,13 @@ func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
 
 // planned is a PipelineRun that is to be created.
 type planned struct {
-	// shown has texts for people in place of secrets. The guesses have values that a secret may
-	// have: what is wrong with one of them only is not wrong with the PipelineRun.
+	// shown has placeholders instead of secrets. Each of guesses has another value for all secrets:
+	// a mistake that only one of them has is not a mistake of the PipelineRun.
 	shown   *pipelinev1.PipelineRun
 	guesses []*pipelinev1.PipelineRun
 }
 
-// reveal takes the PipelineRuns with something in place of the markers of secrets.
+// reveal reads the PipelineRuns, with placeholders and with guesses for their secrets.
 func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	for i := range made.Runs {
 		if made.Runs[i].Manifest == nil {
@@ -214,8 +214,8 @@ func (r *Report) reveal(made *plan.Plan, secrets map[string]string) error {
 	return nil
 }
 
-// Failed reports whether an author has to fix something, or a command cannot be done as it is
-// written.
+// Failed reports whether an author has to fix something, or a command cannot be carried out as it
+// is written.
 func (r *Report) Failed() bool {
 	if r.Mistaken() {
 		return true
@@ -228,13 +228,13 @@ func (r *Report) Failed() bool {
 	return false
 }
 
-// Mistaken reports whether a command cannot be done as it is written.
+// Mistaken reports whether a command cannot be carried out as it is written.
 func (r *Report) Mistaken() bool {
 	ending := plan.Ending{Disposition: r.Disposition, Reason: r.Reason}
 	return ending.InvalidCommand()
 }
 
-// MustStart returns a sentence for each name that no pipeline has that would start.
+// MustStart returns a sentence for each name without a pipeline that would start.
 func (r *Report) MustStart(names []string) []string {
 	var complaints []string
 	for _, name := range names {
@@ -245,8 +245,7 @@ func (r *Report) MustStart(names []string) []string {
 	return complaints
 }
 
-// starts looks for a pipeline of a name that starts; else it returns why the first one of that name
-// does not.
+// starts reports whether a pipeline of the name starts, or why the first one of that name does not.
 func (r *Report) starts(name string) (why string, starts bool) {
 	var known []string
 	for _, row := range r.Pipelines {
@@ -256,7 +255,7 @@ func (r *Report) starts(name string) (why string, starts bool) {
 		case row.Starts == Yes:
 			return "", true
 		case row.Starts == Unknown:
-			why = cmp.Or(why, "nobody can tell here ("+strings.TrimPrefix(row.Why, "waiting: ")+")")
+			why = cmp.Or(why, "it is unknown here ("+strings.TrimPrefix(row.Why, "waiting: ")+")")
 		default:
 			why = cmp.Or(why, row.Why)
 		}
@@ -267,5 +266,5 @@ func (r *Report) starts(name string) (why string, starts bool) {
 	case len(known) == 0:
 		return r.Message, false
 	}
-	return "no pipeline has that name; there are " + strings.Join(known, ", "), false
+	return "no pipeline has that name (all: " + strings.Join(known, ", ") + ")", false
 }

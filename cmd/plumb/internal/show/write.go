@@ -35,7 +35,7 @@ func (r *Report) Table(w io.Writer) error {
 	return err
 }
 
-// below is a text with an empty line above it.
+// below returns a text with an empty line above it.
 func below(text string) string {
 	if text == "" {
 		return ""
@@ -43,13 +43,13 @@ func below(text string) string {
 	return "\n" + text
 }
 
-// Nothing returns a line that says why nothing starts and what the event cancels, "" if something
-// starts or is wrong. Each pipeline that plumb cannot decide has a line.
+// Nothing returns why nothing starts, and which runs the event cancels; "" if a pipeline starts or
+// has a mistake. Each pipeline that plumb cannot decide has a line.
 func (r *Report) Nothing() string {
 	unknown, nothing := "", true
 	for _, row := range r.Pipelines {
 		if row.Starts == Unknown {
-			unknown += "Nobody can tell here whether " + oneLine(row.Pipeline+" starts: "+row.why()) + ".\n"
+			unknown += "It is unknown here whether " + oneLine(row.Pipeline+" starts: "+row.why()) + ".\n"
 		}
 		nothing = nothing && row.Starts == No && row.Error == nil
 	}
@@ -74,7 +74,7 @@ func (r *Report) nothing() string {
 	return "Nothing starts, and " + oneLine(runs) + " are cancelled: " + r.why() + ".\n"
 }
 
-// why is the message of the event without what the sentence around it says already.
+// why returns the message of the event without the words that the sentence around it has.
 func (r *Report) why() string {
 	why := strings.TrimSuffix(r.Message, ".")
 	for _, said := range []string{"nothing was started: ", "nothing was done: "} {
@@ -83,7 +83,7 @@ func (r *Report) why() string {
 	return oneLine(why)
 }
 
-// why is the sentence of a row without what its other cells say already.
+// why returns the sentence of a row without the words that its other cells have.
 func (row *Row) why() string {
 	return strings.TrimPrefix(strings.TrimPrefix(row.Why, "waiting: "), "selected: ")
 }
@@ -96,7 +96,7 @@ func (r *Report) assumptions() string {
 	return b.String()
 }
 
-// oneLine keeps what an author wrote from being more than a cell of a table.
+// oneLine makes an author's text fit into one cell of a table.
 func oneLine(text string) string { return caret.Plain(text) }
 
 // YAML writes the PipelineRuns exactly as they are created.
@@ -116,7 +116,7 @@ func (r *Report) YAML(w io.Writer) error {
 	return nil
 }
 
-// JSON writes everything but the PipelineRuns.
+// JSON writes the report without the PipelineRuns.
 func (r *Report) JSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -49,7 +49,7 @@ func (w *Waits) FailingFor(step backoff.Step) time.Duration {
 // BackOff keeps a step that needs an operator from being retried before its time, however often the
 // event is woken.
 func (w *Waits) BackOff(step backoff.Step) {
-	w.state.Timers.Rest(w.event.Name, step, w.state.operatorRetry(), w.state.Clock.Now())
+	w.state.Timers.Postpone(w.event.Name, step, w.state.operatorRetry(), w.state.Clock.Now())
 }
 
 // BackingOff returns the timer of a step that must not be tried now, nil if it may be.

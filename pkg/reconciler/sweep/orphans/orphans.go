@@ -117,7 +117,7 @@ func (c *Closer) close(
 ) error {
 	c.backOff(string(run.UID), retryAtMost) // also if it gets closed: the label may be refused
 	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
-	followed, wrong := c.correct(ctx, run) // also after a report that failed: it may have been accepted
+	followed, wrong := c.correctVerdict(ctx, run) // also after a report that failed: it may have been accepted
 	if followed || wrong != nil {
 		return wrong // the event labels the run when it has reported its end
 	}
@@ -128,11 +128,11 @@ func (c *Closer) close(
 	return c.label(ctx, service, &event.Status.Runs[0], id)
 }
 
-// correct reports whether the run has an event again, from a redelivery after eventFor found none.
-// If that event has recorded a result, it may have reported its verdict just before the report here
-// replaced it: no Git service compares before it writes. So correct reports the verdict once more.
-// Without a result the event reports later, and its report stays.
-func (c *Closer) correct(ctx context.Context, run *metav1.PartialObjectMetadata) (followed bool, err error) {
+// correctVerdict reports whether the run has an event again, from a redelivery after eventFor found
+// none. If that event has recorded a result, it may have reported its verdict just before the
+// report here replaced it: no Git service compares before it writes. So correct reports the verdict
+// once more. Without a result the event reports later, and its report stays.
+func (c *Closer) correctVerdict(ctx context.Context, run *metav1.PartialObjectMetadata) (followed bool, err error) {
 	name := run.Labels[plumbline.EventLabel]
 	event, err := c.Events.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -173,14 +173,14 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 // label marks the run as reported after it has its git-auth Secret. Without the label both are
 // checked again.
 func (c *Closer) label(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
-	if err := c.leave(ctx, run); err != nil {
+	if err := c.leaveSecret(ctx, run); err != nil {
 		return err
 	}
-	return c.mark(ctx, service, run, id)
+	return c.labelReported(ctx, service, run, id)
 }
 
-// mark labels the run as reported, and annotates it with the id of its check.
-func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
+// labelReported labels the run as reported, and annotates it with the id of its check.
+func (c *Closer) labelReported(ctx context.Context, service provider.Provider, run *v1alpha1.Run, id string) error {
 	labels, annotations := map[string]string{}, map[string]string{}
 	if id != "" {
 		labels, annotations = service.Metadata(id)
@@ -194,9 +194,9 @@ func (c *Closer) mark(ctx context.Context, service provider.Provider, run *v1alp
 	return fault.FromKube(fault.VerbPatch, fmt.Errorf("labelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
 }
 
-// leave makes the run the owner of its git-auth Secret, as its event would have done. The Secret
-// would otherwise stay with the Repository when the run is deleted.
-func (c *Closer) leave(ctx context.Context, run *v1alpha1.Run) error {
+// leaveSecret makes the run the owner of its git-auth Secret, as its event would have done. The
+// Secret would otherwise stay with the Repository when the run is deleted.
+func (c *Closer) leaveSecret(ctx context.Context, run *v1alpha1.Run) error {
 	name := resources.SecretName(run.Name)
 	_, err := c.Secrets.Secrets(run.Namespace).
 		Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})

@@ -26,7 +26,7 @@ func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav
 	if at >= 0 {
 		id = event.Status.Checks[at].ID
 	}
-	if err := c.mark(ctx, service, &of.Status.Runs[0], id); err != nil {
+	if err := c.labelReported(ctx, service, &of.Status.Runs[0], id); err != nil {
 		return fmt.Errorf("for settled GitEvent %s: %w", event.Name, err)
 	}
 	if at < 0 {

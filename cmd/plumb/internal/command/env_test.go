@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 )
 
-// TestMain keeps the settings of whoever runs the tests out of them.
+// TestMain hides the settings of the person who runs the tests.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "KUBECONFIG": "/nowhere", "KUBERNETES_SERVICE_HOST": ""} {
 		if err := os.Setenv(name, value); err != nil {
