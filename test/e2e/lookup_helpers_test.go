@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,4 +192,21 @@ func requirePlan(t testing.TB, what string, event v1alpha1.GitEvent, want v1alph
 	if !strings.Contains(got.Message, want.Message) {
 		t.Errorf("%s: the plan says %q, want %q in it", what, got.Message, want.Message)
 	}
+}
+
+// newClaimedEnvironment is newEnvironment for tests that wait at once until deliveries are
+// accepted.
+func newClaimedEnvironment(t *testing.T, s setup) *environment {
+	t.Helper()
+	env := newEnvironment(t, s)
+	env.awaitClaimed()
+	return env
+}
+
+// errOf returns the error of a call whose result is not needed.
+func errOf[T any](_ T, err error) error { return err }
+
+// containsAll reports whether a text has all the words.
+func containsAll(text string, words ...string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
