@@ -62,7 +62,7 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign with SEED=%d\n%s", r.Seed, r.Table)
 	for _, kind := range r.Unmade {
-		fmt.Fprintf(&b, "nobody has made the call: %s\n", kind)
+		fmt.Fprintf(&b, "no process made the call: %s\n", kind)
 	}
 	if len(r.Broken) == 0 {
 		fmt.Fprintf(&b, "every invariant holds, %v after the last disturbance\n", r.Settled.Round(time.Second))

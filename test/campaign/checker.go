@@ -188,13 +188,13 @@ func unexplained(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
 		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
 			broken = append(broken, invariants.Violated("I-3", name,
-				"run %s is refused and nobody did: %s", name, run.Refused.Message))
+				"run %s is refused without a cause: %s", name, run.Refused.Message))
 		}
 		switch r := run.Result; {
 		case r == nil:
 		case r.Outcome == v1alpha1.OutcomeDeleted:
 			broken = append(broken, invariants.Violated("I-5", name,
-				"PipelineRun %s counts as deleted, and nobody has deleted it", name))
+				"PipelineRun %s counts as deleted, and no act deleted it", name))
 		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided}, r.Reason):
 			broken = append(broken, invariants.Violated("I-1", name,
 				"run %s is not created any more: %s", name, r.Reason))
@@ -241,7 +241,7 @@ func postedWithoutLookup(writes []invariants.Write, asked []forge.Request) (brok
 		}
 		if posted[w.ExternalID+w.SHA] && !slices.ContainsFunc(asked, looked) {
 			broken = append(broken, invariants.Violated("I-8", w.ExternalID,
-				"write %d posts the check of %s once more, and nobody has looked for it", w.N, w.ExternalID))
+				"write %d posts the check of %s again, without a look-up", w.N, w.ExternalID))
 		}
 		posted[w.ExternalID+w.SHA] = true
 	}

@@ -112,7 +112,7 @@ func TestRepeatedPostNeedsLookup(t *testing.T) {
 	}{
 		"it is posted once":             {[]invariants.Write{post(0)}, nil, false},
 		"it was looked for":             {[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("n+of+it", time.Second)}, false},
-		"nobody has looked":             {[]invariants.Write{post(0), post(2 * time.Second)}, nil, true},
+		"no look-up":                    {[]invariants.Write{post(0), post(2 * time.Second)}, nil, true},
 		"another one was looked for":    {[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("m", time.Second)}, true},
 		"it was looked for long before": {[]invariants.Write{post(0), post(time.Hour)}, []forge.Request{look("n+of+it", time.Second)}, true},
 		"the first was not applied":     {[]invariants.Write{{ExternalID: "p", SHA: "c", Creates: true, At: at}, post(time.Second)}, nil, false},

@@ -29,10 +29,10 @@ const (
 	commanding = "command that starts pipelines"
 	deciding   = "command that depends on what runs"
 	chatting   = "comment that asks for nothing"
-	intruding  = "comment of a stranger"
+	intruding  = "comment of an untrusted user"
 	late       = "comment on a closed pull request"
-	asking     = "pull request of a stranger opens"
-	pressing   = "push to a pull request of a stranger"
+	asking     = "pull request of an untrusted user opens"
+	pressing   = "push to a pull request of an untrusted user"
 	approving  = "approval"
 )
 

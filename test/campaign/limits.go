@@ -163,7 +163,7 @@ func (s *stage) killInTurn(ctx context.Context, act Act) {
 		_ = s.up(p)
 	case <-ctx.Done():
 	case <-time.After(act.Lasts):
-		s.tally.add("not killed, because nobody made the call: "+at.String(), 1)
+		s.tally.add("not killed, because no process made the call: "+at.String(), 1)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestUnexpectedExitIsReported(t *testing.T) {
 	}
 	if err := cluster.Poll(t.Context(), 10*time.Millisecond, func() error {
 		if len(s.died()) == 0 {
-			return errors.New("nobody has noticed")
+			return errors.New("the exit is not reported")
 		}
 		return nil
 	}); err != nil {

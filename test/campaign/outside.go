@@ -88,7 +88,7 @@ func (c *checker) unapproved(e *invariants.Evidence) (broken []invariants.Violat
 		switch {
 		case foreign && !approved:
 			broken = append(broken, invariants.Violated(unapprovedCode, run.Name,
-				"PipelineRun %s is of the stranger's commit %s, which nobody has approved", run.Name, sha))
+				"PipelineRun %s is of the untrusted commit %s, which no user has approved", run.Name, sha))
 		case foreign:
 			c.allowed++
 		}

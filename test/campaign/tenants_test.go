@@ -55,7 +55,7 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 			w.Events[0].Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRefused, Plan: &v1alpha1.Plan{Reason: planning.ReasonParked}}
 			w.Live, w.Writes = nil, nil
 		}},
-		{"a stranger cancels", []string{"I-1"}, func(w world) {
+		{"an untrusted user cancels", []string{"I-1"}, func(w world) {
 			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = noEffect, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
 		}},
 		{"somebody who may cancels", nil, func(w world) {
@@ -81,8 +81,8 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 		{"a delivery that starts nothing is ignored", nil, func(w world) {
 			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
 		}},
-		{"code of a stranger runs that was approved", nil, func(w world) { w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "read"} }},
-		{"code of a stranger runs that nobody has approved", []string{unapprovedCode}, func(w world) {
+		{"approved code of an untrusted user runs", nil, func(w world) { w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "read"} }},
+		{"unapproved code of an untrusted user runs", []string{unapprovedCode}, func(w world) {
 			w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "unread"}
 		}},
 		{"a delivery that may start something has", nil, func(w world) { w.wish["d"] = either }},

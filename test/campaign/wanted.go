@@ -71,7 +71,7 @@ func (r Report) Lacks(lasts time.Duration) (lacks []string) {
 		}
 	}
 	for _, kind := range r.Unmade {
-		lacks = append(lacks, "nobody has made the call: "+kind)
+		lacks = append(lacks, "no process made the call: "+kind)
 	}
 	slices.Sort(lacks)
 	return lacks

@@ -30,7 +30,7 @@ func TestLongCampaignReportsTooFewActs(t *testing.T) {
 		{"a process is killed too seldom", `49 of "kill -9 etcd", not 50`, func(r *Report) { r.counts[killsOf(cluster.Etcd)]-- }},
 		{"a fault is met too seldom", `9 of "API server: slow", not 10`, func(r *Report) { r.counts[apiHits("slow")]-- }},
 		{"a fault was never met", `0 of "` + rare + `", not 10`, func(r *Report) { delete(r.counts, rare) }},
-		{"nobody makes a call", "nobody has made the call: patch moon", func(r *Report) { r.Unmade = []string{"patch moon"} }},
+		{"no process makes a call", "no process made the call: patch moon", func(r *Report) { r.Unmade = []string{"patch moon"} }},
 	} {
 		r := enough()
 		c.spoil(&r)
@@ -48,6 +48,6 @@ func TestUnmadeCallsAreReported(t *testing.T) {
 	made := []cluster.Call{{Verb: "update", Resource: "gitevents", Subresource: "status"}, {Verb: "patch", Resource: "gitevents"}}
 	kinds := []call{{}, {"update", "gitevents", "status"}, {"patch", "gitevents", "status"}, {"patch", "gitevents", ""}, {"patch", "gitevents", "status"}}
 	if got := missing(kinds, made); !slices.Equal(got, []call{{"patch", "gitevents", "status"}}) {
-		t.Errorf("nobody makes %v, want patch gitevents/status alone", got)
+		t.Errorf("no process makes %v, want patch gitevents/status alone", got)
 	}
 }

@@ -24,15 +24,13 @@ type Call struct {
 	Status                       int       // the answer's code; 0 while there is none and when it was dropped
 }
 
-// Is reports whether the call is this verb on this resource itself, not on a
-// subresource of it.
+// Is reports whether the call is this verb on this resource itself, not on a subresource of it.
 func (c Call) Is(verb, resource string) bool {
 	return c.Verb == verb && c.Resource == resource && c.Subresource == ""
 }
 
-// parseCall reads a request as the API server does:
-// /api/v1/... and /apis/GROUP/VERSION/..., then namespaces/NAMESPACE/ when the
-// request is inside of one, then RESOURCE[/NAME[/SUBRESOURCE]].
+// parseCall reads a request as the API server does: /api/v1/... and /apis/GROUP/VERSION/..., then
+// namespaces/NAMESPACE/ when the request is inside of one, then RESOURCE[/NAME[/SUBRESOURCE]].
 func parseCall(r *http.Request) Call {
 	call := Call{UserAgent: r.UserAgent(), Time: time.Now()}
 	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

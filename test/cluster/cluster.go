@@ -18,9 +18,8 @@ import (
 
 // Options of Start. The zero value is usable.
 type Options struct {
-	// Dir keeps everything of the cluster: logs in Dir/logs, data, credentials.
-	// It is made when it does not exist. Empty means a temporary folder that
-	// Stop removes.
+	// Dir keeps everything of the cluster: logs in Dir/logs, data, credentials. It is made when it
+	// does not exist. Empty means a temporary folder that Stop removes.
 	Dir string
 	// Progress gets one line per binary that has to be built and one per step
 	// of the start. Nil discards them.
@@ -92,9 +91,8 @@ func (c *Cluster) Stop() {
 	})
 }
 
-// Part is the process with one of the names Etcd, APIServer, ControllerManager,
-// TektonWebhook and TektonController. Another name is a programming error and
-// panics.
+// Part is the process with one of the names Etcd, APIServer, ControllerManager, TektonWebhook and
+// TektonController. Another name is a programming error and panics.
 func (c *Cluster) Part(name string) *Part {
 	part, ok := c.parts[name]
 	if !ok {
@@ -103,8 +101,8 @@ func (c *Cluster) Part(name string) *Part {
 	return part
 }
 
-// Wire forwards the connections of other parts of a cluster to one part, and can be cut. All
-// methods may be called from any goroutine.
+// Wire returns the Wire to Etcd or TektonWebhook, or from Tekton's processes to APIServer. Without
+// Options.Wired, or with another name, it panics: that is a programming error.
 func (c *Cluster) Wire(name string) *Wire {
 	wire, ok := c.wires[name]
 	if !ok {

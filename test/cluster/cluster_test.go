@@ -33,13 +33,9 @@ func TestRunEndsAsItsAnnotationsSay(t *testing.T) {
 		t.Run(test.about, func(t *testing.T) {
 			c, ctx := theCluster(t), within(t, time.Minute)
 			namespace := c.Namespace(t, "outcome")
-			if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", test.annotations, "build", "check")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, createRun(ctx, c.RESTConfig(), run(namespace, "x", test.annotations, "build", "check")))
 			condition, err := c.WaitRun(ctx, namespace, "x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if condition.Status != test.status {
 				t.Errorf("Succeeded is %+v, want %s", condition, test.status)
 			}
@@ -77,17 +73,13 @@ func failedAt(t *testing.T, taskRun *unstructured.Unstructured) {
 func TestHeldRunRunsUntilReleased(t *testing.T) {
 	c, ctx := theCluster(t), within(t, time.Minute)
 	namespace := c.Namespace(t, "hold")
-	if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{HoldAnnotation: "true"}, "a", "b")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{HoldAnnotation: "true"}, "a", "b")))
 	patience, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if condition, err := c.WaitRun(patience, namespace, "x"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("the held run ended: %+v, %v", condition, err)
 	}
-	if err := c.Release(ctx, namespace, "x"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Release(ctx, namespace, "x"))
 	condition, err := c.WaitRun(ctx, namespace, "x")
 	if err != nil || condition.Status != "True" {
 		t.Fatalf("after the release: %+v, %v", condition, err)
@@ -98,9 +90,7 @@ func TestKilledWebhookRefusesAndRecovers(t *testing.T) {
 	c, ctx := theCluster(t), within(t, time.Minute)
 	namespace := c.Namespace(t, "refused")
 	webhook := c.Part(TektonWebhook)
-	if err := webhook.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, webhook.Kill())
 	t.Cleanup(func() {
 		if !webhook.Running() {
 			_ = webhook.Start(context.Background())
@@ -114,9 +104,7 @@ func TestKilledWebhookRefusesAndRecovers(t *testing.T) {
 	if diff := cmp.Diff(WebhookRefused(), statusOf(t, err)); diff != "" {
 		t.Errorf("the refusal (-WebhookRefused() +the API server's):\n%s", diff)
 	}
-	if err := webhook.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, webhook.Start(ctx))
 	if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", nil, "a")); err != nil {
 		t.Errorf("after the restart: %v", err)
 	}
@@ -136,9 +124,7 @@ func TestClusterSecretsArePrivate(t *testing.T) {
 	c := theCluster(t)
 	for _, path := range []string{c.KubeconfigPath(), c.creds.tokenFile, c.creds.keyFile, c.creds.accountKey} {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if mode := info.Mode().Perm(); mode != 0o600 {
 			t.Errorf("%s has mode %o", path, mode)
 		}
@@ -152,8 +138,6 @@ func taskRuns(ctx context.Context, t *testing.T, c *Cluster, namespace string) [
 	t.Helper()
 	resource := schema.GroupVersionResource{Group: "tekton.dev", Version: "v1", Resource: "taskruns"}
 	list, err := c.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list.Items
 }

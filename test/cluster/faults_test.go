@@ -86,16 +86,12 @@ func TestFaultsMatchServer(t *testing.T) {
 func TestNotServedMatchesServer(t *testing.T) {
 	c, ctx := theCluster(t), within(t, time.Minute)
 	proxy, err := NewProxy(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(proxy.Close)
 	config := c.RESTConfig()
 	config.Host, config.TLSClientConfig = proxy.URL, rest.TLSClientConfig{}
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unknown := PipelineRuns()
 	unknown.Version = "v9"
 	create := func() metav1.Status {
@@ -116,9 +112,7 @@ func denied(ctx context.Context, _ *testing.T, c *Cluster, namespace string) err
 }
 
 func againstPolicy(ctx context.Context, t *testing.T, c *Cluster, namespace string) error {
-	if err := c.Apply(ctx, fmt.Appendf(nil, policy, namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Apply(ctx, fmt.Appendf(nil, policy, namespace)))
 	return untilRefused(ctx, t, "ValidatingAdmissionPolicy", func() error {
 		return createRun(ctx, c.RESTConfig(), run(namespace, "x", nil, "a"), metav1.DryRunAll)
 	})
@@ -136,9 +130,7 @@ func forbidden(ctx context.Context, t *testing.T, c *Cluster, namespace string) 
 // overQuota creates runs until the quota refuses one, and returns the refusal as if there had been
 // one run: the server notices a new quota after a moment, and admits runs until then.
 func overQuota(ctx context.Context, t *testing.T, c *Cluster, namespace string) error {
-	if err := c.Apply(ctx, fmt.Appendf(nil, quota, namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Apply(ctx, fmt.Appendf(nil, quota, namespace)))
 	n := 0
 	err := untilRefused(ctx, t, "exceeded quota", func() error {
 		n++
@@ -175,9 +167,7 @@ func changeStarted(ctx context.Context, t *testing.T, c *Cluster, namespace stri
 // started is a PipelineRun that Tekton works on.
 func started(ctx context.Context, t *testing.T, c *Cluster, namespace string) *unstructured.Unstructured {
 	t.Helper()
-	if err := createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{HoldAnnotation: "true"}, "a")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, createRun(ctx, c.RESTConfig(), run(namespace, "x", map[string]string{HoldAnnotation: "true"}, "a")))
 	var now *unstructured.Unstructured
 	err := Poll(ctx, 50*time.Millisecond, func() (err error) {
 		now, err = c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, "x", metav1.GetOptions{})
@@ -186,9 +176,7 @@ func started(ctx context.Context, t *testing.T, c *Cluster, namespace string) *u
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return now
 }
 
@@ -201,9 +189,7 @@ func untilRefused(ctx context.Context, t *testing.T, text string, try func() err
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return last
 }
 
@@ -234,12 +220,8 @@ func statusOf(t *testing.T, err error) metav1.Status {
 		t.Fatalf("not an answer of the API server: %v", err)
 	}
 	data, err := json.Marshal(answer.Status())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var status metav1.Status
-	if err := json.Unmarshal(data, &status); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &status))
 	return status
 }

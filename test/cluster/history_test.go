@@ -51,9 +51,7 @@ func TestHistoryHasNoGap(t *testing.T) {
 	h, err := follow(within(t, time.Minute), server.URL, []string{"z/runs", "a/runs"}, func(v Version) {
 		told = append(told, fmt.Sprintf("%d %s %s/%s %s", v.Revision, v.Resource, v.Namespace, v.Name, v.Object))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	says(t, h.Run(within(t, time.Minute)), "versions are missing from resource version 10 on: compacted")
 	if want := []string{"6 a/runs ns/x 1", "8 z/runs ns/y 3", "9 a/runs ns/x "}; !slices.Equal(told, want) {
 		t.Errorf("told of %q, want %q", told, want)

@@ -100,3 +100,11 @@ func says(t *testing.T, err error, parts ...string) {
 		}
 	}
 }
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -12,9 +12,7 @@ import (
 // A module in the same version is compiled once for all programs. Kubernetes has its own modules.
 func TestProgramsShareModuleVersions(t *testing.T) {
 	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours := versions(t, root)
 	kubernetes := regexp.MustCompile(`^(k8s\.io|sigs\.k8s\.io|cel\.dev|golang\.org/x/exp|github\.com/(google/cel-go|antlr4-go|go-openapi|mailru|davecgh|pmezard|spf13))/`)
 	for _, group := range []string{"etcd", "kubernetes", "tekton"} {
@@ -31,9 +29,7 @@ func TestProgramsShareModuleVersions(t *testing.T) {
 func versions(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]string{}
 	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(data), -1) {
 		all[match[1]] = match[2]

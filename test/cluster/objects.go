@@ -31,10 +31,9 @@ const fieldManager = "plumbline-test-cluster"
 // applyPatience bounds how long Apply waits for a kind that was just defined.
 const applyPatience = 15 * time.Second
 
-// Apply applies a file of YAML documents with server-side apply as the
-// administrator: definitions of custom resources first (waiting until they are
-// served), then namespaces, then the rest in the order given. Objects without a
-// namespace go to "default". It can be repeated.
+// Apply applies a file of YAML documents with server-side apply as the administrator: definitions
+// of custom resources first (waiting until they are served), then namespaces, then the rest in the
+// order given. Objects without a namespace go to "default". It can be repeated.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	objects, err := Documents(manifests)
 	if err != nil {

@@ -43,8 +43,7 @@ type Part struct {
 // Name is one of the constants Etcd, APIServer, and so on.
 func (p *Part) Name() string { return p.name }
 
-// Log is the path of the file with everything the process printed, over all
-// its restarts.
+// Log is the path of the file with everything the process printed, over all its restarts.
 func (p *Part) Log() string { return p.log }
 
 // PID is the process id, or 0 when the part is not running.
@@ -193,9 +192,8 @@ func (p *Part) launch() (gone <-chan struct{}, err error) {
 	return done, nil
 }
 
-// spawner starts processes from one thread that lives as long as the cluster:
-// Linux sends the parent-death signal when the starting thread ends, and Go
-// ends threads at will.
+// spawner starts processes from one thread that lives as long as the cluster: Linux sends the
+// parent-death signal when the starting thread ends, and Go ends threads at will.
 type spawner struct {
 	work chan func()
 	quit chan struct{}

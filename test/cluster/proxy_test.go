@@ -36,22 +36,17 @@ func newStage(t *testing.T) *stage {
 	}))
 	t.Cleanup(server.Close)
 	proxy, err := NewProxyTo(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(proxy.Close)
 	s.Proxy = proxy
 	return s
 }
 
-// call makes a request of its own connection. An answer is its code and body;
-// none is "dropped".
+// call makes a request of its own connection. An answer is its code and body; none is "dropped".
 func (s *stage) call(t *testing.T, method, path, body string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer abc")
 	request.Header.Set("Content-Type", "application/json")
 	request.Close = true
@@ -167,9 +162,7 @@ func TestHeldCallOfGoneClientIsNotForwarded(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	close(release)
 	if got := s.call(t, http.MethodGet, runsPath, ""); got != forwarded || s.reached.Load() != 1 {
 		t.Errorf("%s, and %d calls reached the server, want the second only", got, s.reached.Load())
@@ -180,14 +173,10 @@ func TestAnswerLooksLikeAnAPIServer(t *testing.T) {
 	s := newStage(t)
 	s.Add(Rule{Count: 1, Do: Fault(TooManyRequests())})
 	response, err := http.Get(s.URL + runsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := []string{response.Status, response.Header.Get("Content-Type"), response.Header.Get("Retry-After"), strings.TrimSpace(string(body))}
 	want := []string{"429 Too Many Requests", "application/json", "1",
 		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
@@ -250,9 +239,7 @@ func TestCallsDoNotShareServerConnection(t *testing.T) {
 	t.Cleanup(server.Close)
 	trust := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	proxy, err := NewProxyTo(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: trust}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(proxy.Close)
 	s := &stage{Proxy: proxy}
 	if got := s.call(t, http.MethodGet, "/version", ""); got != "200 HTTP/1.1" {

@@ -56,9 +56,8 @@ func probe(ctx context.Context, client *http.Client, url, token string) error {
 	return fmt.Errorf("probing %s: %s: %s", url, response.Status, body)
 }
 
-// handshake is ready when a TLS server that has its certificate listens. The
-// certificate is not checked: Tekton makes its own, and only the API server
-// has the authority.
+// handshake is ready when a TLS server that has its certificate listens. The certificate is not
+// checked: Tekton makes its own, and only the API server has the authority.
 func handshake(address string) readiness {
 	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	return func(ctx context.Context) error {

@@ -41,8 +41,7 @@ func Root() (string, error) {
 	}
 }
 
-// isOurs reports whether a go.mod declares exactly our module, not one of the
-// modules below it.
+// isOurs reports whether a go.mod declares exactly our module, not one of the modules below it.
 func isOurs(goMod []byte) bool {
 	for line := range bytes.Lines(goMod) {
 		if name, ok := bytes.CutPrefix(line, []byte("module ")); ok {

@@ -67,8 +67,7 @@ func Answer(code int, status metav1.Status) Action {
 	return Action{func(e *exchange) { e.answer(code, status) }}
 }
 
-// Fault is Answer with the code that the status carries, for the statuses in
-// faults.go.
+// Fault is Answer with the code that the status carries, for the statuses in faults.go.
 func Fault(status metav1.Status) Action { return Answer(int(status.Code), status) }
 
 // NotServed is K19: the answer of an API server that does not serve the kind or the version. It is
@@ -102,8 +101,7 @@ func ApplyThenDrop() Action {
 	}}
 }
 
-// ApplyThenAnswer forwards the call, so that a write lands, and answers as
-// Answer does.
+// ApplyThenAnswer forwards the call, so that a write lands, and answers as Answer does.
 func ApplyThenAnswer(code int, status metav1.Status) Action {
 	return Action{func(e *exchange) {
 		e.apply()

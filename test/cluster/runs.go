@@ -21,8 +21,7 @@ const (
 	// ExitCodeAnnotation is the exit code of the first step of every task; the
 	// default is "0". Another code fails the task, and its later steps are skipped.
 	ExitCodeAnnotation = "test.plumbline.dev/exit-code"
-	// DurationAnnotation is how long every task runs, in milliseconds; the
-	// default is "0".
+	// DurationAnnotation is how long every task runs, in milliseconds; the default is "0".
 	DurationAnnotation = "test.plumbline.dev/duration-ms"
 	// HoldAnnotation with the value "true" keeps every task running until
 	// Release, or until somebody takes the annotation off the pod.

@@ -178,8 +178,7 @@ func (c *Cluster) installTekton(ctx context.Context, tekton *tektonObjects) erro
 			return err
 		}
 		c.progress.step("custom resources")
-		// From here on: both look for kinds when they start, and again only
-		// half a minute later.
+		// From here on: both look for kinds when they start, and again only half a minute later.
 		return c.startTogether(groupCtx, ControllerManager, TektonController)
 	})
 	group.Go(func() error {

@@ -13,9 +13,7 @@ import (
 func TestWireIsCutAndRestored(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", loopback(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = echo.Close() }()
 	go func() {
 		for {
@@ -27,9 +25,7 @@ func TestWireIsCutAndRestored(t *testing.T) {
 		}
 	}()
 	w, err := newWire(echo.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.close()
 	open := dialled(t, w)
 	if err := echoed(open); err != nil {
@@ -51,9 +47,7 @@ func TestWireIsCutAndRestored(t *testing.T) {
 func dialled(t *testing.T, w *Wire) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", loopback(w.port()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

@@ -76,7 +76,7 @@ func (env *environment) requireAccessWait(user, sha string, d delivery) {
 		env.t.Errorf("%s: the event is %q and waits for %v, want no disposition and a wait of plan", user, event.Status.Disposition, event.Status.Waits)
 	}
 	if writes := env.checkWrites(sha, ""); len(writes) != 0 {
-		env.t.Errorf("%s: the commit was told %q %q, want nothing while it is not known", user, writes[0].Name, writes[0].Title)
+		env.t.Errorf("%s: the commit got %q %q, want nothing before the look-up works", user, writes[0].Name, writes[0].Title)
 	}
 }
 
@@ -96,7 +96,7 @@ func (env *environment) requireNothingStarted() {
 	}
 	for _, write := range env.git.log().writes {
 		if write.Conclusion != "" || !strings.Contains(write.Title, "Pending approval") {
-			env.t.Errorf("the forge was told %s/%s %q, want nothing but Pending approval", write.Status, write.Conclusion, write.Title)
+			env.t.Errorf("the forge got %s/%s %q, want only Pending approval", write.Status, write.Conclusion, write.Title)
 		}
 	}
 }
@@ -104,7 +104,6 @@ func (env *environment) requireNothingStarted() {
 // B6: while the access look-up fails, the event waits: no run, no "Pending approval", no failure.
 // Once it works, a writer's pull request runs and an untrusted user's waits for approval.
 func TestFailedAccessLookupWaits(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, accessLookupWaits)
 }
 
@@ -129,7 +128,7 @@ func accessLookupWaits(t *testing.T, env *environment) {
 	env.awaitCheck(shas["writer"], checkName("pr"), "success", afterFault)
 	check := env.awaitCheck(shas["stranger"], application, "queued", afterFault)
 	if !strings.Contains(check.Title, "Pending approval") {
-		t.Errorf("the stranger's check says %q, want Pending approval", check.Title)
+		t.Errorf("the untrusted user's check says %q, want Pending approval", check.Title)
 	}
 	env.awaitAllSettled(afterFault)
 	env.requireRunCount(1)

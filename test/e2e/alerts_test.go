@@ -73,7 +73,7 @@ func TestAlertsDetectTheirConditions(t *testing.T) {
 		}
 		for _, s := range q.Selectors {
 			if ran == len(conditions()) && len(served.all(s.Metric)) == 0 {
-				t.Errorf("%s reads %s, which nobody serves", q.Title, s.Metric)
+				t.Errorf("%s reads %s, which no process serves", q.Title, s.Metric)
 			}
 		}
 	}

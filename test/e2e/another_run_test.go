@@ -16,7 +16,6 @@ import (
 // it is a new check run next to the completed one, which stays as it is. On GitLab, which shows
 // one status of a name, a new status takes its place.
 func TestAnotherRunHasAnotherCheck(t *testing.T) {
-	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, showsAnotherRun)
 }
 

@@ -65,11 +65,12 @@ func (env *environment) endUnreported(sha string, delivery delivery) {
 	env.awaitRunEnd(event.Status.Runs[0])
 	env.awaitSettled(sha, afterFault)
 	settled := env.recordOf(delivery)
-	if run := settled.Status.Runs[0]; settled.Status.Disposition != v1alpha1.DispositionRuns || run.Result == nil || run.Result.Outcome != v1alpha1.OutcomeSucceeded {
-		env.t.Errorf("it is %s with the run %+v, want it to have run and succeeded", settled.Status.Disposition, run)
+	equal(env.t, "the disposition", settled.Status.Disposition, v1alpha1.DispositionRuns)
+	if run := settled.Status.Runs[0]; run.Result == nil || run.Result.Outcome != v1alpha1.OutcomeSucceeded {
+		env.t.Errorf("the run is %+v, want it to have succeeded", run)
 	}
 	if reported := settled.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() || reported.Reason != fault.ReasonInstallationGone {
-		env.t.Errorf("condition Reported is %v, want why nobody was told", reported)
+		env.t.Errorf("condition Reported is %v, want the reason why it was not reported", reported)
 	}
 	if n := env.metric(env.controller(), "plumbline_report_dropped_total"); n != 1 {
 		env.t.Errorf("%v reports were counted as dropped, want 1", n)

@@ -24,7 +24,7 @@ func (env *environment) requireRemembered(number int, approved, text string) {
 	}
 	says := "member has approved commit " + approved + ", which is remembered for commit " + sha
 	if note := event.Status.Runs[0].Note; !strings.Contains(note, says) {
-		env.t.Errorf("the run is told with %q", note)
+		env.t.Errorf("the run's check has the note %q", note)
 	}
 	env.awaitRepositoryEvent("ApprovalRemembered", says)
 }
@@ -33,7 +33,6 @@ func (env *environment) requireRemembered(number int, approved, text string) {
 // definitions change. Each push is compared with the approved commit. Pushes of other users wait.
 func TestApprovalIsRememberedUntilDefinitionsChange(t *testing.T) {
 	onlyInTestAll(t)
-	t.Parallel()
 	on := [][3]string{{"plumbline", "remember-ok-to-test", "true"}}
 	forEachService(t, setup{receivers: 1, controllers: 1, config: on}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")

@@ -27,7 +27,6 @@ func (env *environment) requireDeclined(d delivery, words ...string) {
 // its commit, in a comment that names the commit or not. The check that waited for approval ends.
 // Later pushes wait again.
 func TestApprovalRunsOneCommit(t *testing.T) {
-	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		number, first := env.openForkPull("stranger")
@@ -54,7 +53,7 @@ func TestApprovalRunsOneCommit(t *testing.T) {
 			t.Errorf("on record is %+v at %s, want member's approval of %s", given, record.Status.Plan.HeadSHA, first)
 		}
 		if note := record.Status.Runs[0].Note; !strings.Contains(note, "member has approved commit "+first) {
-			t.Errorf("the run is told with %q", note)
+			t.Errorf("the run's check has the note %q", note)
 		}
 		env.awaitRepositoryEvent("Approved", "member has approved commit "+first)
 
@@ -78,7 +77,6 @@ func TestApprovalRunsOneCommit(t *testing.T) {
 // delivery comes first. The commit that was approved does not run either, because it is no longer
 // the head.
 func TestMovedHeadIsNotApproved(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		for i, words := range []string{"/ok-to-test", "/test", "/ok-to-test"} {

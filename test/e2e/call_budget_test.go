@@ -26,11 +26,10 @@ const kubeBudget = 16
 // the next.
 const pushesCounted = 4
 
-// gitBudget is the budget of calls to a Git service when the definitions have not changed.
-// GitHub: pull requests of the commit 1, path of .tekton 1, the run's token 1 and its revocation
-// 1, its check 2.
-// GitLab: project and branch, which confirm the delivery, 2; merge requests of the commit 1; path
-// of .tekton 1; and two reports, before each of which the commit's statuses are read, 4.
+// gitBudget is the budget of calls to a Git service when the definitions have not changed. GitHub:
+// pull requests of the commit 1, path of .tekton 1, the run's token 1 and its revocation 1, its
+// check 2. GitLab: project and branch, which confirm the delivery, 2; merge requests of the commit
+// 1; path of .tekton 1; and two reports, before each of which the commit's statuses are read, 4.
 func gitBudget(k kind) int {
 	if k == gitLab {
 		return 8
@@ -42,7 +41,6 @@ func gitBudget(k kind) int {
 // two changes of a run may wake the controller once or twice, and because calls are repeated on a
 // slow machine.
 func TestPushStaysWithinCallBudget(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.pushAndSettle(t) // the first push binds the URL, reads the definitions, and mints a token of the App
 		log, from, names, git := env.openAuditAtEnd(), len(env.git.log().requests), map[string]bool{}, map[string]int{}

@@ -103,7 +103,7 @@ func (env *environment) requireNoSecretLeaked() {
 			if strings.HasPrefix(place, aPipelineRun) && slices.ContainsFunc(found.Origins, exempt) {
 				continue
 			}
-			env.t.Errorf("S32: %s tells, %s, what is kept in %v", place, found.Form, found.Origins)
+			env.t.Errorf("S32: %s contains, %s, the secret of %v", place, found.Form, found.Origins)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func auditLogs(c *cluster.Cluster) error {
 	err := readLogs(c, "", func(place, text string) {
 		logs++
 		for _, found := range shared.secrets.Find(text) {
-			told = errors.Join(told, fmt.Errorf("S32: %s tells, %s, what is kept in %v", place, found.Form, found.Origins))
+			told = errors.Join(told, fmt.Errorf("S32: %s contains, %s, the secret of %v", place, found.Form, found.Origins))
 		}
 	})
 	if err == nil && logs == 0 {

@@ -32,7 +32,6 @@ func (env *environment) runningCommits(pipeline string) (commits []string) {
 // same holds with a limit of one run whose slot the older one has. A pipeline whose annotation is
 // neither true nor false goes on.
 func TestNewestRunStays(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 2, controllers: 2}, func(t *testing.T, env *environment) {
 		var newest string
 		for round, post := range []func(first, second delivery){

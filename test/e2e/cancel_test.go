@@ -16,7 +16,6 @@ import (
 // before the comment. A comment of an untrusted user cancels nothing. The author may cancel runs
 // of the pull request, also without write access.
 func TestCommentCancelsRuns(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("dev", "write")
 		number, sha := env.openTopicPull("topic")
@@ -29,7 +28,7 @@ func TestCommentCancelsRuns(t *testing.T) {
 			env.awaitCheck(running[0], checkName(running[1]), "in_progress", soon)
 		}
 		if said := env.runCommand(number, "stranger", "/cancel"); said.Status.Disposition != v1alpha1.DispositionIgnored {
-			t.Errorf("a stranger's command is %s", said.Status.Disposition)
+			t.Errorf("an untrusted user's command is %s", said.Status.Disposition)
 		}
 		if said := env.runCommand(number, "dev", "/cancel label unknown"); said.Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("the command is %s: %+v", said.Status.Disposition, said.Status.Plan)
@@ -39,13 +38,13 @@ func TestCommentCancelsRuns(t *testing.T) {
 		}
 		for _, running := range [][2]string{{sha, "pr"}, {its, "pr"}} {
 			if check, _ := env.currentCheck(running[0], checkName(running[1])); check.Status != "in_progress" {
-				t.Errorf("the run of %s, which nobody cancelled, is %s %s", running[1], check.Status, check.Conclusion)
+				t.Errorf("the run of %s, which was not cancelled, is %s %s", running[1], check.Status, check.Conclusion)
 			}
 		}
 		env.git.grant("dev", "read")
-		if said := env.runCommand(number, "dev", "/test label"); said.Status.Disposition != v1alpha1.DispositionIgnored || said.Status.Plan.Reason != "NotApproved" {
-			t.Errorf("a command of the author, who may not write, is %s: %+v", said.Status.Disposition, said.Status.Plan)
-		}
+		refused := env.runCommand(number, "dev", "/test label")
+		equal(t, "the disposition of the author's command without write access", refused.Status.Disposition, v1alpha1.DispositionIgnored)
+		equal(t, "the reason of that", planOf(refused).Reason, "NotApproved")
 		env.runCommand(number, "dev", "please stop\n\n/cancel")
 		env.awaitCheck(sha, checkName("pr"), "cancelled", soon)
 		env.releaseRuns(env.awaitRunsCreated(its))
@@ -59,7 +58,7 @@ func TestCommentCancelsRuns(t *testing.T) {
 			}
 		}
 		if len(told) != 2 {
-			t.Errorf("%q were told to end, want two of %s", told, sha)
+			t.Errorf("%q were asked to end, want two of %s", told, sha)
 		}
 	})
 }

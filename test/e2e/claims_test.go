@@ -38,7 +38,7 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	_, unserved := env.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push")})
 	env.deliver(unserved, http.StatusOK)
 	if events := env.events(); len(events) != 0 {
-		t.Errorf("an event of nobody's URL was recorded: %+v", events)
+		t.Errorf("an event of an unclaimed URL was recorded: %+v", events)
 	}
 
 	env.createRepository(env.ci, "app")
@@ -110,10 +110,10 @@ func (env *environment) awaitURL(namespace, name string) {
 // awaitURLConflict waits until a Repository's condition says who owns the URL, and what to do.
 func (env *environment) awaitURLConflict(namespace, name string, words ...string) {
 	env.t.Helper()
-	env.eventually(afterFault, namespace+"/"+name+" is told", func() error {
+	env.eventually(afterFault, namespace+"/"+name+" has the conflict in its condition", func() error {
 		owned, message, err := env.urlCondition(namespace, name)
 		if err == nil && (owned || !containsAll(message, words...)) {
-			err = fmt.Errorf("owned %t, told %q, want %q", owned, message, words)
+			err = fmt.Errorf("owned %t, the condition says %q, want %q", owned, message, words)
 		}
 		return err
 	})
@@ -135,7 +135,7 @@ func (env *environment) awaitOneOwner(name, url string, namespaces ...string) (o
 				return err
 			}
 			if owned != (namespace == owner) || !owned && !containsAll(message, owner+"/"+name, "Delete one of the two") {
-				return fmt.Errorf("the claim is of %s; %s: owned %t, told %q", owner, namespace, owned, message)
+				return fmt.Errorf("the claim is of %s; %s: owned %t, the condition says %q", owner, namespace, owned, message)
 			}
 		}
 		return nil

@@ -35,7 +35,6 @@ func (env *environment) botAccounts() (own, bot string) {
 // those of bots and of our own account, those that begin like ours, and those on closed pull
 // requests. Comments on a pull request that was closed since cost only a few calls.
 func TestNonCommandsStartNothing(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		own, bot := env.botAccounts()

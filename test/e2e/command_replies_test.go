@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +35,15 @@ func (env *environment) ownComments(number int) (all []string) {
 func (env *environment) requireReply(number, edits int, words ...string) {
 	env.t.Helper()
 	all := env.ownComments(number)
-	if len(all) != 1 || !strings.HasPrefix(all[0], fmt.Sprint(edits, " ")) || slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all[0], word) }) {
-		env.t.Errorf("our comments are %q, want one with %d edits and %q", all, edits, words)
+	if len(all) != 1 {
+		env.t.Errorf("our comments are %q, want one", all)
+		return
+	}
+	if !strings.HasPrefix(all[0], fmt.Sprint(edits, " ")) {
+		env.t.Errorf("our comment is %q, want %d edits", all[0], edits)
+	}
+	if !containsAll(all[0], words...) {
+		env.t.Errorf("our comment is %q, want %q in it", all[0], words)
 	}
 }
 
@@ -53,7 +59,6 @@ func (env *environment) ownComment(number int) delivery {
 // Commands are answered in one comment that is edited in place. A user without the right to give
 // commands gets no answer. All rows run in one environment for each service.
 func TestCommandsAreAnswered(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
@@ -62,7 +67,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 		env.deliver(env.opened(number), http.StatusAccepted)
 		env.runCommand(number, "eve", "/test")
 		if all := env.ownComments(number); len(all) != 0 {
-			t.Errorf("a stranger is answered: %q", all)
+			t.Errorf("an untrusted user is answered: %q", all)
 		}
 		env.runCommand(number, "member", "/test biuld")
 		env.requireReply(number, 0, "no pipeline is called biuld. Did you mean build? (All: build")
@@ -74,6 +79,6 @@ func TestCommandsAreAnswered(t *testing.T) {
 		env.runCommand(number, "member", "/test")
 		env.requireReply(number, 3, "Starts `build`.", "`/test`: starts `build`.")
 		env.runCommand(number, "member", "/retest")
-		env.requireReply(number, 4, "Nothing was started: of 1 pipelines")
+		env.requireReply(number, 4, "Nothing was started: none of the 1 pipelines")
 	})
 }

@@ -97,7 +97,6 @@ func commandRows() []commandRow {
 // Commands in comments start the pipelines that they name. All rows run in one environment for
 // each service.
 func TestCommandsStartPipelines(t *testing.T) {
-	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.setParams(`[{"name":"version","value":"1"},{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		env.git.grant("member", "write")
@@ -114,9 +113,8 @@ func TestCommandsStartPipelines(t *testing.T) {
 		env.requireRunCount(0)
 		for _, row := range commandRows() {
 			event := env.runCommand(number, "other", row.comment) // the author may not approve
-			if got := env.describeRuns(event); got != row.want || event.Status.Plan.Reason != row.reason || !strings.Contains(event.Status.Plan.Message, row.says) || event.Status.Plan.HeadSHA != sha {
-				t.Errorf("%q: runs %q, plan %+v, want %q because of %s", row.comment, got, event.Status.Plan, row.want, row.reason)
-			}
+			equal(t, row.comment+": the runs", env.describeRuns(event), row.want)
+			requirePlan(t, row.comment, event, v1alpha1.Plan{Reason: row.reason, Message: row.says, HeadSHA: sha})
 		}
 		env.awaitCheck(sha, checkName("build"), "success", soon)
 		again := env.comment(number, "member", "/test build")
@@ -150,16 +148,16 @@ func (env *environment) requireUntrustedCommandIgnored(number int, name string) 
 	checks := len(env.git.log().writes)
 	event := env.runCommand(number, "eve", "/ci test "+name)
 	if event.Status.Plan.Reason != "NotApproved" || event.Status.Disposition != v1alpha1.DispositionIgnored || len(event.Status.Runs) != 0 {
-		env.t.Errorf("a stranger's command: %+v", event.Status)
+		env.t.Errorf("an untrusted user's command: %+v", event.Status)
 	}
 	var calls []string
 	for _, request := range env.git.log().requests[before:] {
 		calls = append(calls, request.Method+" "+request.Path)
 	}
 	if len(calls) > 2 || strings.Contains(strings.Join(calls, " "), "tekton") {
-		env.t.Errorf("a stranger's command costs %q", calls)
+		env.t.Errorf("an untrusted user's command costs %q", calls)
 	}
 	if writes := env.git.log().writes[checks:]; len(writes) != 0 {
-		env.t.Errorf("a stranger's command leaves %+v", writes)
+		env.t.Errorf("an untrusted user's command leaves %+v", writes)
 	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,7 +32,6 @@ func (env *environment) runCommitCommand(sha, user, body string) v1alpha1.GitEve
 
 // Commands in comments on pushed commits. All rows run in one environment for each service.
 func TestCommandsOnCommit(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		sha := env.git.commit("main", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
@@ -54,9 +54,10 @@ func TestCommandsOnCommit(t *testing.T) {
 			{"eve", "/cancel", "", "NotApproved", "no write access", ""},
 		} {
 			event := env.runCommitCommand(sha, row.user, row.comment)
-			if got, plan := env.describeRuns(event), event.Status.Plan; got != row.ran || plan.Reason != row.reason || !strings.Contains(plan.Message, row.says) || plan.HeadSHA != sha || row.ref != "" && event.Status.Ref != row.ref {
-				t.Errorf("%s: %q: runs %q of %q, plan %+v, want %q of %q because of %s", row.user, row.comment, got, event.Status.Ref, plan, row.ran, row.ref, row.reason)
-			}
+			what := row.user + ": " + row.comment
+			equal(t, what+": the runs", env.describeRuns(event), row.ran)
+			equal(t, what+": the ref", event.Status.Ref, cmp.Or(row.ref, event.Status.Ref))
+			requirePlan(t, what, event, v1alpha1.Plan{Reason: row.reason, Message: row.says, HeadSHA: sha})
 		}
 		env.awaitCheck(sha, checkName("build"), "success", soon)
 		env.requireCancelOnOneBranch(sha)
@@ -68,9 +69,10 @@ func TestCommandsOnCommit(t *testing.T) {
 		head := env.git.commit("main", forge.Change{Author: "member", Message: "more", Files: map[string]string{"x": "y"}})
 		for _, comment := range []string{"/test", "/retest build", "/cancel"} {
 			event := env.runCommitCommand(sha, "member", comment)
-			if plan := event.Status.Plan; plan.Reason != "NotTheHead" || !strings.Contains(plan.Message, head) || len(event.Status.Runs) != 0 || event.Status.Disposition != v1alpha1.DispositionIgnored {
-				t.Errorf("%q once main has moved: %+v", comment, event.Status)
-			}
+			what := comment + " once main has moved"
+			requirePlan(t, what, event, v1alpha1.Plan{Reason: "NotTheHead", Message: head, HeadSHA: event.Status.Plan.HeadSHA})
+			equal(t, what+": the number of runs", len(event.Status.Runs), 0)
+			equal(t, what+": the disposition", event.Status.Disposition, v1alpha1.DispositionIgnored)
 		}
 		env.requireOnlyStarted("build", "build", "build", "long", "manual", "manual")
 		env.requireNoFailure(sha)

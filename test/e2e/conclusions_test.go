@@ -22,7 +22,6 @@ import (
 // that times out and one that is cancelled never say success, and each ends as Tekton ended its
 // run. One more run succeeds.
 func TestOnlySuccessIsSuccess(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, onlySuccessIsSuccess)
 }
 
@@ -64,7 +63,6 @@ func onlySuccessIsSuccess(t *testing.T, env *environment) {
 // ended it, also for a process that sees it for the first time; then it is cancelled. Its finally
 // task, or for Cancelled its status, is held.
 func TestCancellingRunIsInProgress(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, cancellingIsInProgress)
 }
 
@@ -121,7 +119,6 @@ func cancellingIsInProgress(t *testing.T, env *environment) {
 // E3: a PipelineRun is deleted before its end while the forge is down and the controller is
 // killed. Once both are back, the check is cancelled with the reason.
 func TestDeletedRunCancelsCheck(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, deletedRunIsCancelled)
 }
 

@@ -47,14 +47,14 @@ func TestPendingRunKeepsSlot(t *testing.T) {
 	env.awaitQueue(1, 1)
 	name := runName(event, "first")
 	if run := env.getRun(name); !run.IsPending() || len(env.runs()) != 1 {
-		t.Errorf("%s is told %q, and there are %d runs", name, run.Spec.Status, len(env.runs()))
+		t.Errorf("%s has spec.status %q, and there are %d runs", name, run.Spec.Status, len(env.runs()))
 	}
 	env.must(errOf(env.Tekton.TektonV1().PipelineRuns(env.ci).Patch(env.ctx, name, types.MergePatchType, []byte(`{"spec":{"status":null}}`), metav1.PatchOptions{})))
 	env.awaitCheck(first, checkName("first"), "success", soon)
 	held := env.getRun(runName(env.awaitRunsCreated(second), "second"))
 	env.awaitQueue(1, 0)
 	if !held.IsPending() {
-		t.Errorf("%s is told %q", held.Name, held.Spec.Status)
+		t.Errorf("%s has spec.status %q", held.Name, held.Spec.Status)
 	}
 	env.deliver(env.comment(number, "dev", "/cancel"), http.StatusAccepted)
 	if check := env.awaitCheck(second, checkName("second"), "cancelled", soon); !check.Tells("dev requested it") {

@@ -24,7 +24,6 @@ import (
 // failure. A limit of the global Repository applies to every Repository without one, and so do its
 // changes (F9).
 func TestQuotaRefusalKeepsSlot(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, quotaKeepsSlot)
 }
 

@@ -127,7 +127,6 @@ func (env *environment) releaseOne(s *runWatcher, before map[string]bool) {
 // and the limit changes. Runs start in the order of their events, those of one event by name. Each
 // runs once, and each starts in the end.
 func TestRunsWaitForSlot(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2}, runsWaitForSlot)
 }
 

@@ -49,7 +49,7 @@ func TestControlPlaneOutage(t *testing.T) {
 		}
 	}
 	if writes := env.git.log().writes[written:]; len(writes) != 0 {
-		t.Errorf("during the outage the forge was told %+v", writes)
+		t.Errorf("during the outage the forge got %+v", writes)
 	}
 	env.startAPIServer()
 	for _, p := range env.processes() {

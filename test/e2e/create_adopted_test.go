@@ -14,7 +14,6 @@ func isCreate(c cluster.Call) bool { return c.Is("create", "pipelineruns") }
 // C3: the creation of a PipelineRun succeeds and its answer is lost. The retry finds the object,
 // recognizes it as its own and adopts it: one run, one check.
 func TestCreatedRunWithLostAnswerIsAdopted(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, adoptsCreatedRun)
 }
 

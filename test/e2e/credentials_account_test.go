@@ -71,7 +71,7 @@ func TestServiceAccountTokensRotate(t *testing.T) {
 	env.awaitCheck(later, checkName("later"), "success", soon)
 	for _, event := range env.awaitAllSettled(soon) {
 		if told := env.reportedReasons(event.Name); told[fault.ReasonUnauthorized] > 1 { // one, if a call is refused and the next one is not
-			t.Errorf("Kubernetes Events tell of it: %v", told)
+			t.Errorf("there are Kubernetes Events about it: %v", told)
 		}
 	}
 	env.requireNoFailure(sha)

@@ -18,7 +18,6 @@ import (
 // they wait the Secret is read once a poll, however many events there are. All of them continue
 // within 30 s of its creation.
 func TestMissingCredentialsWait(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		s := newSecretEnv(t, on)
 		pushes := map[string]string{}
@@ -46,7 +45,6 @@ func TestMissingCredentialsWait(t *testing.T) {
 // names a remedy. Within 30 s of the rotation every pending check is updated, and later pushes
 // run.
 func TestRefusedCredentialsRecover(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		s := newSecretEnv(t, on)
 		s.startDefaultController()

@@ -17,7 +17,6 @@ import (
 // restarts. The receiver sees a changed copy a moment after the API server, so the first delivery
 // of each stage is repeated until it gets the wanted answer.
 func TestWebhookSecretRotation(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		s := newSecretEnv(t, on)
 		s.startController(false)

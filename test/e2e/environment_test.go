@@ -292,15 +292,3 @@ func (env *environment) showLogs() {
 		env.t.Logf("the end of %s:\n%s", p.Log(), strings.Join(lines[max(0, len(lines)-25):], "\n"))
 	}
 }
-
-// newClaimedEnvironment is newEnvironment for tests that wait at once until deliveries are
-// accepted.
-func newClaimedEnvironment(t *testing.T, s setup) *environment {
-	t.Helper()
-	env := newEnvironment(t, s)
-	env.awaitClaimed()
-	return env
-}
-
-// errOf returns the error of a call whose result is not needed.
-func errOf[T any](_ T, err error) error { return err }

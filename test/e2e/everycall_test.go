@@ -23,7 +23,6 @@ const denial = "this object is not to the liking of the test"
 // before or after the call took effect, or gets SIGTERM during a call (H3). After a restart it
 // leaves the same cluster and the same checks.
 func TestControllerKilledAtEveryCall(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		all, calls := newTrialRunners(t, on)
 		var kills, terminations []trial
@@ -55,7 +54,6 @@ func TestControllerKilledAtEveryCall(t *testing.T) {
 // three seconds, and the creation also the denial. With -every-class (make every-call) every call
 // gets every class.
 func TestEveryCallFails(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		all, calls := newTrialRunners(t, on)
 		var trials []trial

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -295,9 +294,4 @@ func (env *environment) awaitRunEnd(run v1alpha1.Run) cluster.Condition {
 	condition, err := env.Cluster.WaitRun(ctx, run.Namespace, run.Name)
 	env.must(err)
 	return condition
-}
-
-// containsAll reports whether a text has all the words.
-func containsAll(text string, words ...string) bool {
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }

@@ -64,7 +64,6 @@ func patchRefusals() []brokenPatch {
 // patch is logged, counted, shown in a condition and retried, and has no other effect. A conflict
 // at every write stands for a storm of conflicts. In the end everything is applied once.
 func TestChecksAreCorrectWhenRunWritesFail(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, reportsWithoutWrites)
 }
 

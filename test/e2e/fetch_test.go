@@ -18,7 +18,6 @@ import (
 // there is no failure and no check, and the event says that it waits for the Git service.
 // Afterwards its pipeline runs once.
 func TestFailedFetchWaits(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, fetchFailureWaits)
 }
 
@@ -64,7 +63,6 @@ func fetchFailureWaits(t *testing.T, env *environment) {
 // B2: a commit without .tekton in a readable repository ends its event as "no pipelines" after one
 // read. Nothing is reported or retried.
 func TestCommitWithoutPipelinesEnds(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, endsWithoutPipelines)
 }
 
@@ -98,7 +96,6 @@ func endsWithoutPipelines(t *testing.T, env *environment) {
 // waits for an operator, the Repository's condition says so, the read is retried slowly, and the
 // event runs once the repository is visible again.
 func TestHiddenRepositoryWaits(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}}, hiddenRepositoryWaits)
 }
 
@@ -109,8 +106,10 @@ func hiddenRepositoryWaits(t *testing.T, env *environment) {
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitHits(repository, 1)
 	wait := env.awaitWait(sha, "plan")
-	if wait.Class != "Operator" || wait.Reason != "RepositoryNotReadable" || wait.NotBefore == nil || wait.NotBefore.Sub(wait.Since.Time) < operatorRetry {
-		t.Errorf("it waits for %+v, want an operator, and %v until the next attempt", wait, operatorRetry)
+	equal(t, "the class of the wait", wait.Class, "Operator")
+	equal(t, "the reason of the wait", wait.Reason, "RepositoryNotReadable")
+	if wait.NotBefore == nil || wait.NotBefore.Sub(wait.Since.Time) < operatorRetry {
+		t.Errorf("the next attempt is at %v, want %v after %v", wait.NotBefore, operatorRetry, wait.Since)
 	}
 	env.awaitCredentialsCondition("False", "RepositoryNotReadable")
 	env.awaitHits(repository, 3) // it is retried
@@ -174,7 +173,7 @@ func (env *environment) awaitWaitReason(sha, step, reason string) (found v1alpha
 func (env *environment) requireNothingReported(sha string) {
 	env.t.Helper()
 	if writes := env.checkWrites(sha, ""); len(writes) != 0 {
-		env.t.Errorf("the commit was told %q %q, want nothing", writes[0].Name, writes[0].Title)
+		env.t.Errorf("the commit got %q %q, want nothing", writes[0].Name, writes[0].Title)
 	}
 	for _, event := range env.events() {
 		if event.Spec.SHA == sha && len(event.Status.Runs) != 0 {

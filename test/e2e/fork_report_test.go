@@ -19,7 +19,6 @@ func TestForkIsReportedInOneComment(t *testing.T) {
 	for name, hidden := range map[string]bool{"refuses": false, "hidden": true} {
 		t.Run(name, func(t *testing.T) {
 			onlyInTestAllUnless(t, !hidden)
-			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) { reportsForkOnce(t, env, hidden) })
 		})
 	}

@@ -70,9 +70,10 @@ func TestHungHostDelaysNoOtherHost(t *testing.T) {
 	for _, event := range env.events() {
 		became[event.Status.Disposition]++
 	}
-	if runs := backlog/withRun + pushes; len(env.runs()) != runs || became[v1alpha1.DispositionRuns] != runs || became[v1alpha1.DispositionIgnored] != backlog+pushes-runs {
-		t.Errorf("%d PipelineRuns of events that became %v, want %d of %d events", len(env.runs()), became, runs, backlog+pushes)
-	}
+	runs := backlog/withRun + pushes
+	env.requireRunCount(runs)
+	equal(t, "events with runs", became[v1alpha1.DispositionRuns], runs)
+	equal(t, "ignored events", became[v1alpha1.DispositionIgnored], backlog+pushes-runs)
 	for _, sha := range waiting {
 		hung.awaitCheck(sha, checkName("waits"), "success", soon)
 		hung.requireOneCheck(sha, checkName("waits"))

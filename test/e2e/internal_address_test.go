@@ -11,7 +11,6 @@ import (
 // S30: a Git service that a tenant names is not called at an internal address unless the
 // administrator lists it. The GitHub of the installation itself may be at any address.
 func TestInternalGitServiceIsNotCalled(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()},
 			config: [][3]string{{"plumbline", "git-allowed-hosts", ""}}})

@@ -46,7 +46,6 @@ func TestPausedLeaderSendsNothingStale(t *testing.T) {
 // and one current check. The second is held between its intent and its post, so the first may post
 // too; then the older check is closed (I-8).
 func TestTwoControllersReconcileOneEvent(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, twoReconcile)
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,4 +172,41 @@ func (env *environment) requireRunCount(want int) {
 	if runs := env.runs(); len(runs) != want {
 		env.t.Errorf("PipelineRuns %v, want %d", namesOf(runs), want)
 	}
+}
+
+// equal requires the wanted value of one thing, so that a failure names the thing.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// requirePlan requires the reason and the commit of an event's plan, and that its message contains
+// the wanted one.
+func requirePlan(t testing.TB, what string, event v1alpha1.GitEvent, want v1alpha1.Plan) {
+	t.Helper()
+	got := planOf(event)
+	equal(t, what+": the plan's reason", got.Reason, want.Reason)
+	equal(t, what+": the plan's commit", got.HeadSHA, want.HeadSHA)
+	if !strings.Contains(got.Message, want.Message) {
+		t.Errorf("%s: the plan says %q, want %q in it", what, got.Message, want.Message)
+	}
+}
+
+// newClaimedEnvironment is newEnvironment for tests that wait at once until deliveries are
+// accepted.
+func newClaimedEnvironment(t *testing.T, s setup) *environment {
+	t.Helper()
+	env := newEnvironment(t, s)
+	env.awaitClaimed()
+	return env
+}
+
+// errOf returns the error of a call whose result is not needed.
+func errOf[T any](_ T, err error) error { return err }
+
+// containsAll reports whether a text has all the words.
+func containsAll(text string, words ...string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }

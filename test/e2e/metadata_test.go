@@ -27,7 +27,6 @@ const dashboard = "https://dashboard.example"
 // git-auth secret, which exists before the run. Later patches add only the check's id and state
 // completed.
 func TestCreateRequestCarriesAllMetadata(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, createsWithEverythingKnown)
 }
 

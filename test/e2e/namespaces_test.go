@@ -48,7 +48,7 @@ func TestNamespaceMovesToAnotherInstallation(t *testing.T) {
 	first.awaitCheck(sha, checkName("moves"), "in_progress", soon)
 	running := first.awaitRunsCreated(sha)
 	first.setConfig("serve-namespaces", first.Namespace)
-	first.eventually(soon, "the Repository says that nobody serves it", func() error { return first.hasURLReason("NamespaceNotServed") })
+	first.eventually(soon, "the Repository says that it is not served", func() error { return first.hasURLReason("NamespaceNotServed") })
 	first.eventually(soon, "its claim is released", func() error {
 		if claim := first.claim(first.git.page()); claim == nil || claim.Status.ReleasedAt == nil {
 			return fmt.Errorf("it is %+v", claim)

@@ -16,7 +16,6 @@ import (
 // grants nothing to any user. The Repository gets one Kubernetes Event about it, however many
 // untrusted users there are.
 func TestOwnersAllowRuns(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("writer", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{

@@ -98,7 +98,7 @@ func (env *environment) requireGivenUp(p *installation.Process, d delivery) {
 	if event.Status.Disposition != v1alpha1.DispositionRefused || planOf(event).Reason != "Parked" || event.Status.Panics != panicLimit {
 		env.t.Errorf("the event is %s %+v after %d panics, want it parked after %d", event.Status.Disposition, planOf(event), event.Status.Panics, panicLimit)
 	}
-	env.eventually(soon, "the Repository has been told", func() error {
+	env.eventually(soon, "the Repository has a Kubernetes Event", func() error {
 		if told := env.reportedReasons(event.Name); len(told) != 1 || told["Parked"] != 1 {
 			return fmt.Errorf("its Kubernetes Events about %s are %v, want one", event.Name, told)
 		}

@@ -26,7 +26,6 @@ func keepRuns(written string) string {
 // result is not accepted yet. After the outage the run that completed last stays, which is not the
 // one created last, and the events settle.
 func TestRunsAreKeptUntilReported(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		first := env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))})
 		env.awaitSettled(first, soon)
@@ -111,7 +110,6 @@ func TestRefusedDeleteIsRetried(t *testing.T) {
 // again. GitLab's token stays in it; a token that was minted for the run is revoked and removed.
 // The secret is deleted with its run.
 func TestSecretIsDeletedWithRun(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, private: true}, func(t *testing.T, env *environment) {
 		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("hello", "push", held)})
 		event := env.awaitRunsCreated(sha)

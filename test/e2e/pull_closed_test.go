@@ -55,7 +55,6 @@ func TestClosedPullRequestCancelsRuns(t *testing.T) {
 	for name, merge := range map[string]bool{"closed": false, "merged": true} {
 		t.Run(name, func(t *testing.T) {
 			onlyInTestAllUnless(t, merge)
-			t.Parallel()
 			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) { closingCancelsRuns(t, env, merge) })
 		})
 	}
@@ -99,7 +98,7 @@ func closingCancelsRuns(t *testing.T, env *environment, merge bool) {
 		}
 	}
 	if runs := env.runs(); told != 2 || len(runs) != 4 || len(env.git.checks(sha)) != 2 {
-		t.Errorf("%d of %d runs were told to end, want 2 of 4; %d checks on the closed pull request", told, len(runs), len(env.git.checks(sha)))
+		t.Errorf("%d of %d runs were asked to end, want 2 of 4; %d checks on the closed pull request", told, len(runs), len(env.git.checks(sha)))
 	}
 	if !merge {
 		env.requireReopenRuns(number, sha)
@@ -141,7 +140,6 @@ func (env *environment) requireReopenRuns(number int, sha string) {
 // Tekton then refuses the patch, and the check shows how the run ended.
 func TestRunEndsBeforeItIsCancelled(t *testing.T) {
 	onlyInTestAll(t)
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, runEndsBeforeCancel)
 }
 
@@ -166,7 +164,7 @@ func runEndsBeforeCancel(t *testing.T, env *environment) {
 	env.awaitCheck(sha, checkName("pr"), "success", afterFault)
 	env.awaitAllSettled(afterFault)
 	if made := env.getRun(run.Name); made.Spec.Status != "" {
-		t.Errorf("the run that had ended is told %q", made.Spec.Status)
+		t.Errorf("the run that had ended has spec.status %q", made.Spec.Status)
 	}
 	env.requireNoFailure(sha)
 }

@@ -38,7 +38,6 @@ func persistFaults() []persistFault {
 // Retry-After, and it causes no call and no object. Afterwards the redelivery of each is processed
 // once.
 func TestUnpersistedDeliveryIsRefused(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusesUnpersisted)
 }
 

@@ -19,7 +19,6 @@ type ignorable struct {
 // A12: a delivery that can have no effect is answered 2xx with the reason, counted with the
 // reason, and not stored. A GitLab disables a hook after any other answer.
 func TestIrrelevantDeliveriesAreIgnored(t *testing.T) {
-	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, ignoresIrrelevant)
 }
 

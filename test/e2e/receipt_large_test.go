@@ -13,7 +13,6 @@ import (
 // controller run below the memory limits of their containers in config/.
 func TestLargePushFitsMemoryLimits(t *testing.T) {
 	onlyInTestAll(t)
-	t.Parallel()
 	const size = 20_000_000
 	forEachService(t, setup{receivers: 1, controllers: 1, limited: true}, func(t *testing.T, env *environment) {
 		receiver, controller := env.receivers[0], env.controller()

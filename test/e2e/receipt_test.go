@@ -19,7 +19,6 @@ import (
 // API server. The answer comes within 8 s, without a controller and while each write takes a
 // second.
 func TestAnswerFollowsDurableRecord(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 2, controllers: 1, proxied: true}, answersAfterRecord)
 }
 
@@ -71,7 +70,6 @@ func (env *environment) requireOneRun(d delivery) {
 // event is settled, are all acknowledged. They have one record, one payload, one run and one
 // check.
 func TestFiftyCopiesMakeOneRecord(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 3, controllers: 1}, recordsFiftyCopiesOnce)
 }
 
@@ -141,7 +139,6 @@ func (env *environment) sendCopies(d delivery, n int) []copyAnswer {
 // A6 with A4 and A5: copies of a delivery reach three replicas while a record of the same delivery
 // exists that was settled without runs. They make one new record, not several.
 func TestPendingEventIsReprocessedOnce(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 3, controllers: 1}, reprocessesPendingEvent)
 }
 

@@ -41,7 +41,7 @@ func TestReceiversWorkWithoutLeader(t *testing.T) {
 	}
 	env.eventually(soon, "the second controller has found the leases taken", func() error { return env.hasCalled(second, "get leases") })
 	if events := env.events(); len(events) != 1 || len(events[0].Status.Conditions) != 0 {
-		t.Errorf("without a leader the events are %+v, want one that nobody has touched", events)
+		t.Errorf("without a leader the events are %+v, want one that no controller has changed", events)
 	}
 	env.must(env.deleteLeases(env.ctx)) // an hour later
 	env.awaitCheck(sha, checkName("leaderless"), "success", afterFault)

@@ -93,7 +93,6 @@ func referring(name, event, task, reference string) string {
 // wait, with a check that says so and without failure or run; the others start. A missing task
 // fails only the check of its pipeline.
 func TestReferenceOutagesWait(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		hub := newSite(t, answersStatus(http.StatusInternalServerError))
 		env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})

@@ -51,7 +51,6 @@ func refusals() []refused {
 // creation gets a failed check with their exact words within 30 s. It is not retried by itself,
 // and pushing a fix works.
 func TestRefusedPipelineRunFailsCheck(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, refusedPipelineRunFails)
 }
 

@@ -13,7 +13,6 @@ import (
 // D6: while no check can be created at the forge the run goes on to its end. The check appears
 // once that works again, with the state of that moment.
 func TestRunGoesOnWithoutCheck(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, noCheckCanBeCreated)
 }
 
@@ -69,7 +68,6 @@ func noCheckCanBeCreated(t *testing.T, env *environment) {
 // The next write waits for it, and after completed nothing reopens the check. The delayed write is
 // once the POST, once a PATCH.
 func TestDelayedWriteDoesNotReopenCheck(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 2, proxied: true}, delayedWriteReopensNothing)
 }
 
@@ -104,7 +102,6 @@ func delayedWriteReopensNothing(t *testing.T, env *environment) {
 // E8: the POST of a check run is stored although the answer is a 502 or lost. The check run is
 // found by its external_id and adopted, so there is one.
 func TestStoredCheckIsAdopted(t *testing.T) {
-	t.Parallel()
 	forBothServices(t, setup{receivers: 1, controllers: 1}, storedCheckIsAdopted)
 }
 

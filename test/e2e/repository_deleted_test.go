@@ -23,7 +23,6 @@ import (
 // Repository: nothing is reported until it exists again. Reports that come too late are dropped:
 // see TestReportsOfADeletedRepositoryAreGivenUp of package gitevent.
 func TestRunsOutliveDeletedRepository(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, runOutlivesRepository)
 }
 
@@ -63,8 +62,7 @@ func runOutlivesRepository(t *testing.T, env *environment) {
 		if wait := env.awaitWaitReason(sha, "report", "RepositoryGone"); wait.Class != "Operator" {
 			t.Errorf("it waits for %+v, want an operator", wait)
 		}
-		// The other one may have been reported with credentials that the same reconcile had read
-		// before.
+		// The other one may have been reported with credentials that the same reconcile had read before.
 		if check, _ := env.currentCheck(sha, checkName("goes-on")); check.Conclusion != "" {
 			t.Errorf("the check says %s without credentials", check.Conclusion)
 		}

@@ -59,7 +59,6 @@ func (env *environment) redeliverSettled(d delivery, times int) {
 // Its pushes start nothing and get no check, however often they are sent, until a user who may
 // edit the Repository confirms it. Then a redelivery runs.
 func TestTakenOverRepositoryStartsNothing(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		definition := pipeline("owned", "push")
 		sha, first := env.push(map[string]string{".tekton/push.yaml": definition})
@@ -81,7 +80,7 @@ func TestTakenOverRepositoryStartsNothing(t *testing.T) {
 			t.Fatalf("the claim says %+v, want %d refused and %d bound", status, id, bound.ID)
 		}
 		if runs, checks, told := env.runs(), env.git.checks(theirs), env.checkWrites(theirs, ""); len(runs) != 1 || len(checks) != 0 || len(told) != 0 {
-			t.Fatalf("%d runs, want the first repository's; checks %+v, told %+v, want none", len(runs), checks, told)
+			t.Fatalf("%d runs, want the first repository's; checks %+v, Kubernetes Events %+v, want none", len(runs), checks, told)
 		}
 
 		_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType,
@@ -98,13 +97,12 @@ func TestTakenOverRepositoryStartsNothing(t *testing.T) {
 // S15: where a proof is required, a Repository is not served if its namespace is neither listed
 // nor named by the default branch. The push that adds the file is served.
 func TestURLIsServedWithProof(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}}}, func(t *testing.T, env *environment) {
 		sha, pushed := env.push(map[string]string{".tekton/push.yaml": pipeline("proven", "push"), ".tekton/.plumbline-namespace": "somebody-else\n"})
 		env.deliver(pushed, http.StatusAccepted)
 		env.requireDisposition(pushed, v1alpha1.DispositionIgnored, v1alpha1.ReasonNotProven)
 		if runs, told := env.runs(), env.checkWrites(sha, ""); len(runs) != 0 || len(told) != 0 {
-			t.Errorf("%d runs, told %+v: want none", len(runs), told)
+			t.Errorf("%d runs, Kubernetes Events %+v: want none", len(runs), told)
 		}
 		sha, pushed = env.push(map[string]string{".tekton/.plumbline-namespace": env.ci + "\n"})
 		env.deliver(pushed, http.StatusAccepted)

@@ -96,7 +96,6 @@ func (env *environment) sendWrongSecretTo(receiver *installation.Process) (a res
 // nothing else. The receiver may read none of them, and is ready once the controllers have copied
 // what it needs. A rotation takes effect within 30 s. The copies work while no controller runs.
 func TestReceiverReadsOnlySecretCopies(t *testing.T) {
-	t.Parallel()
 	forEachKind(t, func(t *testing.T, on kind) {
 		env := newEnvironment(t, setup{service: on})
 		env.must(env.Kube.CoreV1().Secrets(env.Namespace).DeleteCollection(env.ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "type=Opaque,metadata.name!=plumbline-github-app"}))

@@ -55,8 +55,7 @@ type branches interface {
 	point(ref, sha string)
 	remove(ref string)
 	tip(branch string) string
-	// create makes another, private repository, and returns the page of a file
-	// of it.
+	// create makes another, private repository, and returns the page of a file of it.
 	create(name string, files map[string]string, file string) string
 }
 

@@ -21,7 +21,6 @@ import (
 // E11: a service that is busy with the commit (GitLab's 409) is retried until it accepts the
 // report, once.
 func TestBusyServiceIsRetried(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, retriesBusyService)
 }
 

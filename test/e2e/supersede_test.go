@@ -16,7 +16,6 @@ import (
 // created. The first goes on to its own end. The other is never created, and its check is
 // cancelled: "superseded by B". B runs.
 func TestForcePushSupersedesWaitingRun(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, isSupersededWhileARunWaits)
 }
 

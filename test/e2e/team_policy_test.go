@@ -107,7 +107,7 @@ func (env *environment) requirePendingReason(d delivery, reason string) {
 // awaitRepositoryEvent waits for a Kubernetes Event on the Repository.
 func (env *environment) awaitRepositoryEvent(reason, says string) {
 	env.t.Helper()
-	env.eventually(soon, "the Repository is told "+reason, func() error {
+	env.eventually(soon, "the Repository has a Kubernetes Event "+reason, func() error {
 		if told := env.reportedReasons(says); told[reason] == 0 {
 			return fmt.Errorf("the Events that say so are %v", told)
 		}
@@ -124,7 +124,6 @@ func teamsPolicy(teams ...string) string {
 // repository too. The user who acted must be in a team too. A list that names no team allows no
 // user, and a missing team has no members.
 func TestTeamPolicyDecidesAccess(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("writer", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{
@@ -177,7 +176,6 @@ func TestTeamPolicyDecidesAccess(t *testing.T) {
 // access, by a pull request or a command. The condition names the policy. Pushes go on, and so do
 // pull requests without the policy.
 func TestUnevaluablePolicyDenies(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		const because = "which this version cannot evaluate"
 		env.git.grant("writer", "write")
@@ -233,7 +231,6 @@ func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(string(asked), " ", "_"), func(t *testing.T) {
 			onlyInTestAllUnless(t, asked != askMember)
-			t.Parallel()
 			forEachKind(t, func(t *testing.T, on kind) { // the other events still wait at its end
 				env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})
 				env.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [somebody]\n"}})

@@ -53,7 +53,7 @@ func kindsFor(t *testing.T) []kind {
 }
 
 // forEachKind runs a scenario that makes its own environments for each Git service of the tier, as
-// subtests in parallel.
+// subtests in parallel. The test itself runs in parallel with others, too.
 func forEachKind(t *testing.T, scenario func(t *testing.T, on kind)) {
 	t.Helper()
 	forKinds(t, kindsFor(t), scenario)
@@ -67,6 +67,7 @@ func forBothKinds(t *testing.T, scenario func(t *testing.T, on kind)) {
 
 func forKinds(t *testing.T, kinds []kind, scenario func(t *testing.T, on kind)) {
 	t.Helper()
+	t.Parallel()
 	for _, on := range kinds {
 		t.Run(string(on), func(t *testing.T) {
 			t.Parallel()

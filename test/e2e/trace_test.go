@@ -59,7 +59,7 @@ func TestOneTraceFromDeliveryToFinalCheck(t *testing.T) {
 		env.readable.add("a trace", string(body))
 	}
 	if told := env.runs()[0].Annotations["tekton.dev/pipelinerunSpanContext"]; !strings.Contains(told, trace) {
-		t.Errorf("Tekton is told %q, want trace %s", told, trace)
+		t.Errorf("Tekton gets the trace context %q, want trace %s", told, trace)
 	}
 }
 

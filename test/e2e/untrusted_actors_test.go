@@ -84,7 +84,6 @@ func (env *environment) requireDisposition(d delivery, want v1alpha1.Disposition
 // S10: a writer's pull request waits for approval after each push of an untrusted user to its
 // fork, and when an untrusted user reopens it. What the writer pushes runs.
 func TestUntrustedPushToWritersForkWaits(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("writer", "write")
 		number, first := env.openForkPull("writer")
@@ -128,7 +127,6 @@ func (env *environment) awaitPending(d delivery) {
 // S10: a label of a user without write access starts nothing and reports nothing, also on a branch
 // of the repository itself.
 func TestUntrustedLabelStartsNothing(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("writer", "write")
 		env.git.grant("reader", "read")
@@ -233,6 +231,6 @@ func TestForgedBodyStartsNothing(t *testing.T) {
 		t.Errorf("PipelineRuns by commit: %v, want none of %s", got, evil)
 	}
 	if writes := env.checkWrites(evil, ""); len(writes) != 0 {
-		t.Errorf("the stranger's commit was told %+v", writes)
+		t.Errorf("the untrusted user's commit got %+v", writes)
 	}
 }

@@ -19,7 +19,6 @@ import (
 // B3, B4: while the changed files cannot be listed, the pipelines that do not depend on them run
 // once each. The others are decided afterwards, with the controller killed in between.
 func TestWaitingPipelineBlocksNoOther(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1}, waitingPipelineBlocksNoOther)
 }
 
@@ -57,7 +56,6 @@ func waitingPipelineBlocksNoOther(t *testing.T, env *environment) {
 // B9: an event waits while the global Repository cannot be read, and is processed with its
 // settings.
 func TestEventWaitsForGlobalRepository(t *testing.T) {
-	t.Parallel()
 	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true}, eventWaitsForGlobalRepository)
 }
 

@@ -136,9 +136,7 @@ func works(t *testing.T, try func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := cluster.Poll(ctx, 50*time.Millisecond, func() error { return try(ctx) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.Poll(ctx, 50*time.Millisecond, func() error { return try(ctx) }))
 }
 
 // run is a PipelineRun with one task, as JSON has it.

@@ -61,8 +61,6 @@ func (w *environment) install(t *testing.T, h hook) {
 			}},
 		}},
 	}
-	if err := (call{method: http.MethodPost, resource: path, body: object}).do(ctx, w.config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (call{method: http.MethodPost, resource: path, body: object}).do(ctx, w.config))
 	t.Cleanup(func() { _ = call{method: http.MethodDelete, resource: path, name: object.Name}.do(ctx, w.config) })
 }

@@ -213,3 +213,11 @@ spec:
   insecureSkipTLSVerify: true
   service: {name: policy, namespace: ci}
 `
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

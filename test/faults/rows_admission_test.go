@@ -101,9 +101,7 @@ func withoutDryRun(t *testing.T, w *environment) error {
 		"rules":[{"operations":["CREATE"],"apiGroups":["tekton.dev"],"apiVersions":["v1"],"resources":["pipelineruns"],"scope":"*"}]}]}`
 	encode := base64.StdEncoding.EncodeToString
 	key := encode([]byte("/registry/validatingwebhookconfigurations/row-k38"))
-	if err := w.etcd(t.Context(), "/v3/kv/put", `{"key":"`+key+`","value":"`+encode([]byte(old))+`"}`, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.etcd(t.Context(), "/v3/kv/put", `{"key":"`+key+`","value":"`+encode([]byte(old))+`"}`, nil))
 	return until(t, func() error { return create("k38").dry().do(t.Context(), w.config) })
 }
 
@@ -179,18 +177,14 @@ func (w *environment) store(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	c := create("")
 	c.body = object
-	if err := c.do(t.Context(), w.config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.do(t.Context(), w.config))
 }
 
 // webhookAway: nothing listens at the address of Tekton's webhook.
 func webhookAway(t *testing.T, w *environment) {
 	w.store(t, pending("stored"))
 	webhook := w.Part(cluster.TektonWebhook)
-	if err := webhook.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, webhook.Kill())
 	t.Cleanup(func() {
 		if err := webhook.Start(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

@@ -26,9 +26,7 @@ func compactedRows() []row {
 func (w *environment) compact(t *testing.T) {
 	t.Helper()
 	latest, err := w.write(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := w.etcd(t.Context(), "/v3/kv/compaction", `{"revision":"`+latest+`"}`, nil); err != nil {
 		t.Log(err) // the other row has compacted later
 	}
@@ -38,13 +36,9 @@ func (w *environment) compact(t *testing.T) {
 func continued(t *testing.T, w *environment) error {
 	page := get(corev1.SchemeGroupVersion.WithResource("configmaps"), "", "").with("limit", "1")
 	data, err := page.answer(t.Context(), w.odd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var list metav1.PartialObjectMetadataList
-	if err := json.Unmarshal(data, &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &list))
 	w.compact(t)
 	return page.with("continue", list.Continue).do(t.Context(), w.odd)
 }

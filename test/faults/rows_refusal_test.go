@@ -74,9 +74,7 @@ func invalidPatch(t *testing.T, w *environment) error {
 func (w *environment) as(t *testing.T, account string) *rest.Config {
 	t.Helper()
 	token, err := w.Token(t.Context(), ci, account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := w.RESTConfig()
 	config.BearerToken = token
 	return config
@@ -104,9 +102,7 @@ func refusedPod(namespace string) func(*testing.T, *environment) error {
 }
 
 func leaving(t *testing.T, w *environment) error {
-	if err := w.DeleteNamespace(t.Context(), "leaving"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.DeleteNamespace(t.Context(), "leaving"))
 	return w.refused(t, create("k16").in("leaving"))
 }
 
@@ -114,12 +110,8 @@ func leaving(t *testing.T, w *environment) error {
 // custom resources, its answer is another one.
 func notReady(t *testing.T, w *environment) error {
 	part, config, err := w.OtherAPIServer("unready-apiserver", "--feature-gates=MutatingAdmissionPolicy=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := part.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, part.Start(t.Context()))
 	t.Cleanup(func() { _ = part.Kill() })
 	return until(t, func() error {
 		err := create("k17").do(t.Context(), config)
@@ -165,9 +157,7 @@ func quotasUncounted(t *testing.T, w *environment) {
 func (w *environment) pause(t *testing.T, name string) {
 	t.Helper()
 	part := w.Part(name)
-	if err := part.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, part.Pause())
 	t.Cleanup(func() {
 		if err := part.Continue(); err != nil {
 			t.Error(err)

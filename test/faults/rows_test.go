@@ -55,7 +55,7 @@ func groups() []group {
 	return []group{
 		{"", nil, slices.Concat(webhookRows(), refusalRows(), sizeRows(), serverErrorRows(), transportRows())},
 		{"Tekton's webhook is away", webhookAway, awayRows()},
-		{"nobody computes quotas", quotasUncounted, freshQuotaRows()},
+		{"no controller computes quotas", quotasUncounted, freshQuotaRows()},
 		{"etcd has compacted", nil, compactedRows()},
 		{"etcd stands still", etcdHangs, etcdHungRows()},
 		{"etcd has no quorum", etcdWithoutMajority, noMajorityRows()},

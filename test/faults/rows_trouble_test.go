@@ -80,9 +80,7 @@ func tooMany(t *testing.T, w *environment) error {
 func behind(label string, do cluster.Action) func(*testing.T, *environment) error {
 	return func(t *testing.T, w *environment) error {
 		proxy, err := cluster.NewProxy(w.Cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(proxy.Close)
 		proxy.Add(cluster.Rule{Do: do})
 		config := w.RESTConfig()

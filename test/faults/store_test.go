@@ -83,9 +83,7 @@ func (w *environment) recovered(t *testing.T) {
 // restartEtcd restarts etcd with flags.
 func (w *environment) restartEtcd(t *testing.T, flags ...string) {
 	t.Helper()
-	if err := w.Part(cluster.Etcd).RestartWith(context.WithoutCancel(t.Context()), flags...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Part(cluster.Etcd).RestartWith(context.WithoutCancel(t.Context()), flags...))
 }
 
 // etcdHangs: etcd is stopped as if its machine hung.
@@ -105,9 +103,7 @@ func etcdHungRows() []row {
 
 // etcdWithoutMajority: etcd has another member that never runs, and no majority.
 func etcdWithoutMajority(t *testing.T, w *environment) {
-	if err := w.etcd(t.Context(), "/v3/cluster/member/add", `{"peerURLs":["http://127.0.0.1:1"]}`, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.etcd(t.Context(), "/v3/cluster/member/add", `{"peerURLs":["http://127.0.0.1:1"]}`, nil))
 	t.Cleanup(func() {
 		w.restartEtcd(t, "--force-new-cluster")
 		w.recovered(t)
@@ -123,9 +119,7 @@ func noMajorityRows() []row {
 
 // etcdAway: nothing listens at etcd's address.
 func etcdAway(t *testing.T, w *environment) {
-	if err := w.Part(cluster.Etcd).Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Part(cluster.Etcd).Kill())
 	t.Cleanup(func() {
 		w.restartEtcd(t)
 		w.recovered(t)

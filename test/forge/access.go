@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -140,7 +141,7 @@ func getPublicMember(c *call) answer {
 
 func listMembers(c *call) answer {
 	org := c.org()
-	role := orDefault(c.r.URL.Query().Get("role"), "all")
+	role := cmp.Or(c.r.URL.Query().Get("role"), "all")
 	var list []*account
 	for _, login := range slices.Sorted(maps.Keys(org.members)) {
 		m := org.members[login]

@@ -46,9 +46,8 @@ func (g *GitHub) userOf(login string) *account {
 	return a
 }
 
-// AddUser makes a user known. Users named in commits, pull requests and
-// memberships are made known by these; AddUser is for one who has done
-// nothing, or who shall own repositories.
+// AddUser makes a user known. Users named in commits, pull requests and memberships are made known
+// by these; AddUser is for one who has done nothing, or who shall own repositories.
 func (g *GitHub) AddUser(login string) int64 {
 	defer g.lock()()
 	return g.accountOf(login, "User").id
@@ -62,8 +61,7 @@ func (g *GitHub) SetOrgMember(org, user string, public bool) {
 	o.members[key(user)] = &membership{user: g.userOf(user), public: public}
 }
 
-// SetOrgOwner makes a user an owner of an organisation, which is admin on all
-// its repositories.
+// SetOrgOwner makes a user an owner of an organisation, which is admin on all its repositories.
 func (g *GitHub) SetOrgOwner(org, user string) {
 	defer g.lock()()
 	o := g.accountOf(org, "Organization")

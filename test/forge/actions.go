@@ -24,8 +24,7 @@ func say(make func(*call) answer) Action {
 	return traffic.Say(func(c traffic.Call) answer { return make(c.(*call)) })
 }
 
-// PrimaryRateLimit is GitHub's 403 for a spent hourly budget, which comes back
-// at reset.
+// PrimaryRateLimit is GitHub's 403 for a spent hourly budget, which comes back at reset.
 func PrimaryRateLimit(reset time.Time) Action {
 	return say(func(*call) answer { return rateLimited(reset) })
 }
@@ -37,9 +36,8 @@ func rateLimited(reset time.Time) answer {
 		With("X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10))
 }
 
-// SecondaryRateLimit is GitHub's 403 for too much at once. A retryAfter of
-// zero leaves the header out, as GitHub sometimes does; otherwise it is
-// rounded up to seconds.
+// SecondaryRateLimit is GitHub's 403 for too much at once. A retryAfter of zero leaves the header
+// out, as GitHub sometimes does; otherwise it is rounded up to seconds.
 func SecondaryRateLimit(retryAfter time.Duration) Action {
 	return say(func(*call) answer {
 		const doc = docs + "/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits"

@@ -96,10 +96,9 @@ func parseKey(s string) *rsa.PrivateKey {
 	return priv
 }
 
-// Install installs the App on an account and returns the installation's ID.
-// repos are names of the account's repositories, with or without the owner;
-// none means all repositories, later ones included. The installation has the
-// permissions Plumbline asks for; SetPermissions changes them.
+// Install installs the App on an account and returns the installation's ID. repos are names of the
+// account's repositories, with or without the owner; none means all repositories, later ones
+// included. The installation has the permissions Plumbline asks for; SetPermissions changes them.
 func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 	defer g.lock()()
 	a := g.apps[appID]
@@ -122,8 +121,7 @@ func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 	return in.id
 }
 
-// SetPermissions replaces the permissions of an installation; tokens minted
-// before lose them too.
+// SetPermissions replaces the permissions of an installation; tokens minted before lose them too.
 func (g *GitHub) SetPermissions(installationID int64, permissions map[string]string) {
 	defer g.lock()()
 	g.mustInstallation(installationID).permissions = maps.Clone(permissions)

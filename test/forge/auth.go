@@ -57,8 +57,7 @@ func (c *call) authenticate() {
 	}
 }
 
-// valid returns the token of a secret, nil if it is unknown, expired or of a
-// removed installation.
+// valid returns the token of a secret, nil if it is unknown, expired or of a removed installation.
 func (g *GitHub) valid(secret string) *token {
 	t := g.tokens[secret]
 	if t == nil || !g.opts.Now().Before(t.expires) || g.installs[t.in.id] == nil {
@@ -67,8 +66,7 @@ func (g *GitHub) valid(secret string) *token {
 	return t
 }
 
-// authorize decides whether the caller may use the route on the repository
-// the path names.
+// authorize decides whether the caller may use the route on the repository the path names.
 func (c *call) authorize() {
 	if c.rt.audience == gitClient {
 		c.authorizeGit()

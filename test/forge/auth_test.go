@@ -3,6 +3,7 @@
 package forge
 
 import (
+	stdcmp "cmp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func TestAppJWT(t *testing.T) {
 		"a JWT needs Bearer, the word token won't do": {claims: claims(nil), scheme: "token", status: 401, message: undecodable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			auth := orDefault(tc.scheme, "Bearer") + " " + signJWT(t, orDefault(tc.key, w.app.PrivateKeyPEM), tc.claims)
+			auth := stdcmp.Or(tc.scheme, "Bearer") + " " + signJWT(t, stdcmp.Or(tc.key, w.app.PrivateKeyPEM), tc.claims)
 			r := w.do("GET", "/api/v3/app", auth, nil)
 			if r.Status != tc.status || r.message() != tc.message {
 				t.Errorf("got %d %q, want %d %q", r.Status, r.message(), tc.status, tc.message)

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,8 +15,7 @@ const (
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
 
-	// maxSameName is how many check runs of one name a suite keeps, and how
-	// many a listing reaches.
+	// maxSameName is how many check runs of one name a suite keeps, and how many a listing reaches.
 	maxSameName = 1000
 )
 
@@ -85,8 +85,7 @@ func (s *State) ChecksFor(repo, sha string) []CheckRun {
 	return out
 }
 
-// Current is the newest check run with this name on a commit: the one whose
-// result GitHub shows.
+// Current is the newest check run with this name on a commit: the one whose result GitHub shows.
 func (s *State) Current(repo, sha, name string) (CheckRun, bool) {
 	all := s.ChecksFor(repo, sha)
 	for _, k := range slices.Backward(all) {
@@ -150,9 +149,8 @@ func updateCheck(c *call) answer {
 	return ok(k.json(c.g))
 }
 
-// take carries a valid request over. A completed check run stays completed: a
-// status alone does not open it again and its conclusion stays, while a new
-// conclusion replaces the old one.
+// take carries a valid request over. A completed check run stays completed: a status alone does
+// not open it again and its conclusion stays, while a new conclusion replaces the old one.
 func (k *checkRun) take(req checkRequest, now time.Time) {
 	set(&k.name, req.Name)
 	set(&k.externalID, req.ExternalID)
@@ -225,7 +223,7 @@ func getCheck(c *call) answer {
 func listChecks(c *call) answer {
 	cm := c.commitAt(c.r.PathValue("ref"))
 	q := c.r.URL.Query()
-	filter := orDefault(q.Get("filter"), "latest")
+	filter := cmp.Or(q.Get("filter"), "latest")
 	if filter != "latest" && filter != "all" {
 		return invalidRequest(c.rt.doc, []string{filter + ` is not a member of ["latest", "all"].`})
 	}

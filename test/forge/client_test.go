@@ -29,9 +29,7 @@ type fixture struct {
 func newFixture(t *testing.T, o Options) *fixture {
 	t.Helper()
 	g := New(o)
-	if err := g.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Start())
 	t.Cleanup(func() { _ = g.Close() })
 	w := &fixture{GitHub: g, t: t}
 	w.app = g.CreateApp(testApp, "plumbline", testKey(t), "hush")
@@ -87,9 +85,7 @@ func (w *fixture) jwt() string {
 func signJWT(t *testing.T, pemKey string, claims jwt.MapClaims) string {
 	t.Helper()
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(parseKey(pemKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return signed
 }
 
@@ -97,4 +93,12 @@ func signJWT(t *testing.T, pemKey string, claims jwt.MapClaims) string {
 func testKey(t *testing.T) string {
 	t.Helper()
 	return New(Options{}).CreateApp(1, "keys", "", "").PrivateKeyPEM
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -55,9 +55,7 @@ func TestGitListsRefs(t *testing.T) {
 	empty := w.CreateRepo("org", "empty", RepoOptions{})
 	home := t.TempDir()
 	line := strings.Replace(w.repo.CloneURL, "://", "://git:"+strings.TrimPrefix(w.token(w.inst, nil), "token ")+"@", 1)
-	if err := os.WriteFile(filepath.Join(home, ".git-credentials"), []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, ".git-credentials"), []byte(line), 0o600))
 	list := func(url string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "git", "-c", "credential.helper=store", "ls-remote", url)

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,7 +65,7 @@ func (g *GitHub) CommentDelivery(e CommentEvent) Delivery {
 	}
 	in := g.coveringInstallation(e.AppID, r)
 	p := r.pull(m.pull)
-	body := object{"action": orDefault(e.Action, "created"), "issue": p.issue(g), "comment": m.full(g, p)}
+	body := object{"action": cmp.Or(e.Action, "created"), "issue": p.issue(g), "comment": m.full(g, p)}
 	g.common(body, r, sender, in)
 	return g.deliver(in.app, "issue_comment", body)
 }

@@ -32,14 +32,18 @@ func TestCommentDelivery(t *testing.T) {
 		}
 		Sender struct{ Login string }
 	}
-	if err := json.Unmarshal(d.Body, &e); err != nil {
-		t.Fatal(err)
+	must(t, json.Unmarshal(d.Body, &e))
+	if e.Issue.Number != int64(n) || e.Issue.User.Login != "dev" || e.Issue.Pull == nil {
+		t.Errorf("the issue is %+v, want pull request %d by dev", e.Issue, n)
 	}
-	if e.Issue.Number != int64(n) || e.Issue.Comments != 1 || e.Issue.State != "open" || e.Issue.User.Login != "dev" || len(e.Issue.Labels) != 1 || e.Issue.Pull == nil {
-		t.Errorf("the issue is %+v", e.Issue)
+	if e.Issue.Comments != 1 || e.Issue.State != "open" || len(e.Issue.Labels) != 1 {
+		t.Errorf("the issue is %+v, want an open one with one comment and one label", e.Issue)
 	}
-	if e.Comment.ID == 0 || e.Comment.Body != "hi\r\nthere" || e.Comment.User.Login != "bob" || e.Comment.User.Type != "User" || e.Sender.Login != "bob" {
-		t.Errorf("the comment is %+v by %s", e.Comment, e.Sender.Login)
+	if e.Comment.ID == 0 || e.Comment.Body != "hi\r\nthere" {
+		t.Errorf("the comment is %+v", e.Comment)
+	}
+	if user := e.Comment.User; user.Login != "bob" || user.Type != "User" || e.Sender.Login != "bob" {
+		t.Errorf("the comment is by %+v, sent by %s, want bob", user, e.Sender.Login)
 	}
 	if strings.Contains(string(d.Body), w.Branches("org/app")["topic"]) {
 		t.Error("a comment's payload names no commit of its pull request")

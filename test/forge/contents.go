@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -18,7 +19,7 @@ const (
 )
 
 func getContents(c *call) answer {
-	ref := orDefault(c.r.URL.Query().Get("ref"), c.repo.defaultBranch)
+	ref := cmp.Or(c.r.URL.Query().Get("ref"), c.repo.defaultBranch)
 	if len(c.repo.branches) == 0 {
 		return refuse(http.StatusNotFound, c.rt.doc, "This repository is empty.")
 	}

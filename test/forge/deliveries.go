@@ -93,9 +93,8 @@ func (d Delivery) Request(ctx context.Context, url string) (*http.Request, error
 	return traffic.NewRequest(ctx, url, d.Header, d.Body)
 }
 
-// Deliver sends the delivery once and records the attempt. Like GitHub it
-// gives up after 10 seconds (Options.DeliveryTimeout), follows no redirect
-// and never repeats by itself.
+// Deliver sends the delivery once and records the attempt. Like GitHub it gives up after 10
+// seconds (Options.DeliveryTimeout), follows no redirect and never repeats by itself.
 func (g *GitHub) Deliver(ctx context.Context, url string, d Delivery) (int, []byte, error) {
 	g.mu.Lock()
 	_, again := g.bodies[d.GUID]

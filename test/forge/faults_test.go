@@ -110,9 +110,7 @@ func TestHoldAndHang(t *testing.T) {
 	body := map[string]any{"name": "ci", "head_sha": w.sha}
 	answered := make(chan reply, 1)
 	go func() { answered <- doCtx(ctx, "POST", w.URL()+"/repos/org/app/check-runs", tok, body) }()
-	if err := hold.Wait(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, hold.Wait(ctx, 1))
 	if n := len(w.Writes()); n != 0 {
 		t.Errorf("a held call is not applied: %d writes", n)
 	}
@@ -123,16 +121,12 @@ func TestHoldAndHang(t *testing.T) {
 	// A client that gives up is released from a hang, and nothing was done.
 	gone, giveUp := context.WithCancel(ctx)
 	go func() { answered <- doCtx(gone, "PATCH", w.URL()+"/repos/org/app/check-runs/1", tok, body) }()
-	if err := hang.Wait(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, hang.Wait(ctx, 1))
 	giveUp()
 	if r := <-answered; r.Err == nil {
 		t.Errorf("the hung call was answered: %d", r.Status)
 	}
-	if err := w.WaitFor(ctx, func(s *State) bool { return len(s.Writes()) == 2 }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WaitFor(ctx, func(s *State) bool { return len(s.Writes()) == 2 }))
 	if last := w.Writes()[1]; last.Applied || last.Status != 0 {
 		t.Errorf("the hung call in the log: %+v", last)
 	}

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,24 +28,21 @@ type Options struct {
 	// TreeLimit is the number of entries of a recursive tree before it is
 	// truncated; zero is GitHub's 100000.
 	TreeLimit int
-	// RefuseEarlyConclusion answers 422 when a check run is written with a
-	// conclusion and an explicit status that is not "completed". GitHub
-	// documents that the conclusion wins and completes the check; this makes
-	// the forge stricter, so that a client which contradicts itself is found.
+	// RefuseEarlyConclusion answers 422 when a check run is written with a conclusion and an explicit
+	// status that is not "completed". GitHub documents that the conclusion wins and completes the
+	// check; this makes the forge stricter, so that a client which contradicts itself is found.
 	RefuseEarlyConclusion bool
 	// ChecksWithoutApp lists check runs with "app": null, as GitHub's schema
 	// allows and services that copy its API do.
 	ChecksWithoutApp bool
-	// DeliveryTimeout is how long a delivery waits for its answer; zero is
-	// GitHub's 10 seconds.
+	// DeliveryTimeout is how long a delivery waits for its answer; zero is GitHub's 10 seconds.
 	DeliveryTimeout time.Duration
 	// OnWrite gets every mutating call at the moment it is decided; nil without credentials. It
 	// runs under the forge's lock and must not call the forge.
 	OnWrite func(Write)
 }
 
-// GitHub is one forge. Create it with New; all methods are safe for
-// concurrent use.
+// GitHub is one forge. Create it with New; all methods are safe for concurrent use.
 type GitHub struct {
 	*traffic.Host[*State, Write]
 	gitdb.Pushes
@@ -75,10 +73,10 @@ func New(o Options) *GitHub {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.TokenLife = orDefault(o.TokenLife, time.Hour)
-	o.RateLimit = orDefault(o.RateLimit, 12500)
-	o.TreeLimit = orDefault(o.TreeLimit, 100000)
-	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, 10*time.Second)
+	o.TokenLife = cmp.Or(o.TokenLife, time.Hour)
+	o.RateLimit = cmp.Or(o.RateLimit, 12500)
+	o.TreeLimit = cmp.Or(o.TreeLimit, 100000)
+	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, 10*time.Second)
 	g := &GitHub{
 		opts:     o,
 		core:     traffic.New(o.Now, 1000),
@@ -145,14 +143,6 @@ func (g *GitHub) lock() (done func()) {
 }
 
 func (g *GitHub) now() time.Time { return g.opts.Now().UTC().Truncate(time.Second) }
-
-func orDefault[T comparable](v, d T) T {
-	var zero T
-	if v == zero {
-		return d
-	}
-	return v
-}
 
 // invalidUse stops a test whose author asked for something impossible.
 func invalidUse(format string, args ...any) {

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +29,7 @@ type PushEvent struct {
 type PullEvent struct {
 	Repo   string
 	Number int
-	// Action is opened, synchronize, reopened, ready_for_review, closed,
-	// labeled, edited and so on.
+	// Action is opened, synchronize, reopened, ready_for_review, closed, labeled, edited and so on.
 	Action string
 	AppID  int64
 	// Sender defaults to the author.
@@ -59,12 +59,12 @@ func (g *GitHub) PushDelivery(e PushEvent) Delivery {
 	if !known && (e.Before == "" || e.After == "") {
 		invalidUse("PushDelivery: %s of %s never changed", e.Ref, e.Repo)
 	}
-	up.before, up.after = orDefault(e.Before, up.before), orDefault(e.After, up.after)
+	up.before, up.after = cmp.Or(e.Before, up.before), cmp.Or(e.After, up.after)
 	if o := r.db[up.after]; up.after != zeroSHA && (o == nil || o.Commit == nil) {
 		invalidUse("PushDelivery: no commit %s in %s", up.after, e.Repo)
 	}
 	if e.Sender != "" || up.by == nil {
-		up.by = g.userOf(orDefault(e.Sender, "octocat"))
+		up.by = g.userOf(cmp.Or(e.Sender, "octocat"))
 	}
 	in := g.coveringInstallation(e.AppID, r)
 	return g.deliver(in.app, "push", g.pushPayload(r, e.Ref, up, in))
@@ -144,7 +144,7 @@ func (g *GitHub) PullRequestDelivery(e PullEvent) Delivery {
 	body := object{"action": e.Action, "number": p.number, "pull_request": p.full(g)}
 	switch e.Action {
 	case "synchronize":
-		body["before"], body["after"] = orDefault(p.before, zeroSHA), p.headSHA
+		body["before"], body["after"] = cmp.Or(p.before, zeroSHA), p.headSHA
 	case "labeled", "unlabeled":
 		body["label"] = labelJSON(p, max(0, slices.Index(p.labels, e.Label)), e.Label)
 	}

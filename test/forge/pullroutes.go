@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ func (c *call) pull() *pull {
 
 func listPulls(c *call) answer {
 	q := c.r.URL.Query()
-	state := orDefault(q.Get("state"), "open")
+	state := cmp.Or(q.Get("state"), "open")
 	var list []*pull
 	for _, p := range c.repo.pulls {
 		if (state != "all" && p.state != state) || (q.Get("base") != "" && q.Get("base") != p.baseRef) {

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -47,20 +48,20 @@ type NewPull struct {
 func (g *GitHub) OpenPullRequest(n NewPull) int {
 	defer g.lock()()
 	base := g.mustRepo(n.Base)
-	head := g.mustRepo(orDefault(n.Head, n.Base))
+	head := g.mustRepo(cmp.Or(n.Head, n.Base))
 	sha, found := head.branches[n.HeadBranch]
 	if !found {
 		invalidUse("OpenPullRequest: no branch %q in %s", n.HeadBranch, head.fullName())
 	}
-	ref := orDefault(n.BaseBranch, base.defaultBranch)
+	ref := cmp.Or(n.BaseBranch, base.defaultBranch)
 	if base.branches[ref] == "" {
 		invalidUse("OpenPullRequest: no branch %q in %s", ref, n.Base)
 	}
 	base.db.Take(head.db, sha)
 	p := &pull{
 		id: g.core.NextID(), number: len(base.pulls) + 1, base: base, baseRef: ref, head: head, headRef: n.HeadBranch,
-		headSHA: sha, user: g.userOf(orDefault(n.Author, "octocat")), state: "open", draft: n.Draft,
-		title: orDefault(n.Title, n.HeadBranch), body: n.Body, created: g.now(), updated: g.now(),
+		headSHA: sha, user: g.userOf(cmp.Or(n.Author, "octocat")), state: "open", draft: n.Draft,
+		title: cmp.Or(n.Title, n.HeadBranch), body: n.Body, created: g.now(), updated: g.now(),
 	}
 	base.pulls = append(base.pulls, p)
 	g.core.Notify()

@@ -66,9 +66,7 @@ func TestDeliveryLog(t *testing.T) {
 	if r := <-rc.Got; r.Header.Get("X-GitHub-Delivery") != d.GUID {
 		t.Error("the redelivery has another GUID")
 	}
-	if err := w.WaitFor(t.Context(), func(*State) bool { return len(w.deliveries) == 3 }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WaitFor(t.Context(), func(*State) bool { return len(w.deliveries) == 3 }))
 	if _, newest, _ := page(""); cmp.Diff([]string{"true push 202 true true"}, newest) != "" {
 		t.Errorf("the log has %v", newest)
 	}

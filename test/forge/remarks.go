@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -31,9 +32,8 @@ func (g *GitHub) CommitComment(repo, sha, user, body string) int64 {
 	return m.id
 }
 
-// CommitCommentDelivery builds a commit_comment event as it stands, without
-// sending it. GitHub tells of new comments only: Action is for tests that
-// expect what it does not do.
+// CommitCommentDelivery builds a commit_comment event as it stands, without sending it. GitHub
+// tells of new comments only: Action is for tests that expect what it does not do.
 func (g *GitHub) CommitCommentDelivery(e CommentEvent) Delivery {
 	defer g.lock()()
 	r := g.mustRepo(e.Repo)
@@ -51,13 +51,12 @@ func (g *GitHub) CommitCommentDelivery(e CommentEvent) Delivery {
 		sender = g.userOf(e.Sender)
 	}
 	in := g.coveringInstallation(e.AppID, r)
-	body := object{"action": orDefault(e.Action, "created"), "comment": m.json(g)}
+	body := object{"action": cmp.Or(e.Action, "created"), "comment": m.json(g)}
 	g.common(body, r, sender, in)
 	return g.deliver(in.app, "commit_comment", body)
 }
 
-// json is a comment on a commit as a whole: position, line and path are of one
-// on a line.
+// json is a comment on a commit as a whole: position, line and path are of one on a line.
 func (m *commitComment) json(g *GitHub) object {
 	self := m.repo.api(g) + "/comments/" + itoa(m.id)
 	at := m.at.Format(time.RFC3339)

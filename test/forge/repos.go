@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -68,14 +69,14 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 	}
 	r := &repo{
 		id: g.core.NextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
-		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
+		defaultBranch: cmp.Or(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{},
 		updates: map[string]refUpdate{}, collaborators: map[string]string{},
 	}
 	if o.ForkOf != "" {
 		r.parent = g.mustRepo(o.ForkOf)
 		r.db, r.branches, r.tags = maps.Clone(r.parent.db), maps.Clone(r.parent.branches), maps.Clone(r.parent.tags)
-		r.defaultBranch = orDefault(o.DefaultBranch, r.parent.defaultBranch)
+		r.defaultBranch = cmp.Or(o.DefaultBranch, r.parent.defaultBranch)
 	}
 	g.repos[key(r.fullName())] = r
 	g.core.Notify()

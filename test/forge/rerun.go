@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -27,7 +28,7 @@ func (g *GitHub) PressRerun(e RerunEvent) Delivery {
 	defer g.lock()()
 	r := g.mustRepo(e.Repo)
 	in := g.coveringInstallation(e.AppID, r)
-	action := orDefault(e.Action, "rerequested")
+	action := cmp.Or(e.Action, "rerequested")
 	body := object{"action": action}
 	g.common(body, r, g.userOf(e.Sender), in)
 	if e.CheckID == 0 {

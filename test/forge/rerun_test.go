@@ -28,11 +28,18 @@ func TestPressRerun(t *testing.T) {
 		} `json:"check_suite"`
 		Sender struct{ Login string }
 	}
-	if err := json.Unmarshal(one.Body, &e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(one.Body, &e))
 	s := e.Suite
-	if s.Branch == nil || *s.Branch != "topic" || s.SHA != sha || s.Status != "queued" || s.Conclusion != nil || len(s.Pulls) != 1 || s.Pulls[0].Number != n || s.App.ID == 0 || e.Sender.Login != "dev" {
-		t.Errorf("%+v", e)
+	if s.Branch == nil || *s.Branch != "topic" || s.SHA != sha {
+		t.Errorf("the suite is of branch %v at %s, want topic at %s", s.Branch, s.SHA, sha)
+	}
+	if s.Status != "queued" || s.Conclusion != nil {
+		t.Errorf("the suite is %s %v, want queued", s.Status, s.Conclusion)
+	}
+	if len(s.Pulls) != 1 || s.Pulls[0].Number != n {
+		t.Errorf("the suite is of pull requests %v, want %d", s.Pulls, n)
+	}
+	if s.App.ID == 0 || e.Sender.Login != "dev" {
+		t.Errorf("the suite is of App %d, sent by %s, want dev", s.App.ID, e.Sender.Login)
 	}
 }

@@ -71,8 +71,6 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, errors.Join(err, s.close())
 }
 
-// play performs an attack on its own cluster, so that its remains do not disturb the quiet before
-// the next one.
 func (s *stage) play(ctx context.Context, o Options) (report Report, err error) {
 	for _, attack := range o.Attacks {
 		if attack.prepare == nil {

@@ -34,9 +34,7 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 	found := map[string]bool{}
 	for _, document := range documents(t, filepath.Join(config, "monitoring", "servicemonitors.yaml")) {
 		var m monitor
-		if err := yaml.UnmarshalStrict(document, &m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.UnmarshalStrict(document, &m))
 		selector, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
 		if err != nil || len(m.Spec.Endpoints) != 1 || m.Namespace != namespace {
 			t.Fatalf("ServiceMonitor %s/%s: %+v, %v; want one endpoint in the Services' namespace", m.Namespace, m.Name, m.Spec, err)

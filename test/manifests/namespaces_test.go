@@ -19,13 +19,9 @@ func TestOptionalRightsAreThoseOfTheController(t *testing.T) {
 	bound := map[string]string{}
 	for _, document := range documents(t, filepath.Join(config, "optional", "namespaces.yaml")) {
 		var binding rbacv1.RoleBinding
-		if err := yaml.Unmarshal(document, &binding); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal(document, &binding))
 		if binding.Kind == "ClusterRole" {
-			if err := yaml.UnmarshalStrict(document, &watches); err != nil {
-				t.Fatal(err)
-			}
+			must(t, yaml.UnmarshalStrict(document, &watches))
 			continue
 		}
 		want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "plumbline-controller"}

@@ -22,9 +22,7 @@ func (a *installation) policyOf(t *testing.T, deployment appsv1.Deployment) netw
 	var selecting []networkingv1.NetworkPolicy
 	for _, policy := range a.networkPolicies {
 		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if selector.Matches(labels.Set(deployment.Spec.Template.Labels)) {
 			selecting = append(selecting, policy)
 		}

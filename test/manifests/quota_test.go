@@ -21,9 +21,7 @@ func TestQuotaExceedsBudgets(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%d documents, want one", len(all))
 	}
-	if err := yaml.UnmarshalStrict(all[0], &quota); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict(all[0], &quota))
 	if quota.Kind != "ResourceQuota" || quota.Namespace != namespace {
 		t.Errorf("%s in namespace %s, want a ResourceQuota in %s", quota.Kind, quota.Namespace, namespace)
 	}

@@ -67,9 +67,7 @@ func read(t *testing.T) *installation {
 func documents(t *testing.T, file string) (all [][]byte) {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, document := range bytes.Split(data, []byte("\n---\n")) {
 		var content map[string]any
 		if err := yaml.Unmarshal(document, &content); err != nil {
@@ -168,9 +166,7 @@ func TestEverythingIsInPlumblinesNamespace(t *testing.T) {
 func TestSecretExampleHasPlaceholders(t *testing.T) {
 	var secret corev1.Secret
 	documents := documents(t, filepath.Join(config, "examples", "github-app-secret.yaml"))
-	if err := yaml.UnmarshalStrict(documents[0], &secret); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict(documents[0], &secret))
 	if secret.Name != "plumbline-github-app" || secret.Namespace != namespace {
 		t.Errorf("the example is %s/%s", secret.Namespace, secret.Name)
 	}
@@ -199,5 +195,13 @@ func TestNoConversionWebhook(t *testing.T) {
 				t.Errorf("%s: conversion by %s", file, c.Strategy)
 			}
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

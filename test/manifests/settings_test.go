@@ -56,9 +56,7 @@ func TestSettingsExampleHasDefaults(t *testing.T) {
 		t.Errorf("keys %v: one that is applied would undo what an administrator set", data)
 	}
 	var example map[string]string
-	if err := yaml.UnmarshalStrict([]byte(data["_example"]), &example); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict([]byte(data["_example"]), &example))
 	got, err := settings.New(example)
 	if err != nil {
 		t.Error(err)
@@ -88,9 +86,7 @@ func TestKnativeUnderstandsItsConfigMaps(t *testing.T) {
 		t.Errorf("metrics: %+v, %v; want prometheus", metrics, err)
 	}
 	leases, err := leaderelection.NewConfigFromMap(all.configMap(t, "plumbline-config-leader-election"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &leaderelection.Config{
 		Buckets: 10, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 3 * time.Second,
 	}

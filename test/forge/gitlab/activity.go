@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func getTag(c *call) answer {
 		return notFound("Tag")
 	}
 	commit := c.project.commitJSON(c.g, c.project.db.Commit(sha))
-	target := orDefault(c.project.annotated[name], sha)
+	target := cmp.Or(c.project.annotated[name], sha)
 	return ok(object{
 		"name": name, "message": "", "target": target, "commit": commit, "release": nil, "protected": false, "created_at": nil,
 	})

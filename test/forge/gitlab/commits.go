@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,7 +48,7 @@ func (p *project) hookCommit(g *GitLab, c *gitdb.Commit, withFiles bool) object 
 func (p *project) diffJSON(f gitdb.FileChange) object {
 	o := object{
 		"diff": p.hunk(f), "collapsed": false, "too_large": false, "generated_file": false,
-		"new_path": f.Path, "old_path": orDefault(f.Previous, f.Path), "a_mode": "100644", "b_mode": "100644",
+		"new_path": f.Path, "old_path": cmp.Or(f.Previous, f.Path), "a_mode": "100644", "b_mode": "100644",
 		"new_file": f.Status == "added", "renamed_file": f.Status == "renamed", "deleted_file": f.Status == "removed",
 	}
 	switch f.Status {
@@ -98,7 +99,7 @@ func getCommitDiff(c *call) answer {
 }
 
 func getCommitRefs(c *call) answer {
-	kind := orDefault(c.text("type"), "all")
+	kind := cmp.Or(c.text("type"), "all")
 	if kind != "branch" && kind != "tag" && kind != "all" {
 		return badParameter("type does not have a valid value")
 	}

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,11 +80,10 @@ func (d Delivery) Request(ctx context.Context, url string) (*http.Request, error
 	return traffic.NewRequest(ctx, url, d.Header, d.Body)
 }
 
-// Deliver sends the delivery once, to url or (if that is empty) to where its
-// hook points, and records the attempt. Like GitLab it gives up after 10
-// seconds (Options.DeliveryTimeout), counts everything but 2xx and 3xx as a
-// failure of the hook, and sends nothing for a hook that is paused or
-// disabled: then it returns ErrHookDisabled.
+// Deliver sends the delivery once, to url or (if that is empty) to where its hook points, and
+// records the attempt. Like GitLab it gives up after 10 seconds (Options.DeliveryTimeout), counts
+// everything but 2xx and 3xx as a failure of the hook, and sends nothing for a hook that is paused
+// or disabled: then it returns ErrHookDisabled.
 func (g *GitLab) Deliver(ctx context.Context, url string, d Delivery) (int, []byte, error) {
 	return g.attempt(ctx, url, d, false)
 }
@@ -124,7 +124,7 @@ func (g *GitLab) attempt(ctx context.Context, url string, d Delivery, force bool
 	}
 	_, again := g.sent[d.Key]
 	g.sent[d.Key] = d
-	url = orDefault(url, h.url)
+	url = cmp.Or(url, h.url)
 	g.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, g.opts.DeliveryTimeout)

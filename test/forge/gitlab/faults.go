@@ -9,9 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
-// Fault is a scripted misbehaviour, the same type as package forge's: its
-// actions without a GitHub answer (Hold, Drop, ApplyThenDrop, ApplyThenAnswer
-// and so on) do as well here.
+// Fault is a scripted misbehaviour, the same type as package forge's: its actions without a GitHub
+// answer (Hold, Drop, ApplyThenDrop, ApplyThenAnswer and so on) do as well here.
 type Fault = traffic.Fault
 
 // FaultHandle is an injected fault.
@@ -42,8 +41,7 @@ func InsufficientScope403() Action { return say(insufficientScope(ScopeAPI)) }
 // NotFound404 is the answer for a project that is missing or hidden.
 func NotFound404() Action { return say(notFound("Project")) }
 
-// Conflict409 is the answer to a status while another one of the same commit
-// is being written.
+// Conflict409 is the answer to a status while another one of the same commit is being written.
 func Conflict409() Action {
 	return say(refuse(http.StatusConflict, "Another update to this commit status is in progress"))
 }

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -31,7 +32,7 @@ func (l treeLine) json() object {
 }
 
 func getTree(c *call) answer {
-	mode := orDefault(c.text("pagination"), "legacy")
+	mode := cmp.Or(c.text("pagination"), "legacy")
 	switch {
 	case mode != "legacy" && mode != "keyset" && mode != "none":
 		return badParameter("pagination does not have a valid value")
@@ -39,7 +40,7 @@ func getTree(c *call) answer {
 		return badParameter(`pagination cannot be "none" unless "recursive" is true`)
 	}
 	p := c.readPage()
-	sha := c.project.resolve(orDefault(c.text("ref"), c.project.defaultBranch))
+	sha := c.project.resolve(cmp.Or(c.text("ref"), c.project.defaultBranch))
 	if sha == "" {
 		return notFound("Tree")
 	}
@@ -134,7 +135,7 @@ func (c *call) fileAt() fileAt {
 	if strings.Contains("/"+f.path+"/", "/../") {
 		panic(traffic.Refuse(badParameter("file_path should be a valid file path")))
 	}
-	f.commit = c.project.resolve(orDefault(f.ref, c.project.defaultBranch))
+	f.commit = c.project.resolve(cmp.Or(f.ref, c.project.defaultBranch))
 	if f.commit == "" {
 		panic(traffic.Refuse(notFound("Commit")))
 	}

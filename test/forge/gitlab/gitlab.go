@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -51,8 +52,7 @@ type Options struct {
 	AcceptRepeated bool
 }
 
-// GitLab is one forge. Create it with New; all methods are safe for
-// concurrent use.
+// GitLab is one forge. Create it with New; all methods are safe for concurrent use.
 type GitLab struct {
 	*traffic.Host[*State, Write]
 	gitdb.Pushes
@@ -82,11 +82,11 @@ func New(o Options) *GitLab {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.RateLimit = orDefault(o.RateLimit, 2000)
-	o.DiffLimit = orDefault(o.DiffLimit, 1000)
-	o.CountLimit = orDefault(o.CountLimit, 10000)
-	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, 10*time.Second)
-	o.FirstPause = orDefault(o.FirstPause, time.Minute)
+	o.RateLimit = cmp.Or(o.RateLimit, 2000)
+	o.DiffLimit = cmp.Or(o.DiffLimit, 1000)
+	o.CountLimit = cmp.Or(o.CountLimit, 10000)
+	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, 10*time.Second)
+	o.FirstPause = cmp.Or(o.FirstPause, time.Minute)
 	g := &GitLab{
 		opts:     o,
 		core:     traffic.New(o.Now, 100),
@@ -111,7 +111,7 @@ func (g *GitLab) Handler() http.Handler { return g.mux }
 
 // web is the start of web URLs. The caller holds mu.
 func (g *GitLab) web() string {
-	return strings.TrimSuffix(orDefault(g.opts.ExternalURL, g.core.BaseURL), "/")
+	return strings.TrimSuffix(cmp.Or(g.opts.ExternalURL, g.core.BaseURL), "/")
 }
 
 // lock locks the forge until done is called.
@@ -145,14 +145,6 @@ func (g *GitLab) now() time.Time {
 		return g.at
 	}
 	return g.opts.Now().UTC().Truncate(time.Millisecond)
-}
-
-func orDefault[T comparable](v, d T) T {
-	var zero T
-	if v == zero {
-		return d
-	}
-	return v
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -50,9 +50,8 @@ type HookState struct {
 	DisabledUntil time.Time // zero if it never was paused
 }
 
-// AddHook adds a webhook to a project and returns its id. Without events it is
-// for pushes, tags, merge requests and notes. An empty token sends no
-// X-Gitlab-Token.
+// AddHook adds a webhook to a project and returns its id. Without events it is for pushes, tags,
+// merge requests and notes. An empty token sends no X-Gitlab-Token.
 func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
 	defer g.lock()()
 	if len(events) == 0 {

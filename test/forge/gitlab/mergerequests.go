@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,20 +70,20 @@ type NewMergeRequest struct {
 func (g *GitLab) OpenMergeRequest(n NewMergeRequest) int64 {
 	defer g.act(n.Target)()
 	target := g.mustProject(n.Target)
-	source := g.mustProject(orDefault(n.Source, n.Target))
+	source := g.mustProject(cmp.Or(n.Source, n.Target))
 	sha, found := source.branches[n.SourceBranch]
 	if !found {
 		invalidUse("OpenMergeRequest: no branch %q in %s", n.SourceBranch, source.path)
 	}
-	branch := orDefault(n.TargetBranch, target.defaultBranch)
+	branch := cmp.Or(n.TargetBranch, target.defaultBranch)
 	if target.branches[branch] == "" {
 		invalidUse("OpenMergeRequest: no branch %q in %s", branch, n.Target)
 	}
 	target.db.Take(source.db, sha)
 	m := &mergeRequest{
 		id: g.core.NextID(), iid: int64(len(target.mrs) + 1), target: target, targetBranch: branch, source: source,
-		sourceBranch: n.SourceBranch, author: g.userOf(orDefault(n.Author, "octocat")), state: "opened",
-		title: orDefault(n.Title, n.SourceBranch), description: n.Description, labels: slices.Clone(n.Labels),
+		sourceBranch: n.SourceBranch, author: g.userOf(cmp.Or(n.Author, "octocat")), state: "opened",
+		title: cmp.Or(n.Title, n.SourceBranch), description: n.Description, labels: slices.Clone(n.Labels),
 		created: g.now(), updated: g.now(),
 	}
 	if n.Draft {

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ func (c *call) mrOfPath() *mergeRequest {
 }
 
 func listMergeRequests(c *call) answer {
-	state := orDefault(c.text("state"), "all")
+	state := cmp.Or(c.text("state"), "all")
 	var list []*mergeRequest
 	for _, m := range slices.Backward(c.project.mrs) {
 		if (state == "all" || state == m.state) && c.matches("source_branch", m.sourceBranch) &&

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -52,7 +53,7 @@ type orderOf struct {
 
 // order reads order_by, whose default and other value are given, and sort.
 func (c *call) order(column, sort, other string) orderOf {
-	by, way := orDefault(c.text("order_by"), column), orDefault(c.text("sort"), sort)
+	by, way := cmp.Or(c.text("order_by"), column), cmp.Or(c.text("sort"), sort)
 	for name, valid := range map[string]bool{"order_by": by == column || by == other, "sort": way == "asc" || way == "desc"} {
 		if !valid {
 			panic(traffic.Refuse(badParameter(name + " does not have a valid value")))

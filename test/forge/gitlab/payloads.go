@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -30,8 +31,7 @@ type PushEvent struct {
 type MergeRequestEvent struct {
 	Project string // the target's
 	IID     int64
-	// Action is open, update, close, reopen or merge; empty is the last change,
-	// with what it changed.
+	// Action is open, update, close, reopen or merge; empty is the last change, with what it changed.
 	Action string
 	HookID int64
 	// User defaults to who made the last change.
@@ -46,12 +46,12 @@ func (g *GitLab) PushDelivery(e PushEvent) Delivery {
 	if !known && (e.Before == "" || e.After == "") {
 		invalidUse("PushDelivery: %s of %s never changed", e.Ref, e.Project)
 	}
-	up.before, up.after = orDefault(e.Before, up.before), orDefault(e.After, up.after)
+	up.before, up.after = cmp.Or(e.Before, up.before), cmp.Or(e.After, up.after)
 	if up.after != gitdb.ZeroSHA && p.db.Commit(up.after) == nil {
 		invalidUse("PushDelivery: no commit %s in %s", up.after, e.Project)
 	}
 	if e.User != "" || up.by == nil {
-		up.by = g.userOf(orDefault(e.User, "octocat"))
+		up.by = g.userOf(cmp.Or(e.User, "octocat"))
 	}
 	event, kind := PushHook, "push"
 	if strings.HasPrefix(e.Ref, "refs/tags/") {

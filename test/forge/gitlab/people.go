@@ -132,8 +132,7 @@ func (g *GitLab) setMember(path string, u *user, l Level) {
 	members[u.id] = l
 }
 
-// levelOf is a user's highest level over the project, its groups and those
-// above them.
+// levelOf is a user's highest level over the project, its groups and those above them.
 func (p *project) levelOf(u *user) Level {
 	if u == nil {
 		return NoAccess

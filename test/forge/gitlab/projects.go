@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -22,9 +23,8 @@ const (
 type ProjectOptions struct {
 	Visibility    string
 	DefaultBranch string
-	// ForkOf is the full path of the project this one is a fork of; the fork
-	// starts with its branches and tags, and its namespace is a user's unless
-	// a group of that path exists.
+	// ForkOf is the full path of the project this one is a fork of; the fork starts with its branches
+	// and tags, and its namespace is a user's unless a group of that path exists.
 	ForkOf string
 	// Unprotected leaves the default branch open to developers.
 	Unprotected bool
@@ -75,8 +75,8 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 		invalidUse("CreateProject: %q exists or has no namespace", path)
 	}
 	p := &project{
-		id: g.core.NextID(), path: path, visibility: orDefault(o.Visibility, Private),
-		defaultBranch: orDefault(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
+		id: g.core.NextID(), path: path, visibility: cmp.Or(o.Visibility, Private),
+		defaultBranch: cmp.Or(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{}, updates: map[string]refUpdate{},
 		members: map[int64]Level{}, protected: map[string]Level{}, labels: map[string]int64{},
 	}
@@ -88,8 +88,8 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 	if o.ForkOf != "" {
 		p.parent = g.mustProject(o.ForkOf)
 		p.db, p.branches, p.tags = maps.Clone(p.parent.db), maps.Clone(p.parent.branches), maps.Clone(p.parent.tags)
-		p.defaultBranch = orDefault(o.DefaultBranch, p.parent.defaultBranch)
-		p.visibility = orDefault(o.Visibility, p.parent.visibility)
+		p.defaultBranch = cmp.Or(o.DefaultBranch, p.parent.defaultBranch)
+		p.visibility = cmp.Or(o.Visibility, p.parent.visibility)
 	}
 	if !o.Unprotected {
 		p.protected[p.defaultBranch] = Maintainer

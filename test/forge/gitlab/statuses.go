@@ -65,8 +65,7 @@ func (s *State) StatusesFor(project, sha string) []CommitStatus {
 	return out
 }
 
-// Current is the newest status with this name on a commit: the one whose
-// state GitLab shows.
+// Current is the newest status with this name on a commit: the one whose state GitLab shows.
 func (s *State) Current(project, sha, name string) (CommitStatus, bool) {
 	for _, st := range slices.Backward(s.StatusesFor(project, sha)) {
 		if st.Name == name {

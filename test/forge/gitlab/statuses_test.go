@@ -120,11 +120,15 @@ func TestPostStatusNeedsRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, Options{})
+			sha := tc.sha
+			if sha == "" {
+				sha = w.sha
+			}
 			if tc.level != NoAccess {
 				w.SetMember(app, "carol", tc.level)
 			}
 			tok := w.CreateToken(NewToken{User: "carol", Scopes: []string{tc.scope}})
-			r := w.do("POST", at+"/statuses/"+orDefault(tc.sha, w.sha), tok.Value, map[string]any{"state": "running"})
+			r := w.do("POST", at+"/statuses/"+sha, tok.Value, map[string]any{"state": "running"})
 			if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}

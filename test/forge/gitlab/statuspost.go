@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // statusName is the name a status is posted under.
 func (c *call) statusName() string {
-	return orDefault(orDefault(c.text("name"), c.text("context")), "default")
+	return cmp.Or(cmp.Or(c.text("name"), c.text("context")), "default")
 }
 
 func createStatus(c *call) answer {
@@ -53,8 +54,7 @@ func (c *call) checkState() string {
 	return ""
 }
 
-// pipelineFor finds the pipeline the status goes to, or makes one that has no
-// id yet.
+// pipelineFor finds the pipeline the status goes to, or makes one that has no id yet.
 func (c *call) pipelineFor(sha string) *pipeline {
 	ref, wanted := c.text("ref"), c.text("pipeline_id")
 	if wanted != "" {

@@ -3,6 +3,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -81,7 +82,7 @@ func (g *GitLab) CreateToken(n NewToken) Token {
 func (g *GitLab) bot(prefix, path string, l Level) *user {
 	u := g.userOf(prefix + "_bot_" + traffic.RandomHex(16))
 	u.bot = true
-	g.setMember(path, u, orDefault(l, Developer))
+	g.setMember(path, u, cmp.Or(l, Developer))
 	return u
 }
 

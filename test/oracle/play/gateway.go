@@ -65,14 +65,13 @@ func (g *gateway) called(repo string) int {
 	return g.calls[repo]
 }
 
-// remember assigns the new runs to an act.
+// remember records a comment.
 func (g *gateway) remember(id int64, by, body string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.comments[id] = remark{by: by, body: body}
 }
 
-// comment is the text of a user who may know the pipelines' names.
 func (g *gateway) comment(w http.ResponseWriter, r *http.Request) {
 	g.count(r.PathValue("repo"))
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)

@@ -170,7 +170,6 @@ func (p *performance) told(e forge.PullEvent) func(int64) forge.Delivery {
 	}
 }
 
-// comment is the text of a user who may know the pipelines' names.
 func (p *performance) comment(a scenario.Act) func(int64) forge.Delivery {
 	body := strings.ReplaceAll(a.Text, "{sha}", p.forge.Branches(p.head)[scenario.Feature])
 	id := p.forge.Comment(p.repo, p.pull, a.By, body)

@@ -144,7 +144,7 @@ func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.
 	return err
 }
 
-// begin is the first act. The pull request of an untrusted user is approved, nearly always.
+// begin starts a cluster.
 func (s *side) begin(ctx context.Context, dir string) (err error) {
 	if s.cluster, err = cluster.Start(ctx, cluster.Options{Dir: dir}); err != nil {
 		return err

@@ -14,13 +14,13 @@ const (
 
 // Differences are those that Plumbline wants. Each explains as little as possible: one actor and
 // one object.
-func Differences() []Meant {
+func Differences() []Intended {
 	return slices.Concat(aboutPeople(), aboutCommands(), aboutEnds(), aboutValues())
 }
 
 // aboutPeople are about the users who may start runs, and about checks for the others.
-func aboutPeople() []Meant {
-	return []Meant{
+func aboutPeople() []Intended {
+	return []Intended{
 		{
 			Name: "a member or reader runs a pull request of a fork", Because: "by default the right to write decides",
 			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
@@ -42,22 +42,22 @@ func aboutPeople() []Meant {
 			Explains: remarkRuns,
 		},
 		{
-			Name: "whoever may not push labels a pull request", Because: "people may label who may not push",
+			Name: "a user without write access labels a pull request", Because: "people may label who may not push",
 			Page: language, Says: "Any user's label starts matching pipelines in the repository itself",
 			Explains: triagersLabel,
 		},
 		{
-			Name: "a stranger's command shows that it waits for approval", Because: "anybody could make it comment",
+			Name: "an untrusted user's command shows that it waits for approval", Because: "any user could make it comment",
 			Page: commands, Says: "and recorded in the GitEvent; untrusted users get no answer",
-			Explains: strangersCommand,
+			Explains: untrustedCommand,
 		},
 		{
-			Name: "a stranger's command asks for approval of a commit that was approved", Because: "an approval stands for its commit",
+			Name: "an untrusted user's command asks for approval of a commit that was approved", Because: "an approval stands for its commit",
 			Page: commands, Says: "a command of a user without the right does not change the commit's checks",
-			Explains: strangerAsksAgain,
+			Explains: untrustedAsksAgain,
 		},
 		{
-			Name: "each push to a stranger's pull request shows at once that it waits for approval", Because: "strangers must not use up the calls of an installation",
+			Name: "each push to an untrusted user's pull request shows at once that it waits for approval", Because: "untrusted users must not exhaust the calls of an installation",
 			Page: operate, Says: "each once a minute for a pull request; together 20 at once for an installation, then one each 6 s; late ones follow",
 			Explains: pushedAgain,
 		},
@@ -82,14 +82,14 @@ func aboutPeople() []Meant {
 			Explains: ownApproval,
 		},
 		{
-			Name: "an approved commit runs with the definitions of the default branch", Because: "whoever approves may have overlooked something",
+			Name: "an approved commit runs with the definitions of the default branch", Because: "a reviewer may have overlooked something",
 			Page: commands, Says: "definitions are those of the default branch |",
 			Explains: approvedDefinitions,
 		},
 		{
-			Name: "a stranger asks for no CI", Because: "a stranger must not conclude a check",
+			Name: "an untrusted user asks for no CI", Because: "an untrusted user must not conclude a check",
 			Page: language, Says: "`[skip ci]` is checked before the user's right to run",
-			Explains: strangerSkips,
+			Explains: untrustedSkips,
 		},
 	}
 }

@@ -3,10 +3,10 @@
 package verdict
 
 // aboutCommands are about what comments mean.
-func aboutCommands() []Meant {
-	return []Meant{
+func aboutCommands() []Intended {
+	return []Intended{
 		{
-			Name: "two different commands in one comment", Because: "nobody knows which was meant",
+			Name: "two different commands in one comment", Because: "it is unknown which was meant",
 			Page: commands, Says: "the first kind of command, in a fixed order, wins",
 			Explains: twoCommands,
 		},
@@ -34,10 +34,10 @@ func aboutCommands() []Meant {
 }
 
 // aboutEnds are about what ends runs.
-func aboutEnds() []Meant {
-	return []Meant{
+func aboutEnds() []Intended {
+	return []Intended{
 		{
-			Name: "a close ends every run", Because: "nobody waits for them any more",
+			Name: "a close ends every run", Because: "no user waits for them any more",
 			Page: commands, Says: "a close ends only runs with the annotation `cancel-in-progress:",
 			Explains: closeEnds,
 		},
@@ -57,7 +57,7 @@ func aboutEnds() []Meant {
 			Explains: pushEndsPull,
 		},
 		{
-			Name: "the close of a stranger's pull request asks for approval", Because: "closing is no start",
+			Name: "the close of an untrusted user's pull request asks for approval", Because: "closing is no start",
 			Page: commands, Says: "the close of an untrusted user's pull request ends nothing, and asks for approval",
 			Explains: closeAsks,
 		},
@@ -65,8 +65,8 @@ func aboutEnds() []Meant {
 }
 
 // aboutValues are about what placeholders become.
-func aboutValues() []Meant {
-	return []Meant{{
+func aboutValues() []Intended {
+	return []Intended{{
 		Name: "the line ends of a value in a quoted scalar", Because: "a value is data, and no part of the file's text",
 		Page: template, Says: "Values are put into the text of the file before YAML is parsed",
 		Explains: linesOfAValue,

@@ -26,12 +26,12 @@ func TestEndingOnlyHereIsIntended(t *testing.T) {
 		want  string
 	}{
 		"the author's /cancel":                           {[]scenario.Act{fork, by(scenario.Comment, scenario.Stranger, "/cancel")}, ours(held, 1), false, "the author cancels the runs of its own pull request"},
-		"another stranger's /cancel":                     {[]scenario.Act{fork, by(scenario.Comment, "eve", "/cancel")}, ours(held, 1), false, ""},
+		"another untrusted user's /cancel":               {[]scenario.Act{fork, by(scenario.Comment, "eve", "/cancel")}, ours(held, 1), false, ""},
 		"a writer's /cancel":                             {[]scenario.Act{own, by(scenario.Comment, scenario.Writer, "/cancel")}, ours(held, 1), false, ""},
 		"a close":                                        {[]scenario.Act{own, by(scenario.Closed, scenario.Writer, "")}, ours(held, 1), false, "a close ends every run"},
 		"a close, of what asks for it":                   {[]scenario.Act{own, by(scenario.Closed, scenario.Writer, "")}, ours(cancels, 1), false, ""},
 		"a close, by the default":                        {[]scenario.Act{own, by(scenario.Closed, scenario.Writer, "")}, ours(held, 1), true, ""},
-		"a close of a stranger's":                        {[]scenario.Act{fork, by(scenario.Closed, scenario.Writer, "")}, ours(cancels, 1), false, "the close of a stranger's pull request asks for approval"},
+		"a close of an untrusted user's":                 {[]scenario.Act{fork, by(scenario.Closed, scenario.Writer, "")}, ours(cancels, 1), false, "the close of an untrusted user's pull request asks for approval"},
 		"a push after a label":                           {[]scenario.Act{own, by(scenario.Labeled, scenario.Writer, scenario.Label), by(scenario.Sync, scenario.Writer, "")}, ours(cancels, 2), false, "a newer run, or a close, ends what a label has started"},
 		"a push after a label, of what asks not":         {[]scenario.Act{own, by(scenario.Labeled, scenario.Writer, scenario.Label), by(scenario.Sync, scenario.Writer, "")}, ours(held, 2), false, ""},
 		"a push, of what no label has started":           {[]scenario.Act{own, by(scenario.Labeled, scenario.Writer, scenario.Label), by(scenario.Sync, scenario.Writer, "")}, ours(cancels, 1), false, ""},

@@ -60,12 +60,12 @@ func triagersLabel(s scenario.Scenario, d Difference) bool {
 	return a.Kind == scenario.Labeled && !scenario.MayWrite(a.By) && d.What == OnlyPaC
 }
 
-func strangersCommand(s scenario.Scenario, d Difference) bool {
+func untrustedCommand(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	return asks(a, "/") && !scenario.MayWrite(a.By) && isEvent(d) && d.PaC == "queued" && d.Ours == ""
 }
 
-func strangerAsksAgain(s scenario.Scenario, d Difference) bool {
+func untrustedAsksAgain(s scenario.Scenario, d Difference) bool {
 	a := act(s, d)
 	asked := asks(a, "/") && !scenario.MayWrite(a.By) && outside(s, d)
 	return asked && approvedBefore(s, d) && isEvent(d) && d.PaC == "queued" && d.Ours == "skipped"
@@ -98,7 +98,7 @@ func approvedDefinitions(s scenario.Scenario, d Difference) bool {
 	return outside(s, d) && s.Provenance == "" && d.What == Rendered && strings.Contains(d.Path, "[WHERE]") && d.PaC == "head" && d.Ours == "main"
 }
 
-func strangerSkips(s scenario.Scenario, d Difference) bool {
+func untrustedSkips(s scenario.Scenario, d Difference) bool {
 	waits := d.Ours == "queued" || d.Ours == "" && act(s, d).Kind == scenario.Sync // which may show it later
 	return outside(s, d) && isEvent(d) && d.PaC == "skipped" && waits
 }

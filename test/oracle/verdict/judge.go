@@ -6,8 +6,8 @@ import (
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
 )
 
-// Meant is a difference that Plumbline wants, and tells people of.
-type Meant struct {
+// Intended is a difference that Plumbline wants, and that the documentation describes.
+type Intended struct {
 	// Name is a few words for the tally.
 	Name string
 	// Because is the reason, in one sentence.

@@ -25,7 +25,7 @@ func TestIntendedDifferences(t *testing.T) {
 		remarks = "a writer's comment runs what waits for approval"
 		labels  = "a label asks for approval of a commit that was approved"
 		starts  = "/ok-to-test that starts nothing leaves a check"
-		again   = "a stranger's command asks for approval of a commit that was approved"
+		again   = "an untrusted user's command asks for approval of a commit that was approved"
 	)
 	check := func(pac, ours string) Difference {
 		return Difference{What: Reported, Subject: "Pipelines as Code CI", PaC: pac, Ours: ours}
@@ -53,7 +53,7 @@ func TestIntendedDifferences(t *testing.T) {
 		// A writer's comment that is no command runs what waits at Pipelines-as-Code only.
 		"a remark, and a run there":                 {remarks, []scenario.Act{fork, deploy}, run(OnlyPaC), 1},
 		"a remark, and a run here":                  {remarks, []scenario.Act{fork, deploy}, run(OnlyOurs), 0},
-		"a stranger's remark":                       {remarks, []scenario.Act{fork, says(scenario.Stranger, "/deploy now")}, run(OnlyPaC), 0},
+		"an untrusted user's remark":                {remarks, []scenario.Act{fork, says(scenario.Stranger, "/deploy now")}, run(OnlyPaC), 0},
 		"a remark about a commit that was approved": {remarks, []scenario.Act{fork, approved, deploy}, run(OnlyPaC), 0},
 		"a remark after what contradicts itself":    {remarks, []scenario.Act{fork, says(scenario.Owner, contradictory), deploy}, run(OnlyPaC), 1},
 		"a remark on a writer's pull request":       {remarks, []scenario.Act{own, deploy}, run(OnlyPaC), 0},
@@ -65,8 +65,8 @@ func TestIntendedDifferences(t *testing.T) {
 		"a label, and the approval was of another commit": {labels, []scenario.Act{fork, approved, moved, byWriter}, run(OnlyOurs), 0},
 		// An untrusted user's command does not affect an approved commit. For a commit without
 		// approval this difference is not intended.
-		"a stranger asks again after an approval": {again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1},
-		"a stranger asks again after a remark":    {again, []scenario.Act{fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test")}, check("queued", "skipped"), 0},
+		"an untrusted user asks again after an approval": {again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1},
+		"an untrusted user asks again after a remark":    {again, []scenario.Act{fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test")}, check("queued", "skipped"), 0},
 		// An approval that starts nothing has no check of its own here.
 		"an approval that starts nothing":     {starts, []scenario.Act{fromReader, approved}, check("neutral", ""), 1},
 		"another command that starts nothing": {starts, []scenario.Act{fromReader, says(scenario.Writer, "/test")}, check("neutral", ""), 0},

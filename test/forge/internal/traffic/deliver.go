@@ -25,8 +25,7 @@ func NewRequest(ctx context.Context, url string, header http.Header, body []byte
 	return req, nil
 }
 
-// Post sends a delivery once and returns the receiver's answer. It follows no
-// redirect.
+// Post sends a delivery once and returns the receiver's answer. It follows no redirect.
 func Post(ctx context.Context, url string, header http.Header, body []byte) (int, []byte, error) {
 	req, err := NewRequest(ctx, url, header, body)
 	if err != nil {
