@@ -83,8 +83,8 @@ func (o *options) controllers() []injection.ControllerConstructor {
 	}
 }
 
-// inBulk gives a controller clients of its own with the same limits. So an event does not wait until
-// 5,000 Repositories are claimed or the sweep has ended.
+// inBulk gives a controller clients of its own with the same limits. So an event does not wait
+// until 5,000 Repositories are claimed or the sweep has ended.
 func inBulk(constructor injection.ControllerConstructor) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		cfg := injection.GetConfig(ctx) // all clients that are made of it count their calls

@@ -27,8 +27,8 @@ func reportInstallation(ctx context.Context, checker *preflight.Checker) int {
 	return 0
 }
 
-// waitForPaC returns an error if Pipelines-as-Code certainly runs in this cluster. It waits while the
-// API server does not respond: an outage is a reason neither to start next to it nor to exit.
+// waitForPaC returns an error if Pipelines-as-Code certainly runs in this cluster. It waits while
+// the API server does not respond: an outage is a reason neither to start next to it nor to exit.
 func waitForPaC(ctx context.Context, checker *preflight.Checker) error {
 	logged := ""
 	return wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {

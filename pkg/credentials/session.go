@@ -68,7 +68,7 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &s.event.Spec
 	service, known := s.pool.options.Providers[spec.Provider]
 	if !known {
-		return nil, fault.Operatorf("ProviderUnknown", "this version serves no Git service %q", spec.Provider)
+		return nil, fault.Operatorf(reasonProviderUnknown, "this version serves no Git service %q", spec.Provider)
 	}
 	if s.release == nil {
 		release, err := s.pool.options.Calls.Acquire(ctx, s.event)

@@ -23,7 +23,7 @@ func (p *planner) authorize(ctx context.Context) (*Plan, error) {
 		// The check of the pull request's own event already asks for approval, and each label would
 		// add another. A comment or re-run must leave nothing on the commit unless it may start
 		// runs.
-		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, "NotApproved", decision.Why), nil
+		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonNotApproved, decision.Why), nil
 	}
 	return p.end(
 		v1alpha1.DispositionPending,

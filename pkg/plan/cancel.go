@@ -55,7 +55,7 @@ func (p *planner) requestedCancellation() *Plan {
 	if p.onCommit() {
 		ref = p.spec.BaseRef
 	}
-	return p.cancel("CancelRequested", v1alpha1.Cancellation{
+	return p.cancel(reasonCancelRequested, v1alpha1.Cancellation{
 		By: p.spec.Sender, Names: p.command.Names, Ref: ref, Why: p.spec.Sender + " requested it in a comment",
 	})
 }

@@ -18,7 +18,7 @@ func (p *planner) cancelAsClosed() *Plan {
 	if p.spec.Actor != "" {
 		why = p.spec.Actor + " closed the pull request"
 	}
-	return p.cancel("PullRequestClosed", v1alpha1.Cancellation{By: p.spec.Actor, Why: why})
+	return p.cancel(reasonPullRequestClosed, v1alpha1.Cancellation{By: p.spec.Actor, Why: why})
 }
 
 // cancel returns the plan of an event that cancels runs and starts none. It leaves no check.

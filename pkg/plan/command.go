@@ -64,7 +64,7 @@ func (p *planner) readComment(ctx context.Context) (end *Plan, err error) {
 	case err != nil:
 		return nil, err
 	case refused:
-		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, "NotApproved", why), nil
+		return p.end(v1alpha1.DispositionIgnored, p.Event.Spec.SHA, reasonNotApproved, why), nil
 	case p.command != nil && p.command.Kind == command.Cancel:
 		return p.endOwnCancel(ctx)
 	case p.onlyUnsuccessful():
@@ -271,7 +271,7 @@ func (d *draft) checkNamed(definition resolve.Definition) error {
 	if d.named == nil || d.named[d.nameOf(definition)] {
 		return nil
 	}
-	return fault.Ignoredf("NotSelected", v1alpha1.NotNamed)
+	return fault.Ignoredf(reasonNotSelected, v1alpha1.NotNamed)
 }
 
 // listed returns names for people, only some if there are many.

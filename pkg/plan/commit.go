@@ -32,7 +32,7 @@ func (p *planner) endRemarkOnCommit() *Plan {
 	return p.end(
 		v1alpha1.DispositionIgnored,
 		p.spec.SHA,
-		"NoCommand",
+		reasonNoCommand,
 		"a comment on a commit starts something only if it has a command",
 	)
 }
@@ -69,7 +69,7 @@ func (p *planner) checkIsHead(sha string) error {
 		named = "the tag " + shown(tag)
 	}
 	return ignored(
-		"NotTheHead",
+		reasonNotTheHead,
 		fmt.Sprintf(
 			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on the current commit, or name another branch:NAME or tag:NAME",
 			named,

@@ -209,7 +209,7 @@ func (f *facts) learnPulls(ctx context.Context) error {
 func (f *facts) learnSecret(ctx context.Context, ref template.SecretRef) error {
 	if name := f.withheld[ref]; name != "" {
 		return fault.Invalidf(
-			"SecretWithheld",
+			reasonSecretWithheld,
 			"the param %s has a secret value, and this commit is by an untrusted user: "+
 				"a maintainer can set untrusted: true next to its secret_ref in the Repository",
 			name,

@@ -91,7 +91,12 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
 	if head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() { // a user requests it now
-		return p.end(v1alpha1.DispositionSkipped, head.SHA, "SkipCI", "the message of the commit has a skip CI command"), nil
+		return p.end(
+			v1alpha1.DispositionSkipped,
+			head.SHA,
+			reasonSkipCI,
+			"the message of the commit has a skip CI command",
+		), nil
 	}
 	made, err := p.define(ctx, head)
 	if err != nil {
@@ -150,7 +155,7 @@ func (p *planner) complete(ctx context.Context) error {
 	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != comment.Body {
 		return &IgnoredError{
-			Why: fault.Of(fault.Ignoredf("CommentEdited", "the comment was edited after its delivery")),
+			Why: fault.Of(fault.Ignoredf(reasonCommentEdited, "the comment was edited after its delivery")),
 		}
 	}
 	p.spec.Comment.Body = comment.Body

@@ -82,7 +82,7 @@ func (d *draft) declinePush(ctx context.Context) error {
 		runs, err := d.pullRuns(ctx, pull)
 		switch {
 		case runs:
-			return fault.Ignoredf("InPullRequest",
+			return fault.Ignoredf(reasonInPullRequest,
 				"the commit is in pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", pull.Number)
 		case waits == nil:
 			waits = err
@@ -199,7 +199,7 @@ func (d *draft) declinePull(ctx context.Context, wanted []*candidate) {
 		}
 		for _, c := range wanted {
 			if d.pushStarted(push.Event, c) {
-				c.err = fault.Ignoredf("InPush", "the push of this commit has started it, as GitEvent %s: "+
+				c.err = fault.Ignoredf(reasonInPush, "the push of this commit has started it, as GitEvent %s: "+
 					"the event of the pull request was not there in time (skip-push-event-for-pr-commits)", push.Event.Name)
 			}
 		}

@@ -140,7 +140,7 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if v1alpha1.Length(run.Pipeline) > maxPipelineName {
 		name := run.Pipeline
 		run.Pipeline = c.definition.Name
-		return nil, fault.Invalidf("BadName", "%s: with the variables replaced metadata.name is longer than %d bytes: %s",
+		return nil, fault.Invalidf(reasonBadName, "%s: with the variables replaced metadata.name is longer than %d bytes: %s",
 			c.definition.File, maxPipelineName, name)
 	}
 	if err := d.runs.distinct(run, c.definition.File); err != nil {

@@ -25,7 +25,7 @@ func (p *planner) findRerun(ctx context.Context) error {
 			return fmt.Errorf("asking for the access of %s: %w", p.spec.Sender, err)
 		}
 		if !may {
-			return ignored("NotApproved", "The user who requested the re-run has no write access to this repository.")
+			return ignored(reasonNotApproved, "The user who requested the re-run has no write access to this repository.")
 		}
 	}
 	found, err := rerun.Find(ctx, rerun.Sources{Records: p.RecordsOf, Pulls: p.History}, p.spec, p.Config.ApplicationName)
@@ -75,10 +75,10 @@ func (p *planner) checkRerunAllowed(sha string) error {
 	case pr == nil || p.Earlier != nil:
 		return nil
 	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
-		return ignored("NotApproved", "No run of this commit of a fork is on record, so no user has allowed it.")
+		return ignored(reasonNotApproved, "No run of this commit of a fork is on record, so no user has allowed it.")
 	case p.rerun.Unrecorded && head != sha:
 		return ignored(
-			"NotTheHead",
+			reasonNotTheHead,
 			fmt.Sprintf("Commit %s is not on record, and the head of pull request #%d is %s now.", sha, pr.Number, head),
 		)
 	}
@@ -92,7 +92,7 @@ func (d *draft) selectForRerun(c *candidate) bool {
 		return false
 	}
 	if run := d.rerun.Running[c.definition.Name]; run != "" {
-		c.err = fault.Ignoredf("NotSelected", "its latest run on this commit, %s, is not finished", run)
+		c.err = fault.Ignoredf(reasonNotSelected, "its latest run on this commit, %s, is not finished", run)
 		return true
 	}
 	if d.rerun.Pipelines == nil {
@@ -100,7 +100,7 @@ func (d *draft) selectForRerun(c *candidate) bool {
 	}
 	switch {
 	case !slices.Contains(d.rerun.Pipelines, c.definition.Name):
-		c.err = fault.Ignoredf("NotSelected", "it is not part of the re-run request")
+		c.err = fault.Ignoredf(reasonNotSelected, "it is not part of the re-run request")
 	case c.definition.Err != nil:
 		c.err = c.definition.Err
 	default:

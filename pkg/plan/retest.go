@@ -41,7 +41,7 @@ func (d *draft) declineStarted(ctx context.Context, c *candidate) error {
 		return nil
 	}
 	d.retest.skipped++
-	return fault.Ignoredf("NotSelected", "%s", why)
+	return fault.Ignoredf(reasonNotSelected, "%s", why)
 }
 
 // declineApproved declines what the comment that approved the commit has started, for an event that
@@ -65,7 +65,7 @@ func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
 			func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) },
 		) {
 			return fault.Ignoredf(
-				"NotSelected",
+				reasonNotSelected,
 				"%s has approved the commit since then, and the event of that approval, %s, has started it",
 				d.Approval.By,
 				r.Event.Name,

@@ -41,7 +41,7 @@ func (r *runs) distinct(run *Run, file string) error {
 			name := run.Pipeline
 			run.Pipeline = file
 			return fault.Invalidf(
-				"DuplicateName",
+				reasonDuplicateName,
 				"%s: with the variables replaced another PipelineRun is called %s, too: give each its own name",
 				file,
 				name,

@@ -36,7 +36,7 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	}
 	if c.err = c.definition.Err; c.err != nil {
 		if d.isRemark() { // each comment would report it again; the pull request's own event does
-			c.err = fault.Ignoredf("NotSelected", "%s", fault.Of(c.err).Message)
+			c.err = fault.Ignoredf(reasonNotSelected, "%s", fault.Of(c.err).Message)
 		}
 		return
 	}
@@ -52,7 +52,7 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	switch {
 	case c.err != nil:
 	case !c.selection.Selected:
-		c.err = fault.Ignoredf("NotSelected", "%s", c.selection.Reason)
+		c.err = fault.Ignoredf(reasonNotSelected, "%s", c.selection.Reason)
 	default:
 		c.err = d.declineStarted(ctx, c)
 	}

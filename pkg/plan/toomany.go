@@ -25,7 +25,7 @@ func (d *draft) tooMany(open []*candidate) *fault.Error {
 		none = "no more of them are started"
 	}
 	return fault.Invalidf(
-		"TooManyPipelines",
+		reasonTooManyPipelines,
 		"%d pipelines in %s are for this event, and one event starts at most %d: %s. "+
 			"Narrow their annotations, or start several from one pipeline",
 		selected,

@@ -43,7 +43,7 @@ func (w *work) tooMuch() error {
 		return nil
 	}
 	return fault.Invalidf(
-		"TooMuchWork",
+		reasonTooMuchWork,
 		"the PipelineRuns that this event would start hold too many values with their tasks inlined: this one and those after it are not started. "+
 			"Let fewer pipelines start for one event, use fewer steps, or refer to Tasks with a resolver",
 	)

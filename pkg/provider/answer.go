@@ -33,7 +33,7 @@ func classified(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.Transient, fault.ReasonCanceled, err)
 	}
-	return fault.New(fault.Transient, "BadAnswer", err)
+	return fault.New(fault.Transient, ReasonBadAnswer, err)
 }
 
 // Message returns the service's own message in the answer that err wraps.

@@ -10,17 +10,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// ValidateCheck refuses a check that a service could show with another conclusion than was meant, or
-// whose origin could not be found again.
+// ValidateCheck refuses a check that a service could show with another conclusion than was meant,
+// or whose origin could not be found again.
 func ValidateCheck(name string, c status.Check) error {
 	concluded := []status.Conclusion{status.Success, status.Failure, status.Cancelled, status.Skipped}
 	switch {
 	case name == "" || c.ExternalID == "":
-		return fault.Operatorf("BadCheck", "a check without name or external id is a defect of Plumbline")
+		return fault.Operatorf(reasonBadCheck, "a check without name or external id is a defect of Plumbline")
 	case c.State == status.Completed && !slices.Contains(concluded, c.Conclusion):
-		return fault.Operatorf("BadCheck", "a completed check with conclusion %q is a defect of Plumbline", c.Conclusion)
+		return fault.Operatorf(reasonBadCheck, "a completed check with conclusion %q is a defect of Plumbline", c.Conclusion)
 	case c.State != status.Completed && c.Conclusion != "":
-		return fault.Operatorf("BadCheck", "a check that is %q with a conclusion is a defect of Plumbline", c.State)
+		return fault.Operatorf(reasonBadCheck, "a check that is %q with a conclusion is a defect of Plumbline", c.State)
 	}
 	return nil
 }

@@ -47,7 +47,13 @@ func ReadFiles(
 	read func(context.Context, string) ([]byte, error),
 ) ([]git.File, error) {
 	if len(names) > MaxFiles {
-		return nil, fault.Invalidf("TooManyFiles", "%s holds %d YAML files: at most %d are read", dir, len(names), MaxFiles)
+		return nil, fault.Invalidf(
+			reasonTooManyFiles,
+			"%s holds %d YAML files: at most %d are read",
+			dir,
+			len(names),
+			MaxFiles,
+		)
 	}
 	names = slices.Sorted(slices.Values(names))
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -90,7 +96,7 @@ func ReadFiles(
 func CheckTotal(dir string, total int) error {
 	if total > maxTotal {
 		return fault.Invalidf(
-			"FilesTooLarge",
+			reasonFilesTooLarge,
 			"the YAML files in %s have more than %d bytes together: no more are read",
 			dir,
 			maxTotal,
@@ -102,14 +108,14 @@ func CheckTotal(dir string, total int) error {
 // CheckPath refuses a text that is not the path of a file below the repository's root.
 func CheckPath(name string) error {
 	if name == "" || path.IsAbs(name) || path.Clean(name) != name || strings.Contains(name, "..") {
-		return fault.Invalidf("FileNotFound", "%q is not the path of a file below the repository's root", name)
+		return fault.Invalidf(reasonFileNotFound, "%q is not the path of a file below the repository's root", name)
 	}
 	return nil
 }
 
 // TooLarge returns the fault of a file of more than MaxFile bytes.
 func TooLarge(name string, size int) error {
-	return fault.Invalidf("FileTooLarge", "%s has %d bytes: at most %d are read", name, size, MaxFile)
+	return fault.Invalidf(reasonFileTooLarge, "%s has %d bytes: at most %d are read", name, size, MaxFile)
 }
 
 // NotDirectory returns the fault of a path that should be a directory of definitions but is a
@@ -119,5 +125,5 @@ func NotDirectory(name, mode string) error {
 		ModeSubmodule: "is a submodule, and no submodule is followed: keep the pipelines in this repository",
 		ModeLink:      "is a symbolic link, and no link is followed: keep the pipelines in a directory of that name",
 	}[mode]
-	return fault.Invalidf("NotADirectory", "%s %s", name, cmp.Or(what, "has been found but is not a directory"))
+	return fault.Invalidf(reasonNotADirectory, "%s %s", name, cmp.Or(what, "has been found but is not a directory"))
 }

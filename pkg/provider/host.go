@@ -18,16 +18,16 @@ func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
 	if strings.Contains(raw, "@") { // the value may contain a password, so it is not repeated
 		return nil, fault.Operatorf(
-			"BadConfiguration",
+			reasonBadConfiguration,
 			"%s has an @: set it to https://<host>, without a user or password",
 			setting,
 		)
 	}
 	if err != nil || base.Host == "" {
-		return nil, fault.Operatorf("BadConfiguration", "%s %q is not a URL: set it to https://<host>", setting, raw)
+		return nil, fault.Operatorf(reasonBadConfiguration, "%s %q is not a URL: set it to https://<host>", setting, raw)
 	}
 	if base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
-		return nil, fault.Operatorf("BadConfiguration", "%s %q must start with https://", setting, raw)
+		return nil, fault.Operatorf(reasonBadConfiguration, "%s %q must start with https://", setting, raw)
 	}
 	return base, nil
 }
@@ -56,7 +56,7 @@ func Host(u *url.URL) string {
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme != via[0].URL.Scheme {
 		return fault.Operatorf(
-			"ForeignHost",
+			reasonForeignHost,
 			"the Git service redirects to %s://%s; credentials are not sent there",
 			req.URL.Scheme,
 			req.URL.Host,
@@ -77,7 +77,7 @@ func IsSHA(text string) bool { return shaPattern.MatchString(text) }
 // commit at each call.
 func CheckSHA(sha string) error {
 	if !IsSHA(sha) {
-		return fault.Operatorf("BadRevision", "%q is not a full commit id", sha)
+		return fault.Operatorf(reasonBadRevision, "%q is not a full commit id", sha)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func RootFiles(entries []Entry, names []string, read func(Entry) ([]byte, error)
 		case e.Type != "blob":
 			continue
 		case e.Mode == ModeLink:
-			return nil, fault.Invalidf("NotAFile", "%s is a link, which is not followed", name)
+			return nil, fault.Invalidf(reasonNotAFile, "%s is a link, which is not followed", name)
 		}
 		data, err := read(e)
 		if err != nil {

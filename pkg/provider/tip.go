@@ -61,7 +61,7 @@ func Supersedes(ctx context.Context, refs Refs, event *v1alpha1.GitEventSpec) (s
 // Transient fault.
 func Commit(what, service, sha string) (string, error) {
 	if !IsSHA(sha) {
-		return "", fault.Transientf("BadAnswer", "%s: %s names no commit", what, service)
+		return "", fault.Transientf(ReasonBadAnswer, "%s: %s names no commit", what, service)
 	}
 	return sha, nil
 }

@@ -163,7 +163,7 @@ func StatusCode(err error) int {
 func refused(req *http.Request, resp *http.Response, body []byte) error {
 	f := fault.FromHTTP(resp, body, nil)
 	if f == nil {
-		f = fault.Transientf("UnexpectedAnswer", "unexpected answer %s", resp.Status)
+		f = fault.Transientf(reasonUnexpectedAnswer, "unexpected answer %s", resp.Status)
 	}
 	f.Unknown = f.Unknown || (writes(req) && resp.StatusCode >= http.StatusInternalServerError)
 	var said struct {
@@ -188,7 +188,7 @@ func unanswered(req *http.Request, err error) error {
 	}
 	f := fault.FromHTTP(nil, nil, &callError{host: req.URL.Host, cause: err})
 	if f == nil {
-		f = fault.Transientf("NoAnswer", "%s did not answer", req.URL.Host)
+		f = fault.Transientf(reasonNoAnswer, "%s did not answer", req.URL.Host)
 	}
 	var op *net.OpError
 	dialing := errors.As(err, &op) && op.Op == "dial"

@@ -65,7 +65,7 @@ func rejected(status int, reason, message string) *answer {
 }
 
 func appUnauthenticated() *answer {
-	return rejected(http.StatusUnauthorized, "Unauthenticated", "this delivery's signature is missing or wrong: "+
+	return rejected(http.StatusUnauthorized, reasonUnauthenticated, "this delivery's signature is missing or wrong: "+
 		"check that the webhook secret of the App is the one in Plumbline's Secret")
 }
 
@@ -85,7 +85,7 @@ func unauthenticated(reason, detail string) *answer {
 func tooManyUnverified() *answer {
 	a := rejected(
 		http.StatusServiceUnavailable,
-		"TooManyUnverified",
+		reasonTooManyUnverified,
 		"too many deliveries whose secret token is not accepted: send this one again in a moment",
 	)
 	a.retryAfter, a.delayed = retryAfter, true

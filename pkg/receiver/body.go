@@ -202,11 +202,11 @@ func (in *incoming) failed(err error) error {
 func unread(err error) *answer {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return rejected(http.StatusRequestEntityTooLarge, "TooLarge", err.Error())
+		return rejected(http.StatusRequestEntityTooLarge, reasonTooLarge, err.Error())
 	case errors.Is(err, errTooSlow):
-		return rejected(http.StatusRequestTimeout, "TooSlow", err.Error())
+		return rejected(http.StatusRequestTimeout, reasonTooSlow, err.Error())
 	case errors.Is(err, errNoSlot), errors.Is(err, connlimit.ErrEvicted):
 		return unavailable(err.Error(), nil)
 	}
-	return rejected(http.StatusBadRequest, "BodyIncomplete", "the body could not be read to its end")
+	return rejected(http.StatusBadRequest, reasonBodyIncomplete, "the body could not be read to its end")
 }

@@ -39,7 +39,7 @@ func (h *Handler) decodeApp(ctx context.Context, v *verified, canonical string, 
 		return nil, undecoded(err)
 	}
 	if badURL != nil {
-		return nil, rejected(http.StatusBadRequest, "BadRepositoryURL", "the repository's URL: "+badURL.Error())
+		return nil, rejected(http.StatusBadRequest, reasonBadRepositoryURL, "the repository's URL: "+badURL.Error())
 	}
 	if refused := otherHost(d, h.BaseURL(v.Provider().Name), canonical); refused != nil {
 		return nil, refused

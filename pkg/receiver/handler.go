@@ -157,7 +157,7 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 		if recover() != nil { // its value may quote the payload, so only the place is logged
 			h.Logger.Errorw("handling a delivery panicked", "provider", done.providerName(), "stack", string(debug.Stack()))
 			done.answer = *unavailable("the delivery could not be handled: "+
-				"please report this with the log of Plumbline's receiver", fault.Transientf("Panic", "panic"))
+				"please report this with the log of Plumbline's receiver", fault.Transientf(reasonPanic, "panic"))
 		}
 	}()
 	claimant, refused := h.claimant(r)
@@ -189,13 +189,13 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 
 func (h *Handler) claimant(r *http.Request) (*provider.Provider, *answer) {
 	if r.Method != http.MethodPost {
-		return nil, rejected(http.StatusMethodNotAllowed, "MethodNotAllowed", "send deliveries with POST")
+		return nil, rejected(http.StatusMethodNotAllowed, reasonMethodNotAllowed, "send deliveries with POST")
 	}
 	claimant := delivery.Claimant(h.Providers, r.Header)
 	if claimant == nil {
 		return nil, rejected(
 			http.StatusBadRequest,
-			"UnknownService",
+			reasonUnknownService,
 			"no Git service recognises this request: its headers are not those of a webhook delivery",
 		)
 	}

@@ -17,13 +17,13 @@ func otherHost(d delivery.Decoded, baseURL, canonical string) *answer {
 	if configured == "" {
 		return unavailable(
 			"the configuration cannot be read at the moment: send the delivery again later",
-			fault.Transientf("NoConfiguration", "the URL of %s is not known yet", d.Provider().Name),
+			fault.Transientf(reasonNoConfiguration, "the URL of %s is not known yet", d.Provider().Name),
 		)
 	}
 	if hostOf(canonical) == configured && hostOf("https://"+d.Spec().Host+"/x") == configured {
 		return nil
 	}
-	return ignored("OtherHost", "the delivery is about a repository on another host than "+configured)
+	return ignored(reasonOtherHost, "the delivery is about a repository on another host than "+configured)
 }
 
 // hostOf returns the host and port of a URL as CanonicalURL spells them, empty if there is none.

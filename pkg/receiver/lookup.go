@@ -184,7 +184,7 @@ func (l Lookup) read(ctx context.Context, live View, canonical string) (*pacv1al
 			canonical,
 		)
 	}
-	return nil, fault.Ignoredf("NoRepository", "no Repository in this cluster has the URL %s", canonical)
+	return nil, fault.Ignoredf(reasonNoRepository, "no Repository in this cluster has the URL %s", canonical)
 }
 
 // claimMoves reports whether the claim of a URL is about to move within its namespace: its
@@ -220,7 +220,7 @@ func (v View) find(
 	repository, err = v.Repository(ctx, owner.Namespace, owner.Name)
 	if fault.Gone(err) {
 		return nil, owner.Namespace, fault.Ignoredf(
-			"NoRepository",
+			reasonNoRepository,
 			"the Repository that had the URL %s is gone, or this installation does not serve its namespace (serve-namespaces)",
 			canonical,
 		)
@@ -235,7 +235,7 @@ func (v View) find(
 	has, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	if err != nil || has != canonical || claim.Spec.URL != canonical {
 		return nil, owner.Namespace, fault.Ignoredf(
-			"NoRepository",
+			reasonNoRepository,
 			"the Repository that had the URL %s has another URL now",
 			canonical,
 		)

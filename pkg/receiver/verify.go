@@ -34,7 +34,7 @@ func (h *Handler) verify(ctx context.Context, c delivery.Claimed) (*verified, *a
 		return h.verifyWebhook(ctx, c)
 	}
 	return nil, ignored(
-		"NotTheApp",
+		reasonNotTheApp,
 		"only deliveries of the GitHub App are served: install the App on the repository and remove this webhook",
 	)
 }

@@ -18,7 +18,7 @@ import (
 func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verified, *answer) {
 	canonical, err := v1alpha1.CanonicalURL(c.Origin().URL)
 	if err != nil {
-		return nil, ignored("NoRepository", "the delivery names no repository")
+		return nil, ignored(reasonNoRepository, "the delivery names no repository")
 	}
 	repository, counted := h.Lookup.Known(ctx, canonical), false
 	if repository == nil {
@@ -36,7 +36,7 @@ func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verif
 		)
 	}
 	if service.Webhook.Name == "" {
-		return nil, h.unauthenticated(counted, "NoWebhookSecret",
+		return nil, h.unauthenticated(counted, reasonNoWebhookSecret,
 			"the Repository of "+canonical+" names no webhook secret: set git_provider.webhook_secret")
 	}
 	secret, err := h.Services.Secret(ctx, service.Webhook)
@@ -49,7 +49,7 @@ func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verif
 	case fault.Is(err, fault.Transient):
 		return nil, secretUnavailable(err)
 	case err != nil:
-		return nil, h.unauthenticated(counted, "Unauthenticated", canonical+": "+fault.Of(err).Message)
+		return nil, h.unauthenticated(counted, reasonUnauthenticated, canonical+": "+fault.Of(err).Message)
 	}
 	return &verified{v, &webhook{repository, service}}, nil
 }

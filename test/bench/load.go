@@ -18,7 +18,8 @@ const (
 	// drain is how long the final checks are waited for once the load is over, as a multiple of the
 	// load.
 	drain = 2
-	// farAway is how much longer each answer of the Git service takes in the sections with a distance.
+	// farAway is how much longer each answer of the Git service takes in the sections with a
+	// distance.
 	farAway = 150 * time.Millisecond
 )
 

@@ -28,7 +28,8 @@ type service interface {
 
 // project is one project of a Git service.
 type project interface {
-	// connect creates what the Repository names in its namespace, and returns the Repository's spec.
+	// connect creates what the Repository names in its namespace, and returns the Repository's
+	// spec.
 	connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error)
 	// push commits to a branch, by force if the change has another parent than the branch's head.
 	push(branch string, change forge.Change) delivery

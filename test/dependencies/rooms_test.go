@@ -141,7 +141,8 @@ func TestRoomsAreFew(t *testing.T) {
 	}
 }
 
-// composes reports whether a package puts parts together: a program, or a package with a controller.
+// composes reports whether a package puts parts together: a program, or a package with a
+// controller.
 func composes(p pkg, name string) bool {
 	return strings.HasPrefix(name, "cmd/") || slices.Contains(p.GoFiles, "controller.go")
 }
@@ -237,8 +238,9 @@ func structsOf(t *testing.T, p pkg) map[string]*ast.StructType {
 	return structs
 }
 
-// fields counts the fields of a struct. With inner, an embedded struct of the same package counts as
-// its fields. That is not asked of pkg/plan, where each embedded value is one group of questions.
+// fields counts the fields of a struct. With inner, an embedded struct of the same package counts
+// as its fields. That is not asked of pkg/plan, where each embedded value is one group of
+// questions.
 func fields(structs map[string]*ast.StructType, name string, inner bool) int {
 	n := 0
 	for _, field := range structs[name].Fields.List {

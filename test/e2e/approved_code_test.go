@@ -99,7 +99,8 @@ func (env *environment) requireReadOnlyToken(event *v1alpha1.GitEvent, sha strin
 	if got := env.callWithRunToken(http.MethodGet, "repos/"+repoName, token, ""); got != http.StatusOK {
 		env.t.Errorf("reading the repository with the run's token: %d, want 200", got)
 	}
-	// The external id is that of a run that will succeed, so this refused write breaks no invariant.
+	// The external id is that of a run that will succeed, so this refused write breaks no
+	// invariant.
 	verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"external_id":%q,"status":"completed","conclusion":"success"}`, checkName("pr"), sha, name)
 	equal(env.t, "a check by the run's token", env.callWithRunToken(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict), http.StatusForbidden)
 	equal(env.t, "the number of checks afterwards", len(env.git.checks(sha)), checks)

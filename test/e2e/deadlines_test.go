@@ -18,7 +18,8 @@ const (
 	outage = 3 * time.Second
 	// pollEvery is how often tests read the state that they wait for.
 	pollEvery = 50 * time.Millisecond
-	// apiWait is the -api-wait of all receivers, for a machine that others use; 3 seconds by default.
+	// apiWait is the -api-wait of all receivers, for a machine that others use; 3 seconds by
+	// default.
 	apiWait = 30 * time.Second
 	// trialLimit is for one event of C9 and D2 from its delivery to its end, fault and restart
 	// included.

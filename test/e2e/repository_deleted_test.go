@@ -62,7 +62,8 @@ func runOutlivesRepository(t *testing.T, env *environment) {
 		if wait := env.awaitWaitReason(sha, "report", "RepositoryGone"); wait.Class != "Operator" {
 			t.Errorf("it waits for %+v, want an operator", wait)
 		}
-		// The other one may have been reported with credentials that the same reconcile had read before.
+		// The other one may have been reported with credentials that the same reconcile had read
+		// before.
 		if check, _ := env.currentCheck(sha, checkName("goes-on")); check.Conclusion != "" {
 			t.Errorf("the check says %s without credentials", check.Conclusion)
 		}

@@ -28,9 +28,10 @@ type Options struct {
 	// TreeLimit is the number of entries of a recursive tree before it is
 	// truncated; zero is GitHub's 100000.
 	TreeLimit int
-	// RefuseEarlyConclusion answers 422 when a check run is written with a conclusion and an explicit
-	// status that is not "completed". GitHub documents that the conclusion wins and completes the
-	// check; this makes the forge stricter, so that a client which contradicts itself is found.
+	// RefuseEarlyConclusion answers 422 when a check run is written with a conclusion and an
+	// explicit status that is not "completed". GitHub documents that the conclusion wins and
+	// completes the check; this makes the forge stricter, so that a client which contradicts itself
+	// is found.
 	RefuseEarlyConclusion bool
 	// ChecksWithoutApp lists check runs with "app": null, as GitHub's schema
 	// allows and services that copy its API do.

@@ -25,8 +25,8 @@ type Write struct {
 	Status  int  // answered; 0 when the client got no answer
 	Applied bool // the forge's state changed, whatever the client was told
 
-	// Of check runs: what the client asked for, in the forge's words (a conclusion means completed).
-	// Name and HeadSHA of an update are those of the check run it names.
+	// Of check runs: what the client asked for, in the forge's words (a conclusion means
+	// completed). Name and HeadSHA of an update are those of the check run it names.
 	CheckRunID  int64
 	HeadSHA     string
 	Name        string

@@ -24,7 +24,8 @@ const (
 	// of pkg/receiver): a 503 that took longer is the machine's.
 	ReceiverAPIWait = 3 * time.Second
 	// ReceiverHeaderWait is how long it waits for the headers of a request (headerTimeout there),
-	// counted from the connection's begin: a connection that it cuts off after that is the machine's.
+	// counted from the connection's begin: a connection that it cuts off after that is the
+	// machine's.
 	ReceiverHeaderWait = 2 * time.Second
 )
 

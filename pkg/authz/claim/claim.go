@@ -50,7 +50,13 @@ func (k *Checker) Serves(
 ) error {
 	url, err := v1alpha1.CanonicalURL(event.Repository.URL)
 	if err != nil {
-		return fault.Operatorf("InvalidURL", "spec.url of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
+		return fault.Operatorf(
+			reasonInvalidURL,
+			"spec.url of Repository %s/%s: %w",
+			repository.Namespace,
+			repository.Name,
+			err,
+		)
 	}
 	seen := event.Project.Identity()
 	claim := k.cachedMatch(v1alpha1.ClaimName(url), repository, seen)
@@ -144,7 +150,7 @@ func (k *Checker) live(
 	repository, err := k.Repositories.Repositories(cached.Namespace).Get(ctx, cached.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return nil, nil, fault.Transientf(
-			"RepositoryVanished",
+			reasonRepositoryVanished,
 			"Repository %s/%s was deleted while its event was planned",
 			cached.Namespace,
 			cached.Name,

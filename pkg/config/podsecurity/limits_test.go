@@ -107,8 +107,8 @@ func TestCheckNamesFieldLimitAndSetting(t *testing.T) {
 	}
 }
 
-// Each check of the library gets to see what it forbids: alone, it refuses one of the cases. A check
-// that Kubernetes adds has no case and fails here.
+// Each check of the library gets to see what it forbids: alone, it refuses one of the cases. A
+// check that Kubernetes adds has no case and fails here.
 func TestEachCheckOfTheLibraryIsReached(t *testing.T) {
 	for _, check := range policy.DefaultChecks() {
 		t.Run(string(check.ID), func(t *testing.T) {

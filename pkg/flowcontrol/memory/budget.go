@@ -52,7 +52,14 @@ type reservation struct {
 // NewBudget returns a budget of Shared bytes. It calls full whenever it refuses an event, and wake
 // with no delay as soon as there is enough memory for the event.
 func NewBudget(now func() time.Time, full func(), wake func(event string, after time.Duration)) *Budget {
-	return &Budget{now: now, full: full, wake: wake, left: Shared, owned: map[string]int{}, reserved: map[string]reservation{}}
+	return &Budget{
+		now:      now,
+		full:     full,
+		wake:     wake,
+		left:     Shared,
+		owned:    map[string]int{},
+		reserved: map[string]reservation{},
+	}
 }
 
 // Reserve takes more bytes for an event that has so many of them already. Its owner is, e.g., a

@@ -114,7 +114,7 @@ func newEnvironment(standard, more []string, options ...cel.EnvOption) (*Environ
 	)
 	env, err := cel.NewEnv(options...)
 	if err != nil {
-		return nil, fault.Operatorf("CELEnvironment", "making the environment of CEL expressions: %w", err)
+		return nil, fault.Operatorf(reasonCELEnvironment, "making the environment of CEL expressions: %w", err)
 	}
 	e.env = env
 	return e, nil

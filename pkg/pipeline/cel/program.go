@@ -115,7 +115,7 @@ func (p *Program) Evaluate(values Values) (Outcome, error) {
 	}
 	activation, err := cel.PartialVars(map[string]any(values), unknown...)
 	if err != nil {
-		return Outcome{}, fault.Operatorf("CELValues", "binding the variables of a CEL expression: %w", err)
+		return Outcome{}, fault.Operatorf(reasonCELValues, "binding the variables of a CEL expression: %w", err)
 	}
 	if err := p.environment.budget.Spend(evaluateSteps); err != nil {
 		return Outcome{}, err

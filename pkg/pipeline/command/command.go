@@ -94,7 +94,7 @@ func Prefix(setting string) (string, error) {
 	word, valid := prefixOf(setting)
 	if !valid {
 		return "", fault.Invalidf(
-			"BadCommandPrefix",
+			reasonBadCommandPrefix,
 			"the prefix of commands is %q, which is not one word: with ci the command /test is written /ci test",
 			short(setting),
 		)

@@ -40,7 +40,7 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	whole := prefix + pattern
 	if len(whole) > maxPattern {
 		return nil, fault.Invalidf(
-			"BadPattern",
+			reasonBadPattern,
 			"the pattern %q… has %d bytes, at most %d are read",
 			pattern[:min(len(pattern), maxShown)],
 			len(whole),
@@ -54,7 +54,7 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	spelt, ok := spellOut(whole)
 	if !ok {
 		return nil, fault.Invalidf(
-			"BadPattern",
+			reasonBadPattern,
 			"the pattern %q stands for more than %d alternatives: write fewer in braces",
 			pattern,
 			maxAlternatives,
@@ -105,5 +105,5 @@ func notAGlob(pattern string, err error) error {
 	if errors.As(err, &syntax) {
 		why = syntax.Reason
 	}
-	return fault.Invalidf("BadPattern", "the pattern %q is not a glob: %s", pattern, why)
+	return fault.Invalidf(reasonBadPattern, "the pattern %q is not a glob: %s", pattern, why)
 }

@@ -96,7 +96,10 @@ func compileExpression(text string) (expression *regexp.Regexp, parts int, err e
 }
 
 func badExpression(text, format string, args ...any) error {
-	return fault.Invalidf("BadExpression", "the regular expression %q "+format, append([]any{shorten(text)}, args...)...)
+	return fault.Invalidf(
+		reasonBadExpression,
+		"the regular expression %q "+format,
+		append([]any{shorten(text)}, args...)...)
 }
 
 // size is how many parts an expression has with its repetitions spelt out.

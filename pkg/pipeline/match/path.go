@@ -110,7 +110,7 @@ func first(ev Event, patterns []pattern, annotation string) (file, by string, er
 	}
 	if steps > maxSteps {
 		return "", "", fault.Invalidf(
-			"BadPattern",
+			reasonBadPattern,
 			"annotation %s has patterns that take too many steps for %d changed files: write fewer",
 			annotation,
 			len(files),

@@ -29,7 +29,7 @@ func list(annotation, value string) ([]string, error) {
 	value = strings.TrimSpace(value)
 	groups := valueSyntax.FindStringSubmatch(value)
 	if groups == nil {
-		return nil, fault.Invalidf("BadAnnotation",
+		return nil, fault.Invalidf(reasonBadAnnotation,
 			"annotation %s has the value %q, which is in the wrong format: write one word, or a list like [main, release-*]",
 			annotation, shorten(value))
 	}
@@ -42,14 +42,14 @@ func list(annotation, value string) ([]string, error) {
 	}
 	if items[0] == "" {
 		return nil, fault.Invalidf(
-			"BadAnnotation",
+			reasonBadAnnotation,
 			"annotation %s has an empty value: name at least one entry, or remove it",
 			annotation,
 		)
 	}
 	if len(items) > maxItems {
 		return nil, fault.Invalidf(
-			"BadAnnotation",
+			reasonBadAnnotation,
 			"annotation %s lists %d entries, at most %d are read",
 			annotation,
 			len(items),

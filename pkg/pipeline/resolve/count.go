@@ -77,7 +77,7 @@ func count(text string) int {
 func (d *document) countable(text string) error {
 	if count(text) > maxCounted {
 		return fault.Invalidf(
-			"BadYAML",
+			reasonBadYAML,
 			"%s: the document holds too many values: at most some %d are read of one. Split it, or move long scripts and lists into an image",
 			d.place(),
 			maxCounted,
@@ -93,7 +93,7 @@ func (d *document) countable(text string) error {
 			return nil
 		}
 		if end := strings.IndexAny(after, "\r\n"); end > maxTagPrefix || end < 0 && len(after) > maxTagPrefix {
-			return fault.Invalidf("BadYAML", "%s: a %%TAG directive is longer than %d bytes", d.place(), maxTagPrefix)
+			return fault.Invalidf(reasonBadYAML, "%s: a %%TAG directive is longer than %d bytes", d.place(), maxTagPrefix)
 		}
 		rest = after
 	}

@@ -44,7 +44,7 @@ func decode(doc *document, data []byte, into any, plain map[string]bool) error {
 func (d *document) refused(data []byte, into any, reason error) error {
 	found := yamlerror.Refused(data, reflect.TypeOf(into))
 	if found == nil {
-		return fault.Invalidf("BadType", "%s: %w", d.place(), reason)
+		return fault.Invalidf(reasonBadType, "%s: %w", d.place(), reason)
 	}
 	code := "BadType"
 	if found.Missing {

@@ -74,7 +74,7 @@ func separators(text string) []int {
 func split(file git.File, local bool) ([]*document, error) {
 	if len(file.Data) > maxFile {
 		return nil, fault.Invalidf(
-			"FileTooLarge",
+			reasonFileTooLarge,
 			"%s has %d bytes, at most %d are read: split it",
 			file.Path,
 			len(file.Data),
@@ -107,7 +107,7 @@ func split(file git.File, local bool) ([]*document, error) {
 	}
 	if held > maxDocuments {
 		return nil, fault.Invalidf(
-			"TooManyDocuments",
+			reasonTooManyDocuments,
 			"%s holds %d documents, at most %d are read: split it",
 			file.Path,
 			held,
@@ -153,7 +153,7 @@ func (d *document) name() (string, error) {
 		name, isText := asText(value)
 		if !isText {
 			return "", d.invalidAt(
-				"BadType",
+				reasonBadType,
 				yamlerror.Path{"metadata", field},
 				"metadata.%s must be text: put quotes around it",
 				field,
@@ -161,7 +161,7 @@ func (d *document) name() (string, error) {
 		}
 		if len(name) > maxName {
 			return "", d.invalidAt(
-				"BadName",
+				reasonBadName,
 				yamlerror.Path{"metadata", field},
 				"metadata.%s is longer than %d bytes",
 				field,
@@ -173,7 +173,7 @@ func (d *document) name() (string, error) {
 		}
 	}
 	return "", fault.Invalidf(
-		"NoName",
+		reasonNoName,
 		"%s: this PipelineRun has neither metadata.name nor metadata.generateName: give it one",
 		d.place(),
 	)
@@ -189,7 +189,7 @@ func (d *document) annotations() (map[string]string, error) {
 	tree, isMapping := value.(map[string]any)
 	if !isMapping {
 		return nil, d.invalidAt(
-			"BadType",
+			reasonBadType,
 			yamlerror.Path{"metadata", "annotations"},
 			"metadata.annotations must be a mapping",
 		)
@@ -197,7 +197,7 @@ func (d *document) annotations() (map[string]string, error) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		text, isText := asText(tree[key])
 		if !isText && tree[key] != nil {
-			return nil, d.invalidAt("BadType", yamlerror.Path{"metadata", "annotations", key},
+			return nil, d.invalidAt(reasonBadType, yamlerror.Path{"metadata", "annotations", key},
 				"the annotation %s must be text: put quotes around its value", key)
 		}
 		annotations[key] = text

@@ -105,7 +105,9 @@ func (x *expander) mapping(v map[string]any) map[string]any {
 		replaced, err := x.scope.Place(key, &x.left)
 		x.note(err)
 		if _, found := mapping[replaced]; found && err == nil {
-			x.note(fault.Invalidf("DuplicateKey", "with the variables replaced the key %s is there twice: rename one", replaced))
+			x.note(
+				fault.Invalidf(reasonDuplicateKey, "with the variables replaced the key %s is there twice: rename one", replaced),
+			)
 		}
 		mapping[replaced] = x.within(key, v[key])
 	}

@@ -34,7 +34,7 @@ func (r *renderer) inlinePipeline(ctx context.Context, doc *document, run *pipel
 	}
 	if definition == nil {
 		return fault.Invalidf(
-			"MissingPipeline",
+			reasonMissingPipeline,
 			"%s: PipelineRun %s refers to Pipeline %s, which neither a file in .tekton nor the "+
 				"annotation %s defines: add it, or refer to it with a resolver",
 			doc.place(),
@@ -142,7 +142,7 @@ func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipeline
 	}
 	if definition == nil {
 		return nil, fault.Invalidf(
-			"MissingTask",
+			reasonMissingTask,
 			"%s: pipeline task %s refers to Task %s, which neither a file in .tekton nor a task "+
 				"annotation defines: add it, or refer to it with a resolver",
 			doc.place(),

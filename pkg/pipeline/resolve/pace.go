@@ -70,7 +70,7 @@ const maxSteps = 1000
 // tooManySteps is the fault of a PipelineRun that has more.
 func tooManySteps(doc *document) error {
 	return fault.Invalidf(
-		"TooManySteps",
+		reasonTooManySteps,
 		"%s: with its tasks inlined the PipelineRun has more than %d steps, which keeps Tekton's webhook busy for seconds: "+
 			"join steps into one script, use several PipelineRuns, or refer to Tasks with a resolver",
 		doc.place(),

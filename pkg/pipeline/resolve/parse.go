@@ -44,7 +44,7 @@ func (d *document) parse(spent *budget) error {
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return fault.Invalidf(
-			"BadYAML",
+			reasonBadYAML,
 			"%s: the document holds another one: separate them with a line that is ---",
 			d.place(),
 		)
@@ -80,7 +80,7 @@ func (d *document) syntaxError(hidden string, masks masks, reason error, spent *
 			place += ":" + strconv.Itoa(column)
 		}
 	}
-	return fault.Invalidf("BadYAML", "%s: this is not YAML: %s", place, words)
+	return fault.Invalidf(reasonBadYAML, "%s: this is not YAML: %s", place, words)
 }
 
 // builder turns nodes into the values that JSON knows, reading scalars as Kubernetes does.
@@ -205,5 +205,5 @@ func merge(into map[string]any, list []any) bool {
 }
 
 func (b *builder) invalid(node *yaml.Node, why string) error {
-	return fault.Invalidf("BadYAML", "%s:%d: %s", b.file, b.before+node.Line, why)
+	return fault.Invalidf(reasonBadYAML, "%s:%d: %s", b.file, b.before+node.Line, why)
 }

@@ -65,7 +65,7 @@ func (r *renderer) pipelineReference(doc *document) (string, error) {
 	}
 	if len(values) != 1 {
 		return "", fault.Invalidf(
-			"BadAnnotation",
+			reasonBadAnnotation,
 			"%s: the annotation %s refers to %d pipelines: name one",
 			doc.place(),
 			pipelineAnnotation,
@@ -162,7 +162,7 @@ func (r *renderer) fill(entry string, originals []string) (string, error) {
 func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kind Kind) ([]*document, error) {
 	if r.fetched++; r.fetched > maxReferences {
 		return nil, fault.Invalidf(
-			"TooManyReferences",
+			reasonTooManyReferences,
 			"%s: the annotations of the PipelineRun and its Pipeline name more than %d references",
 			user.place(),
 			maxReferences,
@@ -182,7 +182,7 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 		return nil, fmt.Errorf("%s: annotation %s: %w", user.place(), ref.annotation, err)
 	}
 	if len(documents) == 0 {
-		return nil, fault.Invalidf("BadReference", "%s: annotation %s: %s holds no %s of %s or %s",
+		return nil, fault.Invalidf(reasonBadReference, "%s: annotation %s: %s holds no %s of %s or %s",
 			user.place(), ref.annotation, file.Path, kind, apiV1, apiV1beta1)
 	}
 	for _, doc := range documents {

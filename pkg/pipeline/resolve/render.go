@@ -122,7 +122,7 @@ func (r *renderer) pipelineRun(doc *document) (*pipelinev1.PipelineRun, error) {
 		return nil, err
 	}
 	if secrets := r.scope.Secrets(); template.Held(run.Name, secrets) || template.Held(run.GenerateName, secrets) {
-		return nil, doc.invalidAt("SecretInName", yamlerror.Path{"metadata", "name"},
+		return nil, doc.invalidAt(reasonSecretInName, yamlerror.Path{"metadata", "name"},
 			"metadata.name holds the value of a secret, and names are shown to everybody: use another placeholder")
 	}
 	run.SetGroupVersionKind(pipelinev1.SchemeGroupVersion.WithKind(kindPipelineRun))
@@ -145,7 +145,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	}
 	data, err := json.Marshal(tree)
 	if err != nil {
-		return cost{}, fault.Invalidf("BadYAML", "%s: %w", doc.place(), err)
+		return cost{}, fault.Invalidf(reasonBadYAML, "%s: %w", doc.place(), err)
 	}
 	size := cost{bytes: len(template.Fill(data, r.scope.Secrets())), weight: memory.Of(data), own: x.filled}
 	if err := r.spend(doc, size); err != nil {
@@ -162,7 +162,7 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	}
 	keepBundles(old)
 	if err := old.ConvertTo(context.Background(), into); err != nil {
-		return cost{}, fault.Invalidf("BadConversion", "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
+		return cost{}, fault.Invalidf(reasonBadConversion, "%s: cannot be converted to %s: %w", doc.place(), apiV1, err)
 	}
 	return size, writable(doc, into, data, old)
 }
@@ -198,7 +198,7 @@ func (r *renderer) spend(doc *document, size cost) error {
 	}
 	if r.weight > memory.MaxAnswer {
 		return fault.Invalidf(
-			"TooLarge",
+			reasonTooLarge,
 			"%s: with its tasks inlined the PipelineRun holds too many values: use fewer tasks and steps, or refer to Tasks with a resolver",
 			doc.place(),
 		)
@@ -208,7 +208,7 @@ func (r *renderer) spend(doc *document, size cost) error {
 
 func tooLarge(doc *document) error {
 	return fault.Invalidf(
-		"TooLarge",
+		reasonTooLarge,
 		"%s: with its variables replaced and its tasks inlined the PipelineRun is larger than %d bytes, "+
 			"which no cluster accepts",
 		doc.place(),

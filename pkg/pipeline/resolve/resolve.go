@@ -115,7 +115,7 @@ func (s *Set) Bounded() error {
 	}
 	if n := len(s.definitions) + s.uncounted; n > maxDefinitions {
 		return fault.Invalidf(
-			"TooManyPipelines",
+			reasonTooManyPipelines,
 			".tekton holds %d PipelineRuns, at most %d are read: none of them is started. "+
 				"Remove some, or split the repository",
 			n,
@@ -128,7 +128,7 @@ func (s *Set) Bounded() error {
 	}
 	if names > maxNames {
 		return fault.Invalidf(
-			"TooManyPipelines",
+			reasonTooManyPipelines,
 			"the paths and names of the %d PipelineRuns in .tekton take %d bytes, at most %d can be kept: none of them is started. "+
 				"Shorten them, or remove some",
 			len(s.definitions),
@@ -243,7 +243,7 @@ func (s *Set) markDuplicate(def, other *Definition) {
 	if def.BadName != nil {
 		return
 	}
-	def.BadName = fault.Invalidf("DuplicateName", "%s: PipelineRun %s is defined at %s too: give each its own name",
+	def.BadName = fault.Invalidf(reasonDuplicateName, "%s: PipelineRun %s is defined at %s too: give each its own name",
 		s.place(def), def.Name, s.place(other))
 }
 

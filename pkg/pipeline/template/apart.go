@@ -70,7 +70,7 @@ func placeable(name, value string) error {
 		return nil
 	}
 	return fault.Invalidf(
-		"SecretHoldsVariable",
+		reasonSecretHoldsVariable,
 		"{{ %s }}: the value of the secret holds $(…), which Tekton and Kubernetes replace: "+
 			"let the step read it from its Secret (env with secretKeyRef, or a workspace)",
 		shorten(name),

@@ -14,14 +14,14 @@ import (
 func Body(payload []byte) (map[string]any, error) {
 	if memory.Of(payload) > memory.MaxAnswer {
 		return nil, fault.Invalidf(
-			"PayloadTooLarge",
+			reasonPayloadTooLarge,
 			"the event's payload holds more values than are decoded for expressions and placeholders that read body: "+
 				"push less at once, or do not refer to body",
 		)
 	}
 	body := map[string]any{}
 	if err := json.Unmarshal(payload, &body); err != nil {
-		return nil, fault.Operatorf("BadPayload", "decoding the payload: %w", err)
+		return nil, fault.Operatorf(reasonBadPayload, "decoding the payload: %w", err)
 	}
 	return body, nil
 }

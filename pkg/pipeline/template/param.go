@@ -30,7 +30,7 @@ func (s *Scope) declare() error {
 			continue
 		}
 		if p.Value == "" && p.Secret != nil && (p.Secret.Name == "" || p.Secret.Key == "") {
-			return fault.Operatorf("BadParam", "%s (%s): secret_ref needs a name and a key", p.Field, p.Name)
+			return fault.Operatorf(reasonBadParam, "%s (%s): secret_ref needs a name and a key", p.Field, p.Name)
 		}
 		e := &entry{Param: p}
 		if p.Filter != "" {
@@ -42,7 +42,7 @@ func (s *Scope) declare() error {
 				return err
 			}
 			if e.filter, err = filters.Within(s.facts.Budget).Compile(p.Filter); err != nil {
-				return fault.Operatorf("BadParam", "%s (%s): the filter is not an expression: %w", p.Field, p.Name, err)
+				return fault.Operatorf(reasonBadParam, "%s (%s): the filter is not an expression: %w", p.Field, p.Name, err)
 			}
 		}
 		s.params[p.Name] = append(s.params[p.Name], e)

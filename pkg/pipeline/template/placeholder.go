@@ -58,7 +58,7 @@ func (s *Scope) Text(text string) (string, error) {
 	left := maxText
 	replaced, err := s.expand(text, &left, false)
 	if errors.Is(err, ErrTooLong) {
-		return "", fault.Invalidf("TooLarge", "with its placeholders replaced the text has more than %d bytes", maxText)
+		return "", fault.Invalidf(reasonTooLarge, "with its placeholders replaced the text has more than %d bytes", maxText)
 	}
 	return replaced, err
 }

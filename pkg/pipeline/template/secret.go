@@ -92,7 +92,7 @@ func (s *Scope) Secrets() map[string]string {
 func (s *Scope) fits() error {
 	if s.size > maxPlaced {
 		return fault.Invalidf(
-			"TooLarge",
+			reasonTooLarge,
 			"the values of secrets in the pipelines of this event have more than %d bytes together",
 			maxPlaced,
 		)

@@ -113,7 +113,7 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 	}
 	if r.fetched++; r.fetched > maxReferences {
 		return git.File{}, fault.Invalidf(
-			"TooManyReferences",
+			reasonTooManyReferences,
 			"the pipelines for this event refer to more than %d files",
 			maxReferences,
 		)
@@ -122,7 +122,7 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 	file := git.File{Path: shownAt(where), Data: data}
 	if r.bytes += len(data); err == nil && r.bytes > maxBytes {
 		file.Data, err = nil, fault.Invalidf(
-			"TooManyReferences",
+			reasonTooManyReferences,
 			"with it the definitions of this event and what they refer to have more than %d MiB: no more is read. "+
 				"Refer to fewer or smaller files, or let a resolver read them",
 			maxBytes>>20,
@@ -149,7 +149,7 @@ func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 		hub, known := r.Remote.Catalogs[scheme]
 		if !known {
 			return place{}, fault.Invalidf(
-				"BadReference",
+				reasonBadReference,
 				"no hub is called %q: the ConfigMap's catalog-N-id name the hubs there are",
 				scheme,
 			)

@@ -48,7 +48,7 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 		spec.BaseRef, spec.HeadRef, spec.HeadURL, spec.Before, spec.Commit = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL, r.push.Before, r.push.Commit
 	case spec.BaseRef == "":
 		return fault.Ignoredf(
-			"UnknownCheck",
+			reasonUnknownCheck,
 			"The check is not on record, and GitHub names neither branch nor pull request for its commit.",
 		)
 	}

@@ -65,8 +65,8 @@ func (p Policy) Name(u *url.URL, proxied bool) (allowed bool, err error) {
 	return false, nil
 }
 
-// checkNumber checks an address that is written in place of a name. The zero address means that there is
-// none, and passes.
+// checkNumber checks an address that is written in place of a name. The zero address means that
+// there is none, and passes.
 func (p Policy) checkNumber(u *url.URL, ip netip.Addr, allowed bool) error {
 	switch {
 	case !ip.IsValid():

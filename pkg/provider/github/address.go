@@ -34,7 +34,7 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonPermissionMissing {
 		// These are another account's rules about who may read. They say nothing about our
 		// credentials.
-		return nil, fault.Ignoredf("NotCovered", "%s/%s: %s", at.owner, at.name, f.Message)
+		return nil, fault.Ignoredf(reasonNotCovered, "%s/%s: %s", at.owner, at.name, f.Message)
 	}
 	return data, err
 }
@@ -50,7 +50,7 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Ignoredf("NotFound", "%s at %s: GitHub shows no such file to the App", what, at.ref)
+		return nil, fault.Ignoredf(reasonNotFound, "%s at %s: GitHub shows no such file to the App", what, at.ref)
 	case err != nil:
 		return nil, limits.Failed(what, err)
 	}
@@ -58,7 +58,7 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !isFile:
-		return nil, fault.Ignoredf("NotAFile", "%s at %s: not a file", what, at.ref)
+		return nil, fault.Ignoredf(reasonNotAFile, "%s at %s: not a file", what, at.ref)
 	}
 	return decoded(what, at.path, file)
 }

@@ -28,7 +28,7 @@ type authenticated struct {
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
 	if !strings.EqualFold(req.URL.Host, a.host) {
-		return nil, fault.Operatorf("ForeignHost", "GitHub redirects to another host; its token is not sent there")
+		return nil, fault.Operatorf(reasonForeignHost, "GitHub redirects to another host; its token is not sent there")
 	}
 	leave, err := a.pace.Enter(req.Context(), provider.Call{Method: req.Method, Notifies: limits.Notifies(req)})
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *authenticated) send(req *http.Request) (*http.Response, string, error) 
 	out := req.Clone(req.Context())
 	if req.GetBody != nil {
 		if out.Body, err = req.GetBody(); err != nil {
-			return nil, "", fault.New(fault.Transient, "Error", err)
+			return nil, "", fault.New(fault.Transient, reasonError, err)
 		}
 	}
 	out.Header.Set("Authorization", "Bearer "+token.Value)

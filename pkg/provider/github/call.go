@@ -27,7 +27,7 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Operatorf(
-			"RepositoryNotReadable",
+			reasonRepositoryNotReadable,
 			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it",
 			r.fullName(),
 		)
@@ -36,7 +36,7 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	case got.GetID() <= 0:
 		return nil, noAnswer("reading " + r.fullName())
 	case got.GetID() != r.id:
-		return nil, fault.Operatorf("RepositoryReplaced",
+		return nil, fault.Operatorf(reasonRepositoryReplaced,
 			"%s is now another repository than the one the event came from", r.fullName())
 	}
 	return got, nil
@@ -47,7 +47,7 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 func (r *repository) unavailable(ctx context.Context, what, sha string, err error) error {
 	switch provider.StatusCode(err) {
 	case http.StatusConflict:
-		return fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.fullName())
+		return fault.Transientf(reasonRepositoryEmpty, "%s: %s is empty", what, r.fullName())
 	case http.StatusNotFound, http.StatusUnprocessableEntity:
 		if err := r.readable(ctx); err != nil {
 			return fmt.Errorf("%s: %w", what, err)

@@ -114,8 +114,8 @@ func sideOf(files []*gh.CommitFile) (side, error) {
 	return all, nil
 }
 
-// joinSides lists the files that differ between two commits, from the changes of each since the same
-// third one.
+// joinSides lists the files that differ between two commits, from the changes of each since the
+// same third one.
 func joinSides(then, now side) (out git.Changes) {
 	paths := maps.Clone(then)
 	maps.Copy(paths, now)

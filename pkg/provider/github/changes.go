@@ -51,7 +51,7 @@ func (r *repository) changedByPull(ctx context.Context, number int) (git.Changes
 			if err := r.readable(ctx); err != nil {
 				return git.Changes{}, wrapf(what, err)
 			}
-			return git.Changes{}, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
+			return git.Changes{}, fault.Transientf(reasonPullRequestUnknown, "%s: GitHub does not show it (yet)", what)
 		}
 		if err != nil {
 			return git.Changes{}, limits.Failed(what, err)

@@ -23,7 +23,7 @@ import (
 // old name.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Rerun != nil && event.Rerun.AppID != r.app {
-		return nil, fault.Ignoredf("AnotherApp", "the check is of another GitHub App")
+		return nil, fault.Ignoredf(reasonAnotherApp, "the check is of another GitHub App")
 	}
 	if event.Comment == nil && event.Rerun == nil {
 		return event, nil
@@ -37,7 +37,7 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 		if err := r.readable(ctx); err != nil {
 			return nil, wrapf(what, err)
 		}
-		return nil, fault.Transientf("PullRequestUnknown", "%s: GitHub does not show it (yet)", what)
+		return nil, fault.Transientf(reasonPullRequestUnknown, "%s: GitHub does not show it (yet)", what)
 	}
 	if err != nil {
 		return nil, limits.Failed(what, err)
@@ -47,7 +47,7 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	}
 	if pull.GetState() != delivery.StateOpen {
 		return nil, fault.Ignoredf(
-			"PullRequestClosed",
+			reasonPullRequestClosed,
 			"pull request #%d was closed before its comment or re-run was read",
 			pull.GetNumber(),
 		)
@@ -92,7 +92,7 @@ func (r *repository) checkAnswer(event *v1alpha1.GitEventSpec, pull *gh.PullRequ
 	case int64(pull.GetNumber()) != event.PullRequest.Number, pull.GetBase().GetRepo().GetID() != r.id,
 		pull.GetState() == "", pull.GetUser().GetLogin() == "", pull.GetBase().GetRef() == "", pull.GetHead().GetRef() == "",
 		!provider.IsSHA(pull.GetHead().GetSHA()):
-		return fault.Transientf("BadAnswer", "reading the event's pull request: GitHub's answer is not complete")
+		return fault.Transientf(reasonBadAnswer, "reading the event's pull request: GitHub's answer is not complete")
 	}
 	return nil
 }

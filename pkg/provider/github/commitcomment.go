@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// completeOnCommit completes a comment on a commit with the commit that its ref points to, or that of the
-// default branch if it has none. GitHub accepts heads/NAME and tags/NAME in place of a commit, and
-// follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
+// completeOnCommit completes a comment on a commit with the commit that its ref points to, or that
+// of the default branch if it has none. GitHub accepts heads/NAME and tags/NAME in place of a
+// commit, and follows an annotated tag (https://docs.github.com/rest/commits/commits#get-a-commit).
 func (r *repository) completeOnCommit(
 	ctx context.Context, event *v1alpha1.GitEventSpec,
 ) (*v1alpha1.GitEventSpec, error) {
@@ -40,7 +40,7 @@ func (r *repository) completeOnCommit(
 		if err := r.readable(ctx); err != nil {
 			return nil, wrapf(what, err)
 		}
-		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.fullName(), ref)
+		return nil, fault.Ignoredf(reasonRefNotFound, "nothing was done: %s has no %s", r.fullName(), ref)
 	case err != nil:
 		return nil, r.unavailable(ctx, what, ref, err)
 	case !provider.IsSHA(commit.GetSHA()) || commit.GetCommit() == nil:

@@ -97,7 +97,7 @@ func (l *deliveryLog) Redeliver(ctx context.Context, id int64) error {
 	}
 	l.learn(resp, err)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return fault.Ignoredf("DeliveryGone", "%s: GitHub no longer has the delivery", what)
+		return fault.Ignoredf(reasonDeliveryGone, "%s: GitHub no longer has the delivery", what)
 	}
 	return l.failed(what, err)
 }

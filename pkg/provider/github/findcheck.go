@@ -43,7 +43,7 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	}
 	if opts.Page != 0 {
 		return nil, fault.Operatorf(
-			"TooMany",
+			reasonTooMany,
 			"looking the check up: GitHub lists more than %d of the name",
 			maxPages*perPage,
 		)
@@ -61,14 +61,14 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	return ours, nil
 }
 
-// incompleteList reports whether an answer is not the requested list: a list has a total, and a non-empty
-// list has entries on its first page.
+// incompleteList reports whether an answer is not the requested list: a list has a total, and a
+// non-empty list has entries on its first page.
 func incompleteList(part *gh.ListCheckRunsResults, page int) bool {
 	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
 }
 
-// filterOurs returns the check runs of a list that are this check. GitHub has filtered the list by our
-// App.
+// filterOurs returns the check runs of a list that are this check. GitHub has filtered the list by
+// our App.
 func (r *repository) filterOurs(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
 	for _, run := range runs {
 		is, err := r.isCheck(run, check)
@@ -82,8 +82,8 @@ func (r *repository) filterOurs(runs []*gh.CheckRun, check status.Check) (ours [
 	return ours, nil
 }
 
-// isCheck reports whether a check run of such a list is this check. An entry without enough fields to
-// decide is an error: if it were taken for another App's, a second check would be created.
+// isCheck reports whether a check run of such a list is this check. An entry without enough fields
+// to decide is an error: if it were taken for another App's, a second check would be created.
 func (r *repository) isCheck(run *gh.CheckRun, check status.Check) (bool, error) {
 	switch {
 	case r.isOtherApps(run):

@@ -192,7 +192,7 @@ func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	}
 	project, err := url.Parse(p.URL)
 	if err != nil || provider.Host(project) == "" || provider.Host(project) != provider.Host(base) {
-		return nil, fault.Operatorf("ForeignHost",
+		return nil, fault.Operatorf(reasonForeignHost,
 			"repository %q is not on the configured GitHub %s: set github-url, or remove the Repository", p.URL, base.Host)
 	}
 	return api, nil
@@ -217,12 +217,12 @@ func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	case !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0:
 		// A token is never minted without the repository's id: it would cover the whole
 		// installation.
-		return fault.Operatorf("BadRepository", "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+		return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:
 		return fault.Operatorf(fault.ReasonCredentialsMissing,
 			"the GitHub App's credentials are missing: set github-application-id and github-private-key in the Secret")
 	case c.InstallationID <= 0:
-		return fault.Operatorf("InstallationNotFound",
+		return fault.Operatorf(reasonInstallationNotFound,
 			"the delivery names no installation of the GitHub App: install the App on %s", p.Owner)
 	}
 	return nil

@@ -56,7 +56,7 @@ func (m *minter) uninstalled(ctx context.Context, app *gh.Client) error {
 }
 
 func installationNotFound() *fault.Error {
-	return fault.Operatorf("InstallationNotFound",
+	return fault.Operatorf(reasonInstallationNotFound,
 		"the GitHub App's installation is gone: install the App again, then push or redeliver")
 }
 
@@ -64,7 +64,7 @@ func installationNotFound() *fault.Error {
 func (m *minter) asApp() (*gh.Client, error) {
 	base, err := url.Parse(m.api + "/")
 	if err != nil {
-		return nil, fault.Operatorf("BadConfiguration", "github-url leads to no API: set it to https://<host>")
+		return nil, fault.Operatorf(reasonBadConfiguration, "github-url leads to no API: set it to https://<host>")
 	}
 	return asApp(m.login, m.base, base, m.from)
 }
@@ -78,7 +78,7 @@ func asApp(account *login, transport http.RoundTripper, api *url.URL, from strin
 	client := gh.NewClient(
 		&http.Client{Transport: signed, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if !strings.EqualFold(req.URL.Host, api.Host) {
-				return fault.Operatorf("ForeignHost", "GitHub redirects to another host; the App does not log in there")
+				return fault.Operatorf(reasonForeignHost, "GitHub redirects to another host; the App does not log in there")
 			}
 			return provider.CheckRedirect(req, via)
 		}},

@@ -49,8 +49,8 @@ func (r *renewals) recordHelp(since time.Time) {
 	}
 }
 
-// recordGrant records the permissions of a token that was minted at since. If they have changed, older
-// tokens may lack some, and are replaced before a call of theirs is refused.
+// recordGrant records the permissions of a token that was minted at since. If they have changed,
+// older tokens may lack some, and are replaced before a call of theirs is refused.
 func (r *renewals) recordGrant(permissions string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (a *authenticated) repeat(req *http.Request, refused error) (*http.Response
 	}
 	a.tokens.recordHelp()
 	if err == nil && provider.StatusCode(refused) == http.StatusNotFound {
-		return nil, fault.Transientf("TokenRenewed",
+		return nil, fault.Transientf(reasonTokenRenewed,
 			"GitHub shows the repository with a new token only: what it did not show before is asked for again")
 	}
 	return resp, err

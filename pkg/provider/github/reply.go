@@ -48,7 +48,7 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 		body,
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return fault.Transientf("CommentGone", "%s: it was deleted meanwhile", what)
+		return fault.Transientf(reasonCommentGone, "%s: it was deleted meanwhile", what)
 	}
 	return err
 }
@@ -82,7 +82,7 @@ func (r *repository) ownComment(ctx context.Context, number int64, mark string) 
 		}
 		opts.Page = resp.NextPage
 	}
-	return nil, fault.Operatorf("TooMany", "%s: GitHub lists more than %d comments", what, maxPages*perPage)
+	return nil, fault.Operatorf(reasonTooMany, "%s: GitHub lists more than %d comments", what, maxPages*perPage)
 }
 
 // botLogin returns the App's account. It is read each time, because an App may be renamed.

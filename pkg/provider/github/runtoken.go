@@ -48,7 +48,7 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	const what = "revoking a run's token"
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, t.minter.api+"/installation/token", nil)
 	if err != nil {
-		return fault.Operatorf("BadConfiguration", "%s: github-url leads to no API", what)
+		return fault.Operatorf(reasonBadConfiguration, "%s: github-url leads to no API", what)
 	}
 	req.Header.Set("Accept", "application/vnd.github+json")
 	req.Header.Set("Authorization", "Bearer "+secret)
@@ -61,7 +61,7 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	}
 	_ = resp.Body.Close() // it was read whole
 	if resp.StatusCode != http.StatusNoContent {
-		return fault.Transientf("BadAnswer", "%s: GitHub answered %s", what, resp.Status)
+		return fault.Transientf(reasonBadAnswer, "%s: GitHub answered %s", what, resp.Status)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 		return git.Head{}, r.unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.GetSHA() != event.SHA {
-		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitHub answered with another commit", what)
+		return git.Head{}, fault.Transientf(reasonBadAnswer, "%s: GitHub answered with another commit", what)
 	}
 	message := commit.GetCommit().GetMessage()
 	head.Commit = v1alpha1.Commit{
@@ -57,7 +57,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	ref, _, err := r.client.Git.GetRef(ctx, r.owner, r.name, "heads/"+described.GetDefaultBranch())
 	switch provider.StatusCode(err) {
 	case http.StatusConflict:
-		return "", fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.fullName())
+		return "", fault.Transientf(reasonRepositoryEmpty, "%s: %s is empty", what, r.fullName())
 	case http.StatusNotFound:
 		return "", fault.Transientf(fault.ReasonCommitUnknown, "%s: %s has no such branch (yet)", what, r.fullName())
 	}
@@ -66,7 +66,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	}
 	sha := ref.GetObject().GetSHA()
 	if !provider.IsSHA(sha) {
-		return "", fault.Transientf("BadAnswer", "%s: GitHub names no commit", what)
+		return "", fault.Transientf(reasonBadAnswer, "%s: GitHub names no commit", what)
 	}
 	return sha, nil
 }
@@ -94,7 +94,7 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	case err != nil:
 		return nil, err
 	case !isFile:
-		return nil, fault.Invalidf("FileNotFound", "%s is not a file at commit %s", name, sha)
+		return nil, fault.Invalidf(reasonFileNotFound, "%s is not a file at commit %s", name, sha)
 	}
 	return decoded(what, name, file)
 }
@@ -148,7 +148,7 @@ func (r *repository) fileFailed(ctx context.Context, name, sha string, err error
 	case found != nil:
 		return fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
-	return fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.fullName(), sha)
+	return fault.Invalidf(reasonFileNotFound, "%s does not exist in %s at commit %s", name, r.fullName(), sha)
 }
 
 func wrapf(what string, err error) error {

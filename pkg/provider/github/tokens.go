@@ -151,7 +151,7 @@ func (m *minter) askFor(
 	}
 	expires, _, err := t.Expiry()
 	if err != nil {
-		return provider.Token{}, fault.New(fault.Transient, "BadAnswer", err)
+		return provider.Token{}, fault.New(fault.Transient, reasonBadAnswer, err)
 	}
 	if permissions == nil {
 		m.recordGrant(t, began)
@@ -159,8 +159,8 @@ func (m *minter) askFor(
 	return provider.Token{Value: secret, ExpiresAt: expires}, nil
 }
 
-// recordGrant records for the installation's other repositories which permissions a token has that was
-// minted at since.
+// recordGrant records for the installation's other repositories which permissions a token has that
+// was minted at since.
 func (m *minter) recordGrant(t *ghinstallation.Transport, since time.Time) {
 	has, err := t.Permissions()
 	if err != nil {
@@ -184,7 +184,7 @@ func (m *minter) mintFault(err error) *fault.Error {
 	case http.StatusNotFound:
 		return installationNotFound()
 	case http.StatusUnprocessableEntity:
-		return fault.Operatorf("RepositoryNotInstalled",
+		return fault.Operatorf(reasonRepositoryNotInstalled,
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
 		return provider.CredentialsRefused(
@@ -194,7 +194,7 @@ func (m *minter) mintFault(err error) *fault.Error {
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		return fault.Transientf("BadAnswer", "minting an installation token: %s", err.Error())
+		return fault.Transientf(reasonBadAnswer, "minting an installation token: %s", err.Error())
 	}
 	return &fault.Error{
 		Class: f.Class, Reason: f.Reason, RetryAfter: f.RetryAfter, Message: "minting an installation token: " + f.Message,
@@ -214,14 +214,14 @@ func (t tokenAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fault.New(fault.Transient, "BadAnswer", err)
+		return nil, fault.New(fault.Transient, reasonBadAnswer, err)
 	}
 	var answer struct {
 		Token     string    `json:"token"`
 		ExpiresAt time.Time `json:"expires_at"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Token == "" || answer.ExpiresAt.IsZero() {
-		return nil, fault.Transientf("BadAnswer", "the answer %s holds no token", resp.Status)
+		return nil, fault.Transientf(reasonBadAnswer, "the answer %s holds no token", resp.Status)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

@@ -38,7 +38,7 @@ func (r *repository) hasRole(ctx context.Context, user string, least gl.AccessLe
 	if number := idPattern.FindStringSubmatch(user); number != nil {
 		id, err := strconv.Atoi(number[1])
 		if err != nil {
-			return false, fault.Operatorf("BadUser", "%q is no account of GitLab: %w", user, err)
+			return false, fault.Operatorf(reasonBadUser, "%q is no account of GitLab: %w", user, err)
 		}
 		return r.memberByID(ctx, id, least)
 	}
@@ -77,7 +77,7 @@ func (r *repository) memberByName(ctx context.Context, user string, least gl.Acc
 		if err := r.Absent(ctx, what); err != nil {
 			return false, err
 		}
-		return false, fault.Transientf("BadAnswer", "%s: GitLab does not show who is a member (yet)", what)
+		return false, fault.Transientf(reasonBadAnswer, "%s: GitLab does not show who is a member (yet)", what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)

@@ -27,7 +27,7 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	}
 	if r.shared && !strings.EqualFold(at.project, r.Path) {
 		return nil, fault.Ignoredf(
-			"NotCovered",
+			reasonNotCovered,
 			"%s is not the event's project, and the token is the global Repository's: nothing else is read with it",
 			at.project,
 		)
@@ -36,7 +36,7 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Ignoredf(
-			"NotFound",
+			reasonNotFound,
 			"reading %s of %s at %s: GitLab shows no such file to the token",
 			at.path,
 			at.project,
@@ -45,7 +45,7 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) && !strings.EqualFold(at.project, r.Path):
 		// These are another project's rules about who may read. They say nothing about our
 		// credentials.
-		return nil, fault.Ignoredf("NotCovered", "%s: %s", at.project, fault.Of(err).Message)
+		return nil, fault.Ignoredf(reasonNotCovered, "%s: %s", at.project, fault.Of(err).Message)
 	}
 	return data, err
 }

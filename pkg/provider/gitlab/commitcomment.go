@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
-// completeOnCommit confirms a comment on a commit, and completes it with the commit that its ref points to,
-// or that of the default branch if it has none. GitLab's answer for a tag has the commit, also if
-// the tag is annotated (https://docs.gitlab.com/api/tags/).
+// completeOnCommit confirms a comment on a commit, and completes it with the commit that its ref
+// points to, or that of the default branch if it has none. GitLab's answer for a tag has the
+// commit, also if the tag is annotated (https://docs.gitlab.com/api/tags/).
 func (r *repository) completeOnCommit(
 	ctx context.Context,
 	event *v1alpha1.GitEventSpec,
@@ -51,7 +51,7 @@ func (r *repository) completeOnCommit(
 	case err != nil:
 		return nil, err
 	case now == nil:
-		return nil, fault.Ignoredf("RefNotFound", "nothing was done: %s has no %s", r.Path, ref)
+		return nil, fault.Ignoredf(reasonRefNotFound, "nothing was done: %s has no %s", r.Path, ref)
 	}
 	out := event.DeepCopy()
 	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(

@@ -56,8 +56,8 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	return out, r.setHead(ctx, out, project)
 }
 
-// setProject sets the event's project to what GitLab says. If the path differs in more than case, the
-// body's is kept: the project was moved since, and the Repository still has the old path.
+// setProject sets the event's project to what GitLab says. If the path differs in more than case,
+// the body's is kept: the project was moved since, and the Repository still has the old path.
 func (r *repository) setProject(event *v1alpha1.GitEventSpec, project *gl.Project) {
 	p := &event.Project
 	p.ID, p.OwnerID = int64(project.ID), int64(project.Namespace.ID)
@@ -67,8 +67,8 @@ func (r *repository) setProject(event *v1alpha1.GitEventSpec, project *gl.Projec
 	}
 }
 
-// setHead sets the repository of the event's branch. It stays empty for a deleted fork, for one that
-// GitLab does not show to the token, and for an event that only cancels runs.
+// setHead sets the repository of the event's branch. It stays empty for a deleted fork, for one
+// that GitLab does not show to the token, and for an event that only cancels runs.
 func (r *repository) setHead(ctx context.Context, event *v1alpha1.GitEventSpec, project *gl.Project) error {
 	event.HeadURL = webURL(project)
 	pr := event.PullRequest
@@ -90,8 +90,8 @@ func webURL(project *gl.Project) string {
 	return text.Bytes(text.Clean(project.WebURL), payload.MaxURL)
 }
 
-// describeOwned returns the project that has the path now, with its group or user. It is an error if that
-// is another project than the delivery's.
+// describeOwned returns the project that has the path now, with its group or user. It is an error
+// if that is another project than the delivery's.
 func (r *repository) describeOwned(ctx context.Context) (*gl.Project, error) {
 	project, err := r.Describe(ctx)
 	switch {
@@ -103,8 +103,8 @@ func (r *repository) describeOwned(ctx context.Context) (*gl.Project, error) {
 	return project, nil
 }
 
-// completeComment completes a comment with the current merge request: its head may have moved, its target
-// branch may have changed.
+// completeComment completes a comment with the current merge request: its head may have moved, its
+// target branch may have changed.
 func (r *repository) completeComment(
 	ctx context.Context, event *v1alpha1.GitEventSpec,
 ) (*v1alpha1.GitEventSpec, error) {
@@ -114,7 +114,11 @@ func (r *repository) completeComment(
 		return nil, err
 	}
 	if mr.State != delivery.StateOpened {
-		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its comment was read", mr.IID)
+		return nil, fault.Ignoredf(
+			reasonPullRequestClosed,
+			"merge request !%d was closed before its comment was read",
+			mr.IID,
+		)
 	}
 	body, written, err := r.readNote(ctx, event)
 	if err != nil {

@@ -169,7 +169,7 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	)
 	if err != nil {
 		return nil, paceKey{}, fault.Operatorf(
-			"BadConfiguration",
+			reasonBadConfiguration,
 			"git_provider.url %q is not a URL: set it to https://<host>",
 			base,
 		)
@@ -216,20 +216,26 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	}
 	project, err := url.Parse(p.URL)
 	if err != nil || provider.Host(project) == "" || provider.Host(project) != provider.Host(base) {
-		return nil, fault.Operatorf("ForeignHost",
+		return nil, fault.Operatorf(reasonForeignHost,
 			"project %q is not on the configured GitLab %s: set git_provider.url, or remove the Repository", p.URL, base.Host)
 	}
 	switch {
 	case !delivery.ValidPath(p.Owner + "/" + p.Name), strings.Contains(p.Name, "/"):
 		return nil, notAProject(p)
 	case !strings.EqualFold(joined(provider.Segments(base, project)), p.Owner+"/"+p.Name):
-		return nil, fault.Operatorf("BadRepository", "%q is not the page of GitLab's project %s/%s", p.URL, p.Owner, p.Name)
+		return nil, fault.Operatorf(
+			reasonBadRepository,
+			"%q is not the page of GitLab's project %s/%s",
+			p.URL,
+			p.Owner,
+			p.Name,
+		)
 	}
 	return base, nil
 }
 
 func notAProject(p v1alpha1.Project) error {
-	return fault.Operatorf("BadRepository", "%q is not a GitLab project", p.Owner+"/"+p.Name)
+	return fault.Operatorf(reasonBadRepository, "%q is not a GitLab project", p.Owner+"/"+p.Name)
 }
 
 var headerValue = regexp.MustCompile(`^[!-~]+$`)

@@ -49,7 +49,7 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 		return git.Changes{}, err
 	}
 	if mr.DiffRefs.HeadSha == "" {
-		return git.Changes{}, fault.Transientf("MergeRequestNotPrepared", "%s: GitLab is still computing them", what)
+		return git.Changes{}, fault.Transientf(reasonMergeRequestNotPrepared, "%s: GitLab is still computing them", what)
 	}
 	truncated := strings.HasSuffix(mr.ChangesCount, "+")
 	if truncated {
@@ -189,10 +189,10 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 	for _, mr := range found {
 		switch {
 		case mr.IID <= 0 || mr.State == "":
-			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no number or state", what)
+			return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with one that has no number or state", what)
 		case int64(mr.TargetProjectID) != r.ID:
 		case mr.TargetBranch == "" || mr.SourceBranch == "":
-			return nil, fault.Transientf("BadAnswer", "%s: GitLab answered with one that has no branches", what)
+			return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with one that has no branches", what)
 		default:
 			pulls = append(pulls, pullOf(mr))
 		}

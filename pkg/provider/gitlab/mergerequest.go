@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 )
 
-// completeMergeRequest confirms the event of a merge request. Its commit may be an older head. For a fork only
-// the newest head counts, because only its last pusher is known.
+// completeMergeRequest confirms the event of a merge request. Its commit may be an older head. For
+// a fork only the newest head counts, because only its last pusher is known.
 func (r *repository) completeMergeRequest(
 	ctx context.Context, event *v1alpha1.GitEventSpec,
 ) (*v1alpha1.GitEventSpec, error) {
@@ -31,7 +31,7 @@ func (r *repository) completeMergeRequest(
 		return completeClosing(event, mr)
 	}
 	if mr.State == stateClosed || mr.State == stateMerged {
-		return nil, fault.Ignoredf("PullRequestClosed", "merge request !%d was closed before its event was read", mr.IID)
+		return nil, fault.Ignoredf(reasonPullRequestClosed, "merge request !%d was closed before its event was read", mr.IID)
 	}
 	if mr.SHA != event.SHA {
 		if err := r.wasHead(ctx, event); err != nil {
@@ -39,7 +39,7 @@ func (r *repository) completeMergeRequest(
 		}
 		if int64(mr.SourceProjectID) != r.ID {
 			return nil, fault.Ignoredf(
-				"Superseded",
+				reasonSuperseded,
 				"merge request !%d has another head by now, %s, whose own event counts",
 				mr.IID,
 				mr.SHA,
@@ -54,8 +54,8 @@ func (r *repository) completeMergeRequest(
 	return out, nil
 }
 
-// completeClosing confirms that a merge request is no longer open, and sets who closed or merged it and
-// when, according to GitLab. If it is open, it was reopened, or a replica is stale.
+// completeClosing confirms that a merge request is no longer open, and sets who closed or merged it
+// and when, according to GitLab. If it is open, it was reopened, or a replica is stale.
 func completeClosing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alpha1.GitEventSpec, error) {
 	var who *gl.BasicUser
 	var at *time.Time
@@ -81,8 +81,8 @@ func completeClosing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alph
 	return out, nil
 }
 
-// mergeRequestOf returns the merge request of the event unless it contradicts the delivery. Its author,
-// source project and branch never change, except that the source may be deleted.
+// mergeRequestOf returns the merge request of the event unless it contradicts the delivery. Its
+// author, source project and branch never change, except that the source may be deleted.
 func (r *repository) mergeRequestOf(
 	ctx context.Context, what string, event *v1alpha1.GitEventSpec,
 ) (*gl.MergeRequest, error) {

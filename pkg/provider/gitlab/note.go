@@ -108,8 +108,8 @@ func adoptFormer(ours []ownNote, check status.Check, run string) {
 	}
 }
 
-// keepsNote reports whether a note must stay as it is, because the new report is older. Of two runs on
-// a commit, the newer is the one that had no note yet. Of two commits, the newer is the merge
+// keepsNote reports whether a note must stay as it is, because the new report is older. Of two runs
+// on a commit, the newer is the one that had no note yet. Of two commits, the newer is the merge
 // request's current head.
 func (r *repository) keepsNote(ctx context.Context, number int, want, have marks, had bool) (bool, error) {
 	switch {
@@ -138,7 +138,7 @@ func (r *repository) updateNote(ctx context.Context, number, id int, body string
 		gl.WithContext(ctx),
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return fault.Transientf("NoteGone", "%s: it was deleted meanwhile", what)
+		return fault.Transientf(reasonNoteGone, "%s: it was deleted meanwhile", what)
 	}
 	return provider.Failed(what, err)
 }
@@ -212,7 +212,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 		return "", provider.Failed(what, err)
 	}
 	if note.ID == 0 {
-		f := fault.Transientf("BadAnswer", "%s: the answer holds no id", what)
+		f := fault.Transientf(reasonBadAnswer, "%s: the answer holds no id", what)
 		f.Unknown = true
 		return "", f
 	}

@@ -47,7 +47,7 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 		return git.Head{}, r.Unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.ID != event.SHA {
-		return git.Head{}, fault.Transientf("BadAnswer", "%s: GitLab answered with another commit", what)
+		return git.Head{}, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with another commit", what)
 	}
 	head.Commit = v1alpha1.Commit{
 		Title: text.FirstLine(commit.Message, payload.MaxTitle), URL: commit.WebURL, SkipCI: provider.SkipsCI(commit.Message),
@@ -74,7 +74,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	}
 	what := "reading the default branch " + described.DefaultBranch
 	if described.DefaultBranch == "" {
-		return "", fault.Transientf("RepositoryEmpty", "%s: %s is empty", what, r.Path)
+		return "", fault.Transientf(reasonRepositoryEmpty, "%s: %s is empty", what, r.Path)
 	}
 	branch, _, err := r.Client.Branches.GetBranch(r.Path, described.DefaultBranch, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -84,7 +84,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 		return "", provider.Failed(what, err)
 	}
 	if branch.Commit == nil || !provider.IsSHA(branch.Commit.ID) {
-		return "", fault.Transientf("BadAnswer", "%s: GitLab names no commit", what)
+		return "", fault.Transientf(reasonBadAnswer, "%s: GitLab names no commit", what)
 	}
 	return branch.Commit.ID, nil
 }
@@ -204,7 +204,7 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 	case found != nil && found.Type == "blob":
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitLab does not show %s (yet)", name)
 	}
-	return nil, fault.Invalidf("FileNotFound", "%s does not exist in %s at commit %s", name, r.Path, sha)
+	return nil, fault.Invalidf(reasonFileNotFound, "%s does not exist in %s at commit %s", name, r.Path, sha)
 }
 
 // contents reads a file of a project as JSON, which a proxy's page is not, and checks its digest. A
@@ -214,7 +214,12 @@ func (r *repository) contents(ctx context.Context, project, ref, name string) ([
 	file, _, err := r.Client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))
 	switch {
 	case errors.Is(err, provider.ErrTooLarge):
-		return nil, fault.Invalidf("FileTooLarge", "%s is far larger than the %d bytes that are read", name, provider.MaxFile)
+		return nil, fault.Invalidf(
+			reasonFileTooLarge,
+			"%s is far larger than the %d bytes that are read",
+			name,
+			provider.MaxFile,
+		)
 	case err != nil:
 		return nil, provider.Failed(what, err)
 	case file.Size > provider.MaxFile:
@@ -223,7 +228,7 @@ func (r *repository) contents(ctx context.Context, project, ref, name string) ([
 	data, err := base64.StdEncoding.DecodeString(file.Content)
 	sum := sha256.Sum256(data)
 	if err != nil || len(data) != file.Size || file.Encoding != "base64" || file.SHA256 != hex.EncodeToString(sum[:]) {
-		return nil, fault.Transientf("BadAnswer", "%s: GitLab's answer does not hold the file", what)
+		return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab's answer does not hold the file", what)
 	}
 	return data, nil
 }

@@ -81,8 +81,8 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 	return nil
 }
 
-// closeOnOtherRef closes the run's status on another ref, which would stay pending for ever. Earlier
-// versions put all statuses of a commit into one pipeline.
+// closeOnOtherRef closes the run's status on another ref, which would stay pending for ever.
+// Earlier versions put all statuses of a commit into one pipeline.
 func (r *repository) closeOnOtherRef(ctx context.Context, at place, sha string, want wanted) error {
 	at.ref = ""
 	known, err := r.statuses(ctx, at, sha, want.name)
@@ -210,7 +210,7 @@ func (r *repository) post(
 	}
 	if shown.ID == 0 {
 		// It was accepted, but its id is unknown: the next attempt looks it up.
-		f := fault.Transientf("BadAnswer", "setting the status: the answer holds no id")
+		f := fault.Transientf(reasonBadAnswer, "setting the status: the answer holds no id")
 		f.Unknown = true
 		return nil, f
 	}

@@ -48,7 +48,7 @@ func Check(fields ...Field) error {
 
 // Missing returns the fault of a body without a required field.
 func Missing(name string) error {
-	return fault.Invalidf("BadPayload", "the delivery's body has no usable %s", name)
+	return fault.Invalidf(reasonBadPayload, "the delivery's body has no usable %s", name)
 }
 
 // Unmarshal decodes a body that Scan has accepted. It first removes the named members at the top,
@@ -67,7 +67,7 @@ func Unmarshal(body []byte, into any, without ...string) error {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
-		return fault.Invalidf("BadPayload", "the delivery's body is not what the Git service documents: %w", err)
+		return fault.Invalidf(reasonBadPayload, "the delivery's body is not what the Git service documents: %w", err)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func CheckJSON(h http.Header) error {
 func Key(h http.Header, name string) (string, error) {
 	key := h.Get(name)
 	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
-		return "", fault.Invalidf("BadPayload", "the delivery has no usable %s header", name)
+		return "", fault.Invalidf(reasonBadPayload, "the delivery has no usable %s header", name)
 	}
 	return key, nil
 }
@@ -104,5 +104,5 @@ func Headers(h http.Header, names ...string) map[string]string {
 
 // Unauthenticated returns the fault of a delivery without a valid signature.
 func Unauthenticated(message string) error {
-	return fault.Operatorf("Unauthenticated", "%s", message)
+	return fault.Operatorf(reasonUnauthenticated, "%s", message)
 }

@@ -93,4 +93,4 @@ func lookup(known Values, name string) (string, Value) {
 }
 
 // Bad returns the Invalid fault of a body that cannot be used.
-func Bad(message string) error { return fault.Invalidf("BadPayload", "%s", message) }
+func Bad(message string) error { return fault.Invalidf(reasonBadPayload, "%s", message) }

@@ -21,7 +21,9 @@ func commented(w Env) (opened, comment *v1alpha1.GitEventSpec) {
 
 func testComment(t *testing.T, w Env) {
 	opened, event := commented(w)
-	if event.Comment == nil || event.Comment.ID <= 0 || event.Comment.Body != "/deploy \"größe\"\nnow" || event.Sender != "ada" || event.EventType != "on-comment" ||
+	if event.Comment == nil || event.Comment.ID <= 0 || event.Comment.Body != "/deploy \"größe\"\nnow" ||
+		event.Sender != "ada" ||
+		event.EventType != "on-comment" ||
 		event.Trigger != v1alpha1.TriggerPullRequest ||
 		event.SHA != "" {
 		t.Errorf("decoded as %+v with %+v", event, event.Comment)

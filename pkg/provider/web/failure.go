@@ -21,7 +21,13 @@ func refusal(response *http.Response) error {
 	case code >= http.StatusOK && code < http.StatusMultipleChoices:
 		return nil
 	case code == http.StatusNotFound, code == http.StatusGone:
-		return fault.Invalidf("ReferenceNotFound", "%s answers %d %s: there is nothing at this address", host, code, status)
+		return fault.Invalidf(
+			reasonReferenceNotFound,
+			"%s answers %d %s: there is nothing at this address",
+			host,
+			code,
+			status,
+		)
 	}
 	// Limits and outages are recognized like those of a Git service: by status and headers.
 	f := fault.FromHTTP(response, nil, nil)
@@ -29,7 +35,7 @@ func refusal(response *http.Response) error {
 	case f != nil && f.Class == fault.Throttled:
 		return fault.Throttledf(f.Reason, f.RetryAfter, "%s asks to come back later", host)
 	case f != nil && f.Class == fault.Transient && code != http.StatusConflict:
-		return fault.Transientf("ReferenceUnavailable", "%s answers %d %s", host, code, status)
+		return fault.Transientf(reasonReferenceUnavailable, "%s answers %d %s", host, code, status)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fault.Invalidf(
 			reasonNotPublic,
@@ -39,7 +45,7 @@ func refusal(response *http.Response) error {
 			status,
 		)
 	}
-	return fault.Invalidf("ReferenceNotFound", "%s answers %d %s", host, code, status)
+	return fault.Invalidf(reasonReferenceNotFound, "%s answers %d %s", host, code, status)
 }
 
 const reasonNotPublic = "ReferenceNotPublic"
@@ -59,13 +65,13 @@ func unanswered(host string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fault.Transientf(fault.ReasonCanceled, "fetching from %s was interrupted", host)
 	case errors.As(err, &dns):
-		return fault.Transientf("ReferenceUnavailable", "%s cannot be found in the DNS: is its name right?", host)
+		return fault.Transientf(reasonReferenceUnavailable, "%s cannot be found in the DNS: is its name right?", host)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return fault.Transientf("ReferenceUnavailable", "%s did not answer in time", host)
+		return fault.Transientf(reasonReferenceUnavailable, "%s did not answer in time", host)
 	case errors.As(err, &certificate):
-		return fault.Transientf("ReferenceUnavailable", "the certificate of %s is not trusted: %v", host, certificate.Err)
+		return fault.Transientf(reasonReferenceUnavailable, "the certificate of %s is not trusted: %v", host, certificate.Err)
 	case errors.As(err, &op):
-		return fault.Transientf("ReferenceUnavailable", "%s: %s: %v", host, op.Op, op.Err)
+		return fault.Transientf(reasonReferenceUnavailable, "%s: %s: %v", host, op.Op, op.Err)
 	}
-	return fault.Transientf("ReferenceUnavailable", "%s did not answer in HTTP", host)
+	return fault.Transientf(reasonReferenceUnavailable, "%s did not answer in HTTP", host)
 }

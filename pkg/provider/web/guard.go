@@ -28,7 +28,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	proxy, err := g.options.Proxy(request)
 	if err != nil {
-		return nil, fault.Operatorf("BadProxy", "the proxy of the controller's environment is not a URL")
+		return nil, fault.Operatorf(reasonBadProxy, "the proxy of the controller's environment is not a URL")
 	}
 	allowed, err := g.policy.Name(u, proxy != nil)
 	if err != nil {
@@ -61,6 +61,6 @@ func refused(err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	return fault.Invalidf("AddressRefused", "%s is not fetched from: %s (the ConfigMap's remote-allowed-hosts and "+
+	return fault.Invalidf(reasonAddressRefused, "%s is not fetched from: %s (the ConfigMap's remote-allowed-hosts and "+
 		"remote-refused-hosts decide)", f.Host, f.Why)
 }

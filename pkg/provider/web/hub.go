@@ -39,7 +39,7 @@ var packageWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 func (h Hub) Address(kind, reference string) (string, error) {
 	name, version, versioned := strings.Cut(reference, ":")
 	if !packageWord.MatchString(name) || versioned && !packageWord.MatchString(version) {
-		return "", fault.Invalidf("BadReference", "this is not a name on a hub: write name or name:version")
+		return "", fault.Invalidf(reasonBadReference, "this is not a name on a hub: write name or name:version")
 	}
 	catalog := h.Catalog
 	if catalog == "" || catalog == "default" {
@@ -63,7 +63,7 @@ func (c *Client) Package(ctx context.Context, hub Hub, address string, policy eg
 	policy.Trusted = egress.HostPort(hub.URL)
 	answer, err := c.Get(ctx, address, policy, maxPackage)
 	if f := fault.Of(err); f != nil && f.Reason == reasonNotPublic {
-		return nil, fault.Operatorf("HubRefuses", "%s", f.Message)
+		return nil, fault.Operatorf(reasonHubRefuses, "%s", f.Message)
 	}
 	if err != nil {
 		return nil, err
@@ -76,10 +76,10 @@ func (c *Client) Package(ctx context.Context, hub Hub, address string, policy eg
 	}
 	if err := json.Unmarshal(answer, &packed); err != nil || packed.Name == "" && packed.Data == nil {
 		// A hub answers with a package, so this is from something in front of it.
-		return nil, fault.Transientf("ReferenceUnavailable", "what answers at the hub's address is not an Artifact Hub")
+		return nil, fault.Transientf(reasonReferenceUnavailable, "what answers at the hub's address is not an Artifact Hub")
 	}
 	if packed.Data == nil || packed.Data.ManifestRaw == "" {
-		return nil, fault.Invalidf("ReferenceNotFound", "the hub has no definition in this package")
+		return nil, fault.Invalidf(reasonReferenceNotFound, "the hub has no definition in this package")
 	}
 	return []byte(packed.Data.ManifestRaw), nil
 }

@@ -86,10 +86,10 @@ func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, 
 		return nil, unanswered(response.Request.URL.Host, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fault.Invalidf("FileTooLarge", "%s sends more than %d bytes", response.Request.URL.Host, limit)
+		return nil, fault.Invalidf(reasonFileTooLarge, "%s sends more than %d bytes", response.Request.URL.Host, limit)
 	}
 	if isPage(data) {
-		return nil, fault.Transientf("ReferenceUnavailable", "%s answers a web page where a definition was asked for: "+
+		return nil, fault.Transientf(reasonReferenceUnavailable, "%s answers a web page where a definition was asked for: "+
 			"is it the address of the raw file, and does it ask nobody to log in?", response.Request.URL.Host)
 	}
 	return data, nil
@@ -127,7 +127,7 @@ func parseAddress(address string) (*url.URL, error) {
 
 // malformed does not repeat the address, which may contain a password.
 func malformed() error {
-	return fault.Invalidf("BadAddress", "this is not an address that starts with http:// or https:// and names a host")
+	return fault.Invalidf(reasonBadAddress, "this is not an address that starts with http:// or https:// and names a host")
 }
 
 // checkRedirect also removes the Referer, whose query may be secret, from the request to the next
@@ -135,7 +135,7 @@ func malformed() error {
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	next.Header.Del("Referer")
 	if len(via) > maxRedirects {
-		return fault.Invalidf("TooManyRedirects", "more than %d redirects", maxRedirects)
+		return fault.Invalidf(reasonTooManyRedirects, "more than %d redirects", maxRedirects)
 	}
 	return nil
 }

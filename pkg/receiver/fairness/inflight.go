@@ -84,7 +84,7 @@ func (f *InFlight) Acquire(namespace string) (release func(), err error) {
 	defer f.mu.Unlock()
 	if n := f.byNamespace[namespace]; n >= MaxInFlight-f.total {
 		return nil, fault.Transientf(
-			"NamespaceBusy",
+			reasonNamespaceBusy,
 			"%d deliveries for Repositories of namespace %s are in flight, and %d for others",
 			n,
 			namespace,

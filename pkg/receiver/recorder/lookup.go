@@ -78,7 +78,7 @@ func (r *Recorder) lookUpTombstone(ctx context.Context, name string, spec *v1alp
 			return seen
 		}
 	}
-	return lookup{err: fault.Transientf("NameRace", "TombstonePage %s changes all the time", tombstone.PageOf(name))}
+	return lookup{err: fault.Transientf(reasonNameRace, "TombstonePage %s changes all the time", tombstone.PageOf(name))}
 }
 
 // readTombstone reads the tombstone of an event and extends it. Changed reports that another
@@ -114,5 +114,5 @@ func (r *Recorder) readTombstone(
 }
 
 func foreignEvent(namespace, name string) error {
-	return fault.Operatorf("ForeignEvent", "GitEvent %s/%s records another delivery", namespace, name)
+	return fault.Operatorf(reasonForeignEvent, "GitEvent %s/%s records another delivery", namespace, name)
 }

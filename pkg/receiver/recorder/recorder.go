@@ -116,7 +116,7 @@ func (r *Recorder) Record(
 		}
 	}
 	return "", false, fault.Operatorf(
-		"RedeliveryLimit",
+		reasonRedeliveryLimit,
 		"GitEvent %s and %d later ones of the same delivery all ended without runs",
 		base,
 		maxReopened,
@@ -144,5 +144,5 @@ func (r *Recorder) recordAs(ctx context.Context, name string, d *draft) (verdict
 			return foreign, false, err
 		}
 	}
-	return foreign, false, fault.Transientf("NameRace", "GitEvent %s appears and disappears", name)
+	return foreign, false, fault.Transientf(reasonNameRace, "GitEvent %s appears and disappears", name)
 }

@@ -124,7 +124,7 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret,
 		}
 		if c.refresher.Failing() {
 			return Secret{}, fault.Transientf(
-				"SecretNotRead",
+				reasonSecretNotRead,
 				"the delivery does not match the copy of Secret %s/%s, and a newer copy cannot be requested",
 				key.Namespace,
 				key.Name,
@@ -147,10 +147,10 @@ func (c *Copies) Copy(key pacv1alpha1.SecretKey) (Secret, error) {
 // missing returns the error for a missing copy.
 func (c *Copies) missing(key pacv1alpha1.SecretKey) error {
 	if !c.Complete() {
-		return fault.Transientf("NotCopiedYet", "the webhook secrets are not copied yet: are the controllers running?")
+		return fault.Transientf(reasonNotCopiedYet, "the webhook secrets are not copied yet: are the controllers running?")
 	}
 	return fault.Operatorf(
-		"SecretMissing",
+		reasonSecretMissing,
 		"there is no copy of the key %s of Secret %s/%s: create it, with a value of at most %d bytes; "+
 			"the controllers copy it within seconds",
 		key.Key,

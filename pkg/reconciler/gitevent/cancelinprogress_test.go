@@ -110,8 +110,8 @@ func TestNewerPushStopsTheOlderRun(t *testing.T) {
 			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) || !w.eventNamed("push-1").Settled() {
 				t.Errorf("the check says %q, %+v", said, w.eventNamed("push-1").Status)
 			}
-			// A later event asks a settled event whether its run stopped others, and an unsettled one since
-			// when its commit is known.
+			// A later event asks a settled event whether its run stopped others, and an unsettled
+			// one since when its commit is known.
 			settled, open := w.eventNamed("push-1").Status, w.eventNamed("push-2").Status
 			if !settled.Runs[0].CancelInProgress || settled.Plan.At == nil || open.Plan.At == nil {
 				t.Errorf("a settled event keeps %+v, an open one's plan is of %v", settled.Runs[0], open.Plan.At)

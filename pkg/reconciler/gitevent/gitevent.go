@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// reconcileDeadline bounds one reconcile: knative sets no limit. It is longer than the 30 s that
-	// one call to a Git service may take, and shorter than the pod's grace period, so that a call in
-	// flight at SIGTERM finishes by itself.
+	// reconcileDeadline bounds one reconcile: knative sets no limit. It is longer than the 30 s
+	// that one call to a Git service may take, and shorter than the pod's grace period, so that a
+	// call in flight at SIGTERM finishes by itself.
 	reconcileDeadline = 50 * time.Second
 	// afterReport is the part of that deadline that is reserved for the steps after the report,
 	// even if calls of plan, create, observe and report hang: a token must not expire because of

@@ -151,7 +151,8 @@ func significant(before, after any) bool {
 	if !okA || !okB {
 		return true
 	}
-	return a.IsDone() != b.IsDone() || a.HasStarted() != b.HasStarted() || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() ||
+	return a.IsDone() != b.IsDone() || a.HasStarted() != b.HasStarted() ||
+		a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() ||
 		a.UID != b.UID ||
 		a.Labels[plumbline.EventLabel] != b.Labels[plumbline.EventLabel]
 }

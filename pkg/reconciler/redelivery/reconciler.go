@@ -103,5 +103,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if !again {
 		return nil
 	}
-	return backoff.Requeue(fault.Throttledf("NextStep", max(wait, atLeast), "the next step is not due"))
+	return backoff.Requeue(fault.Throttledf(reasonNextStep, max(wait, atLeast), "the next step is not due"))
 }

@@ -122,7 +122,7 @@ func (r *Reconciler) createClaim(
 	first, err := r.readClaim(ctx, wanted.Name)
 	if err == nil && first == nil {
 		err = fault.Transientf(
-			"ClaimVanished",
+			reasonClaimVanished,
 			"RepositoryClaim %s/%s was deleted while it was being claimed",
 			r.namespace,
 			wanted.Name,

@@ -186,7 +186,7 @@ type problem struct {
 // markCredentials says what the newest problem of the Repository's open events is.
 func (r *Reconciler) markCredentials(repository *pacv1alpha1.Repository) error {
 	if !r.eventsSynced() {
-		return fault.Throttledf("CacheNotSynced", syncWait, "the open events are not known yet")
+		return fault.Throttledf(reasonCacheNotSynced, syncWait, "the open events are not known yet")
 	}
 	if worst := newest(r.openEvents(repository.Namespace, repository.Name)...); worst != nil {
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryCredentials, worst.Reason, worst.Message)

@@ -76,7 +76,7 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 	}
 	if left := live.Status.ReleasedAt.Add(claimKept).Sub(now); left > 0 {
 		return fault.Throttledf(
-			"ClaimReleased",
+			reasonClaimReleased,
 			left,
 			"RepositoryClaim %s/%s is kept for a day after its Repository",
 			r.namespace,
@@ -86,7 +86,7 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 	if r.settings.Load().Namespaces.Leave(owner.Namespace) &&
 		(!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
 		return fault.Throttledf(
-			"ClaimReleased",
+			reasonClaimReleased,
 			openEventsEvery,
 			"RepositoryClaim %s/%s is kept for open events",
 			r.namespace,

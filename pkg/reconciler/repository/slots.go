@@ -50,7 +50,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		return nil
 	}
 	if !r.eventsSynced() {
-		return []error{fault.Throttledf("CacheNotSynced", syncWait, "the open events are not known yet")}
+		return []error{fault.Throttledf(reasonCacheNotSynced, syncWait, "the open events are not known yet")}
 	}
 	owner := keyOf(repository)
 	events := r.openEvents(owner.Namespace, owner.Name)
@@ -82,7 +82,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 func recheck(queue *pacv1alpha1.Queue, events []*v1alpha1.GitEvent) error {
 	for _, slot := range queue.Slots {
 		if queue.Queued > 0 || runOf(slot, events) == nil || slot.FreeAt != nil {
-			return fault.Throttledf("Queued", slotsEvery, "runs wait for a slot, or keep one whose end causes no event")
+			return fault.Throttledf(reasonQueued, slotsEvery, "runs wait for a slot, or keep one whose end causes no event")
 		}
 	}
 	return nil

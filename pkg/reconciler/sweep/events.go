@@ -205,7 +205,7 @@ func (r *Reconciler) writePage(ctx context.Context, name string, fresh []tombsto
 	if create {
 		_, err = r.tombstones.Create(ctx, page, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			return fault.New(fault.Conflict, "TombstonePageExists", err)
+			return fault.New(fault.Conflict, reasonTombstonePageExists, err)
 		}
 	} else {
 		_, err = r.tombstones.Update(ctx, page, metav1.UpdateOptions{})

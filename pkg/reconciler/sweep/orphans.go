@@ -49,7 +49,7 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialOb
 	event := payload.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(event)) != 0 { // created or changed by hand: its user is unknown
 		return fault.Operatorf(
-			"NoEvent",
+			reasonNoEvent,
 			"EventPayload %s names no event in its label %s: delete it if it is not needed",
 			payload.Name,
 			plumbline.EventLabel,

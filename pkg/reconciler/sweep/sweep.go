@@ -179,18 +179,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		}
 		r.forget()
 		if r.at.token != "" {
-			return backoff.Requeue(fault.Throttledf("SweepPauses", pagePause, "the sweep continues with the next page"))
+			return backoff.Requeue(fault.Throttledf(reasonSweepPauses, pagePause, "the sweep continues with the next page"))
 		}
 	}
 	if !r.found.partial {
 		r.metrics.passed(ctx, r.found, r.clock.Now())
 	}
 	r.at = position{}
-	return backoff.Requeue(fault.Throttledf("NextSweep", every, "the next sweep"))
+	return backoff.Requeue(fault.Throttledf(reasonNextSweep, every, "the next sweep"))
 }
 
 // continueSoon requests the next reconcile of the pass.
-func continueSoon() error { return fault.Throttledf("SweepGoesOn", soon, "the sweep continues") }
+func continueSoon() error { return fault.Throttledf(reasonSweepGoesOn, soon, "the sweep continues") }
 
 // startPass starts a pass.
 func (r *Reconciler) startPass(ctx context.Context) {

@@ -47,7 +47,7 @@ func Pack(data ...[]byte) (Packed, error) {
 		size += len(part)
 	}
 	if size > MaxBytes {
-		return Packed{}, fault.Invalidf("TooLarge", "%d bytes are too many; at most %d can be kept", size, MaxBytes)
+		return Packed{}, fault.Invalidf(reasonTooLarge, "%d bytes are too many; at most %d can be kept", size, MaxBytes)
 	}
 	stream, err := compress(data)
 	if err != nil {

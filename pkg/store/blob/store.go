@@ -97,7 +97,7 @@ func compare(ctx context.Context, client getter, want *v1alpha1.EventPayload) er
 	}
 	if !bytes.Equal(have.Data, want.Data) {
 		return fault.Operatorf(
-			"ForeignPayload",
+			reasonForeignPayload,
 			"EventPayload %s/%s exists with other data; delete it if no GitEvent refers to it",
 			want.Namespace,
 			want.Name,
@@ -146,7 +146,7 @@ func Unpack(stream []byte, ref v1alpha1.BlobReference) ([]byte, error) {
 func Expand(stream []byte) ([]byte, error) {
 	data, err := expand(stream, int64(min(Size(stream), MaxBytes)))
 	if err != nil {
-		return nil, fault.Operatorf("CorruptPayload", "%d bytes are no gzip stream: %w", len(stream), err)
+		return nil, fault.Operatorf(reasonCorruptPayload, "%d bytes are no gzip stream: %w", len(stream), err)
 	}
 	return data, nil
 }
@@ -175,5 +175,5 @@ func Delete(ctx context.Context, client deleter, ref v1alpha1.BlobReference) err
 }
 
 func corrupt(ref v1alpha1.BlobReference, why error) error {
-	return fault.Operatorf("CorruptPayload", "the blob %s is not the one with %s: %w", ref.Name, ref.Digest, why)
+	return fault.Operatorf(reasonCorruptPayload, "the blob %s is not the one with %s: %w", ref.Name, ref.Digest, why)
 }

@@ -31,7 +31,8 @@ type PushEvent struct {
 type MergeRequestEvent struct {
 	Project string // the target's
 	IID     int64
-	// Action is open, update, close, reopen or merge; empty is the last change, with what it changed.
+	// Action is open, update, close, reopen or merge; empty is the last change, with what it
+	// changed.
 	Action string
 	HookID int64
 	// User defaults to who made the last change.

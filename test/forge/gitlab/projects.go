@@ -23,8 +23,8 @@ const (
 type ProjectOptions struct {
 	Visibility    string
 	DefaultBranch string
-	// ForkOf is the full path of the project this one is a fork of; the fork starts with its branches
-	// and tags, and its namespace is a user's unless a group of that path exists.
+	// ForkOf is the full path of the project this one is a fork of; the fork starts with its
+	// branches and tags, and its namespace is a user's unless a group of that path exists.
 	ForkOf string
 	// Unprotected leaves the default branch open to developers.
 	Unprotected bool

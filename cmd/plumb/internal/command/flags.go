@@ -53,7 +53,12 @@ func (w *planner) define(c *cobra.Command) {
 	w.defineRecorded(c)
 	w.defineSettings(c)
 	f.StringVarP(&w.output, "output", "o", outputTable, "`form` of the answer: "+strings.Join(outputs(), ", "))
-	f.StringArrayVar(&w.mustStart, "must-start", nil, "exit with 1 unless the pipeline of this `name` starts; may be repeated")
+	f.StringArrayVar(
+		&w.mustStart,
+		"must-start",
+		nil,
+		"exit with 1 unless the pipeline of this `name` starts; may be repeated",
+	)
 	for name, values := range map[string][]string{"output": outputs(), "provider": delivery.Names()} {
 		// An error would mean that the flag does not exist.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -85,8 +90,12 @@ func (w *planner) defineRecorded(c *cobra.Command) {
 	f.StringVar(&w.payload, "payload", "",
 		"instead of an event, a recorded delivery: `file` with its payload, - for standard input; needs --headers")
 	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
-	f.StringVar(&w.key, "delivery", "",
-		"`key` of the delivery; names of PipelineRuns are made of it where the payload has no time (default: "+delivery.Key+")")
+	f.StringVar(
+		&w.key,
+		"delivery",
+		"",
+		"`key` of the delivery; names of PipelineRuns are made of it where the payload has no time (default: "+delivery.Key+")",
+	)
 }
 
 // defineSettings adds the flags about what the event is planned with.
@@ -97,7 +106,13 @@ func (w *planner) defineSettings(c *cobra.Command) {
 	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, instead of the Repository's")
 	f.BoolVar(&w.fromCluster, "from-cluster", false,
 		"read the Repositories, the ConfigMap and Secrets from the kubeconfig's cluster, except for those that files give")
-	f.StringVarP(&w.namespace, "namespace", "n", "", "`namespace` of the Repository (default: its file's, else \"default\")")
+	f.StringVarP(
+		&w.namespace,
+		"namespace",
+		"n",
+		"",
+		"`namespace` of the Repository (default: its file's, else \"default\")",
+	)
 	f.StringVar(&w.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
 	f.StringVar(&w.global, "global-repository", "pipelines-as-code",
 		"`name` of the Repository in that namespace whose settings complete all others")

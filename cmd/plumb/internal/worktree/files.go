@@ -134,7 +134,7 @@ func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !indexed[name].sparse {
-		return nil, fault.Invalidf("FileNotFound", "%s does not exist in the working tree", name)
+		return nil, fault.Invalidf(reasonFileNotFound, "%s does not exist in the working tree", name)
 	}
 	return t.blob(ctx, name, indexed[name].id)
 }
@@ -218,7 +218,7 @@ func (t *Tree) fileAt(ctx context.Context, sha, name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(found) == 0 || found[0].kind != "blob" {
-		return nil, fault.Invalidf("FileNotFound", "%s does not exist at commit %s", name, sha)
+		return nil, fault.Invalidf(reasonFileNotFound, "%s does not exist at commit %s", name, sha)
 	}
 	if found[0].size > provider.MaxFile {
 		return nil, provider.TooLarge(name, found[0].size)

@@ -81,8 +81,8 @@ func Shrink(s *GitEventStatus) {
 	}
 }
 
-// ReportLimit returns how long the report of a run may be, in bytes: half of its limit in JSON, the other
-// half being for escapes.
+// ReportLimit returns how long the report of a run may be, in bytes: half of its limit in JSON, the
+// other half being for escapes.
 func ReportLimit(s *GitEventStatus) int { return reportLimit(shareOf(s)) / 2 }
 
 func reportLimit(share int) int { return share * 5 / 8 }

@@ -30,7 +30,7 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 		return nil, err
 	}
 	if p.Action != actionCreated {
-		return nil, fault.Ignoredf("UnsupportedAction", "issue_comment action %q starts nothing", p.Action)
+		return nil, fault.Ignoredf(reasonUnsupportedAction, "issue_comment action %q starts nothing", p.Action)
 	}
 	spec, err := p.base()
 	if err != nil {
@@ -89,9 +89,9 @@ func (c *payloadRemark) check(sender *payloadUser) error {
 func (p *payloadComment) silent() error {
 	switch {
 	case p.Issue.PullRequest == nil:
-		return fault.Ignoredf("NotAPullRequest", "a comment on an issue starts nothing")
+		return fault.Ignoredf(reasonNotAPullRequest, "a comment on an issue starts nothing")
 	case p.Issue.State != StateOpen:
-		return fault.Ignoredf("PullRequestClosed", "a comment on a pull request that is not open starts nothing")
+		return fault.Ignoredf(reasonPullRequestClosed, "a comment on a pull request that is not open starts nothing")
 	}
 	return p.Comment.silent(p.Sender)
 }
@@ -101,9 +101,9 @@ func (p *payloadComment) silent() error {
 func (c *payloadRemark) silent(sender *payloadUser) error {
 	switch {
 	case c.User.bot() || sender.bot() || provider.IsOwnComment(c.Body):
-		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
+		return fault.Ignoredf(reasonBot, "the comment of a bot starts nothing")
 	case !strings.EqualFold(c.User.Login, sender.Login):
-		return fault.Ignoredf("NotTheAuthor", "the comment was sent by another user than its author")
+		return fault.Ignoredf(reasonNotTheAuthor, "the comment was sent by another user than its author")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func decodeCommitComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 		return nil, err
 	}
 	if p.Action != actionCreated {
-		return nil, fault.Ignoredf("UnsupportedAction", "commit_comment action %q starts nothing", p.Action)
+		return nil, fault.Ignoredf(reasonUnsupportedAction, "commit_comment action %q starts nothing", p.Action)
 	}
 	spec, err := p.base()
 	if err != nil {

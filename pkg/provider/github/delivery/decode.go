@@ -40,7 +40,7 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	case "check_run", "check_suite":
 		spec, err = decodeRerun(origin.Event, body)
 	default:
-		return nil, fault.Ignoredf("UnsupportedEvent", "event %q starts nothing", origin.Event)
+		return nil, fault.Ignoredf(reasonUnsupportedEvent, "event %q starts nothing", origin.Event)
 	}
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func projectHost(r *payloadRepository) (string, error) {
 	}
 	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {
 		return "", fault.Invalidf(
-			"BadPayload",
+			reasonBadPayload,
 			"repository.html_url is not the page of repository %s/%s",
 			r.Owner.login(),
 			r.Name,
@@ -115,5 +115,5 @@ func checkHost(h http.Header, host string) error {
 	if claimed == "" || strings.EqualFold(claimed, host) {
 		return nil
 	}
-	return fault.Invalidf("BadPayload", "%s is not the host of repository.html_url", headerHost)
+	return fault.Invalidf(reasonBadPayload, "%s is not the host of repository.html_url", headerHost)
 }

@@ -77,9 +77,9 @@ func (p *payloadPush) check() error {
 	}
 	switch {
 	case !p.tag() && !strings.HasPrefix(p.Ref, "refs/heads/"):
-		return fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
+		return fault.Ignoredf(reasonUnsupportedRef, "a push to %s is to neither a branch nor a tag", p.Ref)
 	case p.Deleted || (p.After != "" && provider.IsZero(p.After)):
-		return fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
+		return fault.Ignoredf(reasonDeleted, "%s was deleted", p.Ref)
 	case !provider.IsSHA(p.After):
 		return payload.Missing("after")
 	case !provider.IsZero(p.Before) && !provider.IsSHA(p.Before):
@@ -119,7 +119,7 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		return nil, err
 	}
 	if !startsPull(p.Action) && p.Action != actionClosed {
-		return nil, fault.Ignoredf("UnsupportedAction", "pull_request action %q starts nothing", p.Action)
+		return nil, fault.Ignoredf(reasonUnsupportedAction, "pull_request action %q starts nothing", p.Action)
 	}
 	spec, err := p.base()
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *payloadPullRequest) check() error {
 	case p.Sender == nil:
 		return payload.Missing("sender")
 	case pr.State == "closed" && p.Action != actionClosed: // a closed one can still get a label
-		return fault.Ignoredf("PullRequestClosed", "what happens to a pull request that is not open starts nothing")
+		return fault.Ignoredf(reasonPullRequestClosed, "what happens to a pull request that is not open starts nothing")
 	}
 	return payload.Check(
 		payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),

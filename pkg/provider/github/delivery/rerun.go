@@ -66,7 +66,7 @@ func decodeRerun(event string, body []byte) (*v1alpha1.GitEventSpec, error) {
 		return nil, err
 	}
 	if p.Action != actionRerequested {
-		return nil, fault.Ignoredf("UnsupportedAction", "%s action %q starts nothing", event, p.Action)
+		return nil, fault.Ignoredf(reasonUnsupportedAction, "%s action %q starts nothing", event, p.Action)
 	}
 	spec, err := p.base()
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *payloadRerun) ofRun(spec *v1alpha1.GitEventSpec) error {
 	case run.App.ID <= 0:
 		return payload.Missing("check_run.app.id")
 	case run.ExternalID == "": // each of our checks has one
-		return fault.Ignoredf("UnknownCheck", "the check is none of Plumbline's: it has no external id")
+		return fault.Ignoredf(reasonUnknownCheck, "the check is none of Plumbline's: it has no external id")
 	}
 	if err := payload.Check(
 		payload.Text("check_run.name", run.Name, payload.MaxName),

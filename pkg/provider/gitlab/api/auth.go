@@ -55,7 +55,7 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer func() { _ = req.Body.Close() }() // nothing reads it any more
 	}
 	if !strings.EqualFold(req.URL.Host, a.host) {
-		return nil, fault.Operatorf("ForeignHost", "GitLab redirects to another host; the token is not sent there")
+		return nil, fault.Operatorf(reasonForeignHost, "GitLab redirects to another host; the token is not sent there")
 	}
 	leave, err := a.Pace.Enter(req.Context(), provider.Call{Method: req.Method, Alone: alone(req)})
 	if err != nil {
@@ -75,7 +75,10 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+a.Token)
 	resp, err := a.base.RoundTrip(out)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.CredentialsRefused(err, "GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
+		err = provider.CredentialsRefused(
+			err,
+			"GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there",
+		)
 	}
 	var header http.Header
 	if resp != nil {

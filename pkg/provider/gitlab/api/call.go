@@ -50,7 +50,7 @@ func List[T any](
 			return all, nil
 		}
 	}
-	return nil, fault.Operatorf("TooMany", "%s: GitLab lists more than %d", what, maxPages*PerPage)
+	return nil, fault.Operatorf(reasonTooMany, "%s: GitLab lists more than %d", what, maxPages*PerPage)
 }
 
 // Query sets parameters of any call, including those that go-gitlab takes from the link to a next
@@ -78,14 +78,14 @@ func (p *Project) Describe(ctx context.Context) (*gl.Project, error) {
 	got, _, err := p.Client.Projects.GetProject(p.Path, nil, gl.WithContext(ctx))
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Operatorf("RepositoryNotReadable",
+		return nil, fault.Operatorf(reasonRepositoryNotReadable,
 			"GitLab shows no project %s to the token: it was deleted or moved, or the token's user is no member of it", p.Path)
 	case err != nil:
 		return nil, provider.Failed("reading "+p.Path, err)
 	case got.ID <= 0:
 		return nil, NoAnswer("reading " + p.Path)
 	case int64(got.ID) != p.ID:
-		return nil, fault.Operatorf("RepositoryReplaced",
+		return nil, fault.Operatorf(reasonRepositoryReplaced,
 			"%s is now another project than the one the event came from", p.Path)
 	}
 	return got, nil

@@ -74,7 +74,7 @@ func (p *payloadNote) on(spec *v1alpha1.GitEventSpec) error {
 	case "MergeRequest":
 		return p.onMergeRequest(spec)
 	}
-	return fault.Ignoredf("NotAPullRequest", "a comment on this kind of object starts nothing")
+	return fault.Ignoredf(reasonNotAPullRequest, "a comment on this kind of object starts nothing")
 }
 
 func (p *payloadNote) onCommit(spec *v1alpha1.GitEventSpec) error {
@@ -93,7 +93,7 @@ func (p *payloadNote) onMergeRequest(spec *v1alpha1.GitEventSpec) error {
 		return err
 	}
 	if p.MergeRequest.State != StateOpened {
-		return fault.Ignoredf("PullRequestClosed", "a comment on a merge request that is not open starts nothing")
+		return fault.Ignoredf(reasonPullRequestClosed, "a comment on a merge request that is not open starts nothing")
 	}
 	p.MergeRequest.describe(spec, p.User, p.MergeRequest.Labels)
 	return nil
@@ -111,16 +111,16 @@ func (p *payloadNote) silent() error {
 	switch {
 	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 have no action
 		return fault.Ignoredf(
-			"UnsupportedAction",
+			reasonUnsupportedAction,
 			"comment action %q starts nothing",
 			text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName),
 		)
 	case p.Attributes.System || provider.IsOwnComment(*p.Attributes.Note) || botPattern.MatchString(p.User.Username):
-		return fault.Ignoredf("Bot", "the comment of a bot starts nothing")
+		return fault.Ignoredf(reasonBot, "the comment of a bot starts nothing")
 	case utf8.RuneCountInString(*p.Attributes.Note) > longestNote:
-		return fault.Ignoredf("TooLong", "a comment of more than %d characters starts nothing", longestNote)
+		return fault.Ignoredf(reasonTooLong, "a comment of more than %d characters starts nothing", longestNote)
 	case p.Attributes.AuthorID != p.User.ID:
-		return fault.Ignoredf("NotTheAuthor", "the comment was sent by another user than its author")
+		return fault.Ignoredf(reasonNotTheAuthor, "the comment was sent by another user than its author")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 	case eventNote:
 		spec, err = decodeNote(body)
 	default:
-		return nil, fault.Ignoredf("UnsupportedEvent", "event %q starts nothing", origin.Event)
+		return nil, fault.Ignoredf(reasonUnsupportedEvent, "event %q starts nothing", origin.Event)
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +49,12 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 	switch {
 	case p.Kind != kind:
-		return nil, fault.Invalidf("BadPayload", "object_kind is %q where the delivery's event is about a %q", p.Kind, kind)
+		return nil, fault.Invalidf(
+			reasonBadPayload,
+			"object_kind is %q where the delivery's event is about a %q",
+			p.Kind,
+			kind,
+		)
 	case p.Project == nil:
 		return nil, payload.Missing("project")
 	case p.Project.ID <= 0:
@@ -82,7 +87,7 @@ func (p *payloadProject) host() (string, error) {
 	// GitLab may be served below a path of its host.
 	project, page := "/"+p.Path, u.Path
 	if cut := len(page) - len(project); cut < 0 || !strings.EqualFold(page[cut:], project) {
-		return "", fault.Invalidf("BadPayload", "project.web_url is not the page of project %s", p.Path)
+		return "", fault.Invalidf(reasonBadPayload, "project.web_url is not the page of project %s", p.Path)
 	}
 	return provider.Host(u), nil
 }
@@ -94,7 +99,7 @@ func checkInstance(h http.Header, host string) error {
 		return nil
 	}
 	if u, err := url.Parse(claimed); err != nil || provider.Host(u) != host {
-		return fault.Invalidf("BadPayload", "%s is not the host of project.web_url", headerInstance)
+		return fault.Invalidf(reasonBadPayload, "%s is not the host of project.web_url", headerInstance)
 	}
 	return nil
 }

@@ -81,9 +81,9 @@ func (p *payloadPush) check(prefix string) error {
 	case p.ProjectID != 0 && p.ProjectID != p.Project.ID:
 		return payload.Missing("project_id")
 	case !strings.HasPrefix(p.Ref, prefix):
-		return fault.Ignoredf("UnsupportedRef", "a push to %s is to neither a branch nor a tag", p.Ref)
+		return fault.Ignoredf(reasonUnsupportedRef, "a push to %s is to neither a branch nor a tag", p.Ref)
 	case p.After != "" && provider.IsZero(p.After):
-		return fault.Ignoredf("Deleted", "%s was deleted", p.Ref)
+		return fault.Ignoredf(reasonDeleted, "%s was deleted", p.Ref)
 	case !provider.IsSHA(p.After):
 		return payload.Missing("after")
 	case !provider.IsZero(p.Before) && !provider.IsSHA(p.Before):
@@ -165,9 +165,9 @@ func (p *payloadMergeRequest) eventType() (string, error) {
 	case mr.Action == "close" || mr.Action == "merge":
 		return typeMergeRequest, nil
 	case !slices.Contains([]string{"open", "reopen", "update"}, mr.Action):
-		return "", fault.Ignoredf("UnsupportedAction", "merge request action %q starts nothing", mr.Action)
+		return "", fault.Ignoredf(reasonUnsupportedAction, "merge request action %q starts nothing", mr.Action)
 	case mr.State == "closed" || mr.State == "merged":
-		return "", fault.Ignoredf("NotOpen", "the merge request is %s", mr.State)
+		return "", fault.Ignoredf(reasonNotOpen, "the merge request is %s", mr.State)
 	case mr.Action != "update" || mr.OldRev != "":
 		return typeMergeRequest, nil
 	}
@@ -192,7 +192,7 @@ func (p *payloadMergeRequest) updateType() (string, error) {
 	if added {
 		return TypeLabels, nil
 	}
-	return "", fault.Ignoredf("UnsupportedAction",
+	return "", fault.Ignoredf(reasonUnsupportedAction,
 		"an update of a merge request without new commits or labels starts nothing, unless it was a draft before")
 }
 
@@ -239,7 +239,7 @@ func (p *payloadMergeRequest) check() error {
 	}
 	switch {
 	case mr.LastCommit == nil:
-		return fault.Ignoredf("NoCommits", "the merge request has no commits")
+		return fault.Ignoredf(reasonNoCommits, "the merge request has no commits")
 	case !provider.IsSHA(mr.LastCommit.ID):
 		return payload.Missing("object_attributes.last_commit.id")
 	}

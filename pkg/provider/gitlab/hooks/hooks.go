@@ -158,7 +158,7 @@ func (l *Log) attempts(
 		api.Query(wanted),
 	)
 	if provider.StatusCode(err) == http.StatusNotFound {
-		return nil, false, fault.Ignoredf("NoHookLog", "%s: this GitLab shows none; it does since 17.3", what)
+		return nil, false, fault.Ignoredf(reasonNoHookLog, "%s: this GitLab shows none; it does since 17.3", what)
 	}
 	if err != nil {
 		return nil, false, provider.Failed(what, err)
@@ -212,7 +212,7 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	)
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
-		return 0, fault.Ignoredf("DeliveryGone", "%s: GitLab no longer has it", what)
+		return 0, fault.Ignoredf(reasonDeliveryGone, "%s: GitLab no longer has it", what)
 	case code == http.StatusTooManyRequests:
 		return 0, fault.Throttledf(fault.ReasonRateLimited, provider.ResendsEvery, "%s: it was asked to too often", what)
 	case code != http.StatusUnprocessableEntity:
@@ -220,9 +220,9 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	}
 	switch provider.Message(err) {
 	case saidMoved:
-		return 0, fault.Ignoredf("DeliveryGone", "%s: the webhook's URL has changed since", what)
+		return 0, fault.Ignoredf(reasonDeliveryGone, "%s: the webhook's URL has changed since", what)
 	case saidDisabled:
-		return 0, fault.Transientf("HookPaused", "%s: it has paused or disabled the webhook", what)
+		return 0, fault.Transientf(reasonHookPaused, "%s: it has paused or disabled the webhook", what)
 	}
 	return 0, nil // its message is about a call without an answer
 }

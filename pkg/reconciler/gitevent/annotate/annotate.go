@@ -109,8 +109,8 @@ func patchOf(
 	return patch, hex.EncodeToString(sum[:8])
 }
 
-// notPatched keeps the reason of the refusal and turns it into a Transient fault, which the workqueue
-// retries: no refusal, not even one that an operator must fix, may stop the attempts
+// notPatched keeps the reason of the refusal and turns it into a Transient fault, which the
+// workqueue retries: no refusal, not even one that an operator must fix, may stop the attempts
 // (docs/adr/0003). The API server's error itself is not in the chain. knative would keep a conflict
 // out of the error log, and every failed patch must be in that log.
 func notPatched(run *v1alpha1.Run, err error) error {

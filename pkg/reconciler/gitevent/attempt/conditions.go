@@ -59,7 +59,7 @@ func (a *Attempt) mark(condition apis.ConditionType, done bool, step string) {
 		a.Event.MarkWaiting(condition, wait.Reason, wait.Message)
 		return
 	}
-	a.Event.MarkWaiting(condition, "Pending", "waiting for the step before it")
+	a.Event.MarkWaiting(condition, reasonPending, "waiting for the step before it")
 }
 
 func (a *Attempt) allCreated() bool {

@@ -12,10 +12,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// An event may have hundreds of runs, and each run costs each step some calls. They need not all fit
-// into one reconcile: a step starts no further run after its limit, and no step does later than
-// stepsEnd after the reconcile began. So what was done is recorded before reconcileDeadline. If that
-// record were lost, each attempt would repeat the same calls and make no progress.
+// An event may have hundreds of runs, and each run costs each step some calls. They need not all
+// fit into one reconcile: a step starts no further run after its limit, and no step does later than
+// stepsEnd after the reconcile began. So what was done is recorded before reconcileDeadline. If
+// that record were lost, each attempt would repeat the same calls and make no progress.
 const (
 	LongLimit  = 15 * time.Second // for writes of PipelineRuns: client-go repeats a throttled write for 10 s by itself
 	ShortLimit = 8 * time.Second  // below the Fence
@@ -43,8 +43,8 @@ func (a *Attempt) Within(limit time.Duration, check func(context.Context) error)
 	return func(ctx context.Context) error { return Merge([]error{check(ctx), exceeded()}) }
 }
 
-// Each calls do for each item while proceed returns nil, and returns the errors of all calls. An item
-// that fails does not keep the others from being done, unless its error is marked by Stop.
+// Each calls do for each item while proceed returns nil, and returns the errors of all calls. An
+// item that fails does not keep the others from being done, unless its error is marked by Stop.
 func Each[T any](
 	ctx context.Context, items []T, proceed func(context.Context) error, do func(context.Context, T) error,
 ) []error {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// lagLimit is how long a Git service may take to show what its webhook has reported (G10), and a
-	// controller to claim a URL. After that, a commit or a claim is polled slowly, and what the
+	// lagLimit is how long a Git service may take to show what its webhook has reported (G10), and
+	// a controller to claim a URL. After that, a commit or a claim is polled slowly, and what the
 	// service does not confirm is not accepted.
 	lagLimit = 10 * time.Minute
 	// minWait is how long an event must have waited for one thing before it is given up because of

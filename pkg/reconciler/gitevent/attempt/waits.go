@@ -109,8 +109,8 @@ func (w *Waits) Update(step string, err error) error {
 		w.Clear(step)
 		return nil
 	}
-	// After a conflict the next reconcile reads the event again and knows better what to record. That
-	// another event has the slot is of interest to nobody.
+	// After a conflict the next reconcile reads the event again and knows better what to record.
+	// That another event has the slot is of interest to nobody.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
 	}
@@ -156,8 +156,8 @@ func continues(before, next *v1alpha1.Wait) bool {
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
-// rarelyWritten reports whether a wait that stands is left as it is recorded, because it is written again
-// only as often as one for an operator. Thousands may wait for room or a quota and look each
+// rarelyWritten reports whether a wait that stands is left as it is recorded, because it is written
+// again only as often as one for an operator. Thousands may wait for room or a quota and look each
 // minute; each write of a status stores a whole event with its payload, and all of them would fill
 // etcd.
 func (w *Waits) rarelyWritten(reason string, before *v1alpha1.Wait) bool {
@@ -172,7 +172,10 @@ func (w *Waits) addEvent(before *v1alpha1.Wait, next v1alpha1.Wait) {
 		before != nil && before.Reason == next.Reason {
 		return
 	}
-	w.events = append(w.events, kubeEvent{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)})
+	w.events = append(
+		w.events,
+		kubeEvent{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)},
+	)
 }
 
 // unhandled turns a fault that the step should have answered or ended into a wait that shows.

@@ -142,7 +142,8 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 // It counts only once it is planned: by then an unsigned delivery is confirmed.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
-	return plan != nil && plan.Cancels != nil && event.Spec.Closes() && event.Spec.PullRequest.Number == earlier.PullRequest.Number &&
+	return plan != nil && plan.Cancels != nil && event.Spec.Closes() &&
+		event.Spec.PullRequest.Number == earlier.PullRequest.Number &&
 		event.Spec.Repository.Origin() == earlier.Repository.Origin() &&
 		earlier.Precedes(event.AsRecorded(), plan.Cancels.At.Time)
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
-// stopRuns tells Tekton to stop the event's PipelineRuns that are cancelled, and to run their finally
-// tasks. A run that is not created yet is not created (pkg/reconciler/gitevent/create). A run that
-// finishes by itself meanwhile keeps its own result.
+// stopRuns tells Tekton to stop the event's PipelineRuns that are cancelled, and to run their
+// finally tasks. A run that is not created yet is not created (pkg/reconciler/gitevent/create). A
+// run that finishes by itself meanwhile keeps its own result.
 func (s *Step) stopRuns(ctx context.Context, a *attempt.Attempt) error {
 	runs, failed := s.wanted(a)
 	return attempt.Merge(attempt.Each(ctx,

@@ -95,7 +95,7 @@ type Times struct {
 	// LateReports is how long after a takeover another process's post may take effect; 0 is
 	// report.LateReports.
 	LateReports time.Duration
-	// CloseWindow is how long an event that closes a pull request stays unsettled for older ones; 0 is
-	// cancel.Window.
+	// CloseWindow is how long an event that closes a pull request stays unsettled for older ones; 0
+	// is cancel.Window.
 	CloseWindow time.Duration
 }

@@ -111,8 +111,8 @@ func (s *Step) conclude(a *attempt.Attempt, run *v1alpha1.Run, err error) error 
 	return v.wait
 }
 
-// createRun creates the git-auth secret, then the PipelineRun, and records it. The status knows both
-// names, so the next attempt finds a PipelineRun whose creation was not answered.
+// createRun creates the git-auth secret, then the PipelineRun, and records it. The status knows
+// both names, so the next attempt finds a PipelineRun whose creation was not answered.
 func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	runs := s.Tekton.PipelineRuns(run.Namespace)
 	if why := a.Event.Cancelled(run.Pipeline); why != nil {
@@ -195,9 +195,9 @@ func (s *Step) prepare(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	return a.Record.Confirm(ctx) // the token may have taken long
 }
 
-// A planned name is created once (I-2). The name alone prevents a second PipelineRun while the first
-// exists. Once it is deleted the status prevents one, which has its UID. docs/adr/0013 describes the
-// time between the creation and the record.
+// A planned name is created once (I-2). The name alone prevents a second PipelineRun while the
+// first exists. Once it is deleted the status prevents one, which has its UID. docs/adr/0013
+// describes the time between the creation and the record.
 
 // exists notes that the PipelineRun of a run exists, created now or earlier.
 func (s *Step) exists(a *attempt.Attempt, run *v1alpha1.Run, found *pipelinev1.PipelineRun) {

@@ -24,8 +24,8 @@ type verdict struct {
 	wait    error
 }
 
-// judge turns a final error into the run's refusal or result. Every other error is a wait. before is
-// the wait of an earlier attempt, nil if there is none; giveUp is true if waiting is pointless.
+// judge turns a final error into the run's refusal or result. Every other error is a wait. before
+// is the wait of an earlier attempt, nil if there is none; giveUp is true if waiting is pointless.
 func judge(err error, before *v1alpha1.Wait, now time.Time, giveUp bool) verdict {
 	f := fault.Of(err)
 	if f == nil {

@@ -41,8 +41,8 @@ func createOrAdopt(
 	return nil, err
 }
 
-// adopt returns the PipelineRun of the planned name if it is ours: an earlier creation succeeded. It
-// leaves somebody else's PipelineRun alone (C10).
+// adopt returns the PipelineRun of the planned name if it is ours: an earlier creation succeeded.
+// It leaves somebody else's PipelineRun alone (C10).
 func adopt(
 	ctx context.Context, runs tektonv1.PipelineRunInterface, manifest *pipelinev1.PipelineRun,
 ) (*pipelinev1.PipelineRun, error) {
@@ -52,7 +52,7 @@ func adopt(
 	}
 	if found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation] {
 		return nil, fault.Operatorf(
-			"ForeignPipelineRun",
+			reasonForeignPipelineRun,
 			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it",
 			manifest.Namespace,
 			manifest.Name,
@@ -62,8 +62,8 @@ func adopt(
 	return found, nil
 }
 
-// inconclusive reports whether a refused creation says nothing about an earlier one whose answer was
-// lost. Admission decides before the API server checks whether the name is taken, and that very
+// inconclusive reports whether a refused creation says nothing about an earlier one whose answer
+// was lost. Admission decides before the API server checks whether the name is taken, and that very
 // PipelineRun may have exhausted a quota.
 func inconclusive(err error) bool {
 	f := fault.Of(err)
@@ -88,9 +88,9 @@ func existing(
 	return found, nil
 }
 
-// cancelled returns a fault that judge turns into the cancellation of a run that must not be created.
-// If an earlier creation succeeded and nobody recorded it, it returns that PipelineRun, which
-// pkg/reconciler/gitevent/cancel ends. All run keys of the event have the prefix keys.
+// cancelled returns a fault that judge turns into the cancellation of a run that must not be
+// created. If an earlier creation succeeded and nobody recorded it, it returns that PipelineRun,
+// which pkg/reconciler/gitevent/cancel ends. All run keys of the event have the prefix keys.
 func cancelled(
 	ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run, keys string, why *v1alpha1.Cancellation,
 ) (*pipelinev1.PipelineRun, error) {
@@ -104,8 +104,8 @@ func cancelled(
 	return found, nil
 }
 
-// superseded returns a fault that judge turns into a cancellation if the commit sha has replaced the
-// run's, which waited to be created. A PipelineRun that exists is not ended: it is adopted and
+// superseded returns a fault that judge turns into a cancellation if the commit sha has replaced
+// the run's, which waited to be created. A PipelineRun that exists is not ended: it is adopted and
 // reported. An empty sha means that nothing has replaced it.
 func superseded(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run, sha string) error {
 	if sha == "" {

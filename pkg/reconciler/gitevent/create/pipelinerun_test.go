@@ -47,7 +47,8 @@ func client(fails map[string]error, objects ...runtime.Object) tektonv1.Pipeline
 }
 
 // C3, C9, C10: an earlier attempt may have created the PipelineRun and died. Admission judges a
-// creation before the API server checks whether the name is taken, so a refusal says nothing about it.
+// creation before the API server checks whether the name is taken, so a refusal says nothing about
+// it.
 func TestCreateAdoptsItsOwnPipelineRun(t *testing.T) {
 	t.Parallel()
 	const key = "system/push/.tekton/run.yaml#0"

@@ -30,8 +30,8 @@ const (
 	unknownLife = time.Hour
 	// minRenewal keeps a clock that is ahead of the service's from renewing without a pause.
 	minRenewal = 5 * time.Second
-	// leaveFor is how long after a run has finished an event tries to leave the secret to it although
-	// that is forbidden: no event may wait for that for ever.
+	// leaveFor is how long after a run has finished an event tries to leave the secret to it
+	// although that is forbidden: no event may wait for that for ever.
 	leaveFor = 10 * time.Minute
 	// revokeTimeout bounds the calls that revoke one run's tokens.
 	revokeTimeout = 5 * time.Second
@@ -165,7 +165,7 @@ func (s Secrets) patch(ctx context.Context, secret *corev1.Secret) error {
 	}
 	if resources.Foreign(before, secret.Labels[plumbline.InstallationLabel]) {
 		return fault.Operatorf(
-			"ForeignSecret",
+			reasonForeignSecret,
 			"secret %s/%s belongs to the installation in namespace %s, which has run the same delivery. Nothing needs to be done, unless it must run again. "+
 				"In that case delete that installation's PipelineRun and the secret",
 			secret.Namespace,

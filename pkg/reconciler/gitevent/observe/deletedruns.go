@@ -12,9 +12,9 @@ import (
 // maxEnded bounds the PipelineRuns that are remembered, at most some 6 KiB each.
 const maxEnded = 1000
 
-// DeletedRuns stores the finished PipelineRuns that were deleted, for events that have not read them yet:
-// a user or a controller that prunes them may be faster than a Git service that hangs. It is
-// only a hint: a run that it does not know is reported as deleted.
+// DeletedRuns stores the finished PipelineRuns that were deleted, for events that have not read
+// them yet: a user or a controller that prunes them may be faster than a Git service that hangs. It
+// is only a hint: a run that it does not know is reported as deleted.
 type DeletedRuns struct {
 	runs recent.Map[types.UID, *pipelinev1.PipelineRun]
 }

@@ -26,8 +26,8 @@ import (
 // MaxText bounds the bytes of one report; with many runs in one status the bound is lower.
 const MaxText = 32 << 10
 
-// UnwatchedLook is how soon an unfinished run that no watch reports is read again. Somebody may have
-// given it the label of a finished and reported run, or have removed the event's name from it.
+// UnwatchedLook is how soon an unfinished run that no watch reports is read again. Somebody may
+// have given it the label of a finished and reported run, or have removed the event's name from it.
 const UnwatchedPoll = 30 * time.Second
 
 // detailsLimit is how long a run's result waits for TaskRuns that cannot be read. After that, for
@@ -162,8 +162,8 @@ func (s *Step) result(ctx context.Context, in Input, live *pipelinev1.PipelineRu
 	return status.ResultOf(live, taskRuns, in.Links, facts, in.MaxText), nil
 }
 
-// withoutSecrets removes from the conditions the secret values that the event's pipelines were given.
-// It copies the run, which may be the cache's. The TaskRuns are ours.
+// withoutSecrets removes from the conditions the secret values that the event's pipelines were
+// given. It copies the run, which may be the cache's. The TaskRuns are ours.
 func withoutSecrets(
 	ctx context.Context, hiding func(context.Context) (func(string) string, error),
 	live *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun,
@@ -181,8 +181,8 @@ func withoutSecrets(
 }
 
 // pipelineRun returns the run from the cache, or from the API server if the cache does not have it.
-// It returns nil only if the API server says that the run does not exist, or that another object has
-// its name now.
+// It returns nil only if the API server says that the run does not exist, or that another object
+// has its name now.
 func (s *Step) pipelineRun(ctx context.Context, in Input) (*pipelinev1.PipelineRun, error) {
 	if in.Seen != nil {
 		return in.Seen, nil

@@ -33,7 +33,10 @@ func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wa
 	if reason == fault.ReasonNotConfirmed { // nothing proves that it ever happened
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, reason, message)
 	}
-	a.Waits.WarningEvent(attempt.ReasonGivenUp, fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message))
+	a.Waits.WarningEvent(
+		attempt.ReasonGivenUp,
+		fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message),
+	)
 	if a.Planned() {
 		reason = attempt.ReasonGivenUp
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// NotFoundReads is how often the Git service must not show what a web address of its own leads to
-	// before the author is told (L4): a replica that lags answers 404 for what was just pushed.
+	// NotFoundReads is how often the Git service must not show what a web address of its own leads
+	// to before the author is told (L4): a replica that lags answers 404 for what was just pushed.
 	NotFoundReads = 3
 	// NotFoundInterval is how long after each other these reads are at least.
 	NotFoundInterval = 3 * time.Second

@@ -22,8 +22,8 @@ import (
 const (
 	// shownAfter is how long a plan has waited when its commit shows a check that says for what.
 	shownAfter = 2 * time.Minute
-	// notedWithin is how long ago the plan may have met a refusal before it is recorded: the retries
-	// have intervals.
+	// notedWithin is how long ago the plan may have met a refusal before it is recorded: the
+	// retries have intervals.
 	notedWithin = 20 * time.Minute
 	// enoughAfter is how long the same refusal is met until a less complete answer is accepted.
 	enoughAfter = time.Hour

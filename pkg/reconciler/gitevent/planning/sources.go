@@ -113,7 +113,7 @@ func (q answers) comment(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if again.Comment == nil {
-		return "", fault.Operatorf("BadPayload", "the payload of the comment has none for this version of Plumbline")
+		return "", fault.Operatorf(reasonBadPayload, "the payload of the comment has none for this version of Plumbline")
 	}
 	return again.Comment.Body, nil
 }
@@ -140,7 +140,7 @@ func (q answers) decoded(ctx context.Context) (*v1alpha1.GitEventSpec, error) {
 	}
 	again, err := q.step.Providers[spec.Provider].Webhook.Decode(header, payload)
 	if err != nil {
-		return nil, fault.Operatorf("BadPayload", "decoding the payload again: %w", err)
+		return nil, fault.Operatorf(reasonBadPayload, "decoding the payload again: %w", err)
 	}
 	return again, nil
 }

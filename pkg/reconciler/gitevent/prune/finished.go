@@ -62,7 +62,8 @@ func (s *Step) finished(
 	if err := attempt.Merge(faults); err != nil {
 		return all, err
 	}
-	if reads.left && reads.learnt >= maxFruitless { // otherwise somebody has labelled them, and they would be read again and again
+	if reads.left &&
+		reads.learnt >= maxFruitless { // otherwise somebody has labelled them, and they would be read again and again
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil

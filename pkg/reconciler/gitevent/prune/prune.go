@@ -34,25 +34,25 @@ import (
 const (
 	// ReasonNotPruned is the reason of the wait of an event that could not delete what is not kept.
 	ReasonNotPruned = "NotPruned"
-	// GiveUp is how long an event stays unsettled because of that. The pipeline's next event deletes
-	// what is left.
+	// GiveUp is how long an event stays unsettled because of that. The pipeline's next event
+	// deletes what is left.
 	GiveUp = time.Hour
 	// page is how many PipelineRuns are listed at once, without their specs: a user who creates one
-	// may give it a mebibyte of labels and annotations. maxListed bounds the runs of one pipeline that
-	// one attempt reads, and maxText what is kept of each of their annotations. Runs that are not read
-	// make it delete less, never more.
+	// may give it a mebibyte of labels and annotations. maxListed bounds the runs of one pipeline
+	// that one attempt reads, and maxText what is kept of each of their annotations. Runs that are
+	// not read make it delete less, never more.
 	page      = 50
 	maxListed = 10_000
 	maxText   = 1 << 10
-	// maxReads is how many events and runs one attempt reads to learn that runs are finished. The next
-	// attempt continues.
+	// maxReads is how many events and runs one attempt reads to learn that runs are finished. The
+	// next attempt continues.
 	maxReads = 300
-	// maxFruitless is how many of these may teach nothing that stays true, because the event that a run
-	// names is open or gone. Each event would read them again; and anybody who may label
+	// maxFruitless is how many of these may teach nothing that stays true, because the event that a
+	// run names is open or gone. Each event would read them again; and anybody who may label
 	// PipelineRuns can have any number of them, at the cost of everybody's calls.
 	maxFruitless = 50
-	// maxKnown bounds the verdicts that are remembered, some 250 bytes each. What is evicted is read
-	// again.
+	// maxKnown bounds the verdicts that are remembered, some 250 bytes each. What is evicted is
+	// read again.
 	maxKnown = 50_000
 )
 

@@ -34,8 +34,8 @@ const PollInterval = 5 * time.Minute
 
 // Queue is what the events of an installation know of slots. All of it comes from caches.
 type Queue struct {
-	// installation is Plumbline's namespace, and global the name of the global Repository there, "" if
-	// there is none.
+	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
+	// if there is none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
 	open                 clients.Open

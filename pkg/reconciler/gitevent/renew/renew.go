@@ -18,8 +18,8 @@ import (
 const (
 	// Limit bounds one renewal, so that the steps after it have their time.
 	Limit = 10 * time.Second
-	// stepLimit is how long the step goes on to the next run. The call for the last run may take the
-	// rest of Limit.
+	// stepLimit is how long the step goes on to the next run. The call for the last run may take
+	// the rest of Limit.
 	stepLimit = 5 * time.Second
 	// latest is how long a renewal waits at most after a failure: an outage may end shortly before
 	// the token does.

@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// replyLimit is how long a reply is tried, for one reason or several. The GitEvent has the answer,
-	// too, and an event must not stay unsettled for its reply.
+	// replyLimit is how long a reply is tried, for one reason or several. The GitEvent has the
+	// answer, too, and an event must not stay unsettled for its reply.
 	replyLimit = time.Hour
-	// writingLimit is how long other events wait for one that has recorded that it writes the comment.
-	// No event that is still reconciled takes that long. An event that is not, for example because it
-	// panics, must not keep the others from being answered.
+	// writingLimit is how long other events wait for one that has recorded that it writes the
+	// comment. No event that is still reconciled takes that long. An event that is not, for example
+	// because it panics, must not keep the others from being answered.
 	writingLimit = 2 * time.Hour
 	// waitLimit is how soon an event checks again whether another one still writes the comment;
 	// yieldLimit is the same for the event that goes second.
@@ -48,9 +48,9 @@ type Step struct {
 	Untrusted func(event *v1alpha1.GitEvent, now time.Time) time.Duration
 }
 
-// Do writes the comment that answers the commands of the event's pull request, if the Git service has
-// not accepted what it says about this event. It fails no run and no check. A permanent problem, or
-// one that an operator must fix, is reported once, and the reply is given up.
+// Do writes the comment that answers the commands of the event's pull request, if the Git service
+// has not accepted what it says about this event. It fails no run and no check. A permanent
+// problem, or one that an operator must fix, is reported once, and the reply is given up.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	reply := a.Event.Status.Reply
 	if reply == nil || !a.Planned() || reply.GivenUp != "" {
@@ -79,8 +79,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	})
 }
 
-// afterFailure returns the record of a reply after an attempt has failed. Other events may write the
-// comment then, unless what was sent may still take effect.
+// afterFailure returns the record of a reply after an attempt has failed. Other events may write
+// the comment then, unless what was sent may still take effect.
 func afterFailure(reply v1alpha1.Reply, f *fault.Error, now time.Time, late time.Duration) v1alpha1.Reply {
 	if f.Reason != fault.ReasonBusy && reply.FailingSince == nil {
 		reply.FailingSince = at(now.Truncate(time.Second))
@@ -111,8 +111,8 @@ type refusal struct{ error }
 func (r *refusal) Unwrap() error { return r.error }
 
 // refused turns an error that will not change by itself into a refusal. Refused credentials are no
-// such error, because somebody may replace them. A conversation that is too large to be read is one:
-// anybody may write into it, and it must not be read again and again.
+// such error, because somebody may replace them. A conversation that is too large to be read is
+// one: anybody may write into it, and it must not be read again and again.
 func refused(err error) error {
 	f := fault.Of(err)
 	if errors.Is(err, provider.ErrTooLarge) {
@@ -128,8 +128,8 @@ func refused(err error) error {
 // reply writes the comment once no other event may write it. It records that it is about to before
 // it looks for other writers, so of two events that begin at once at least one sees the other. So
 // when it looks for the comment, every earlier writer has written it. A write that was lost is not
-// repeated before it is known to be lost. The content of the comment is decided last: it has what all
-// earlier writers have said.
+// repeated before it is known to be lost. The content of the comment is decided last: it has what
+// all earlier writers have said.
 func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
 	if answers, err := s.waits(ctx, a, reply); !answers || err != nil {
 		return err
@@ -172,8 +172,8 @@ func put(ctx context.Context, client *provider.Client, pull int64, events []*v1a
 	return nil
 }
 
-// waits delays the answer to an untrusted user's command. While it waits, other events may write the
-// comment. It reports whether the comment answers the command at all.
+// waits delays the answer to an untrusted user's command. While it waits, other events may write
+// the comment. It reports whether the comment answers the command at all.
 func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (answers bool, err error) {
 	if !reply.Untrusted || reply.Begun != nil {
 		return true, nil
@@ -231,9 +231,9 @@ func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 	return nil
 }
 
-// begun returns the record of a reply that this process is about to write, and how long it must wait.
-// A recorded holder may have sent something: the outcome of its attempt may have been lost. The
-// holder stays empty if an earlier attempt has begun and sent nothing.
+// begun returns the record of a reply that this process is about to write, and how long it must
+// wait. A recorded holder may have sent something: the outcome of its attempt may have been lost.
+// The holder stays empty if an earlier attempt has begun and sent nothing.
 func begun(
 	reply v1alpha1.Reply, identity string, now time.Time, late time.Duration,
 ) (next v1alpha1.Reply, left time.Duration) {
@@ -264,8 +264,8 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Rep
 	return a.Record.Confirm(ctx)
 }
 
-// yield returns nil if no other event of the pull request may be writing the comment. If an older one
-// may be, this event releases the comment.
+// yield returns nil if no other event of the pull request may be writing the comment. If an older
+// one may be, this event releases the comment.
 func (s *Step) yield(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
 	waits, second := contested(events, a.Clock.Now())
 	switch {

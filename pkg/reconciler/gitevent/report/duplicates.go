@@ -54,8 +54,8 @@ func (s *Step) rechecks(a *attempt.Attempt) []status.Check {
 }
 
 // UntilRecheck returns the wait for the next look-up of a final check, nil if there is none. It
-// ignores a look-up that was due when the reconcile began. If that one could not be made, the report
-// waits, and has a time of its own.
+// ignores a look-up that was due when the reconcile began. If that one could not be made, the
+// report waits, and has a time of its own.
 func (s *Step) UntilRecheck(a *attempt.Attempt) error {
 	check := s.rules(a).next(a.Event.Status.Checks, a.Started)
 	if check == nil {

@@ -29,8 +29,8 @@ type sender interface {
 	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (string, error)
 }
 
-// send sends a message and returns the record of the check after that. With an error, only the ID in
-// it may be new.
+// send sends a message and returns the record of the check after that. With an error, only the ID
+// in it may be new.
 func (s *Step) send(ctx context.Context, service sender, m message) (v1alpha1.Check, error) {
 	next := m.accepted
 	sole := s.posts.Take(m.post, next.ID) && !m.check.Shared && next.RecheckAt == nil &&
@@ -50,9 +50,9 @@ func (s *Step) send(ctx context.Context, service sender, m message) (v1alpha1.Ch
 }
 
 // needsWrite reports whether the status must be written before a check is sent. Its intent must be
-// stored, so that only one of two processes that both believe to lead sends it. A conclusion is sent
-// only as it is stored. That a run was created is no conclusion: it is stored together with the
-// answer to its report, unless that takes long.
+// stored, so that only one of two processes that both believe to lead sends it. A conclusion is
+// sent only as it is stored. That a run was created is no conclusion: it is stored together with
+// the answer to its report, unless that takes long.
 func needsWrite(check *status.Check, accepted, stored *v1alpha1.Check) bool {
 	return check.Conclusion != "" || stored == nil || !equality.Semantic.DeepEqual(stored, accepted)
 }
@@ -64,15 +64,15 @@ type rules struct {
 }
 
 // lateMatters reports whether a post of this check that takes effect after another one shows. The
-// first post would show as a second check. Where a late post reopens a check every post shows, except
-// a conclusion.
+// first post would show as a second check. Where a late post reopens a check every post shows,
+// except a conclusion.
 func (r rules) lateMatters(check *v1alpha1.Check) bool {
 	return check.ID == "" || r.reopens && !check.Concluded
 }
 
 // final reports whether a check is not written again without a new reason: it has a conclusion, or
-// asks for an approval. A late duplicate of the latter can be taken back only where a late post also
-// reopens a check. Elsewhere it says the same.
+// asks for an approval. A late duplicate of the latter can be taken back only where a late post
+// also reopens a check. Elsewhere it says the same.
 func (r rules) final(check *v1alpha1.Check) bool {
 	return check.Concluded || r.pending && r.reopens
 }

@@ -18,8 +18,8 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// service answers each Put with an ID, or fails, and notes whether it was told that the check is the
-// only one.
+// service answers each Put with an ID, or fails, and notes whether it was told that the check is
+// the only one.
 type service struct {
 	id   string
 	err  error
@@ -73,8 +73,8 @@ func TestSendRecordsWhatTheGitServiceAccepted(t *testing.T) {
 	}
 }
 
-// I-8, E6: where a post that takes effect late reopens a check, the check is looked up once more after
-// its conclusion.
+// I-8, E6: where a post that takes effect late reopens a check, the check is looked up once more
+// after its conclusion.
 func TestOnlyFinalChecksAreLookedUpOnceMore(t *testing.T) {
 	t.Parallel()
 	ended := status.Check{Key: "run", State: status.Completed, Conclusion: status.Success}

@@ -217,8 +217,8 @@ func early(a *attempt.Attempt, check status.Check) bool {
 	return false
 }
 
-// entry returns the record of a check, and makes one on first use. Its name is the one that was sent
-// last.
+// entry returns the record of a check, and makes one on first use. Its name is the one that was
+// sent last.
 func entry(a *attempt.Attempt, check *status.Check) *v1alpha1.Check {
 	if found := a.Accepted(check.Key); found != nil {
 		found.Name = check.Name

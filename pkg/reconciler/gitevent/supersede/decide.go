@@ -102,7 +102,8 @@ func (l *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, 
 // comment, or by a re-run, wants it now.
 func (l *series) late() (names []string) {
 	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil || attempt.LearnedAt(l.self).Sub(l.self.Happened()) < Late {
+	if l.name == "" || spec.Comment != nil || spec.Rerun != nil ||
+		attempt.LearnedAt(l.self).Sub(l.self.Happened()) < Late {
 		return nil
 	}
 	for i := range l.self.Status.Runs {

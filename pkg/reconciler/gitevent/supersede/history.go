@@ -102,8 +102,8 @@ type commitHistory struct {
 	// next has, for each commit, the commits that pushes have replaced it with, and last the
 	// commits that it has replaced.
 	next, last map[string][]string
-	// seen is when each commit was last the newest one by the Git service's clock. A commit without a
-	// known time has none.
+	// seen is when each commit was last the newest one by the Git service's clock. A commit without
+	// a known time has none.
 	seen map[string]span
 	// reached caches the walks.
 	reached map[walk]map[string]bool

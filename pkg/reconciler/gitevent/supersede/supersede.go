@@ -30,16 +30,16 @@ const (
 	// Lag is how long after a commit was learned the Git service's answer counts only if the
 	// recorded pushes agree.
 	Lag = git.Lag
-	// Late is how long it may take from an event to its plan. If it took longer, the newer event may
-	// be settled already, and Git is asked.
+	// Late is how long it may take from an event to its plan. If it took longer, the newer event
+	// may be settled already, and Git is asked.
 	Late = 10 * time.Second
 	// GuessAfter is how long an event does not create runs that a newer one may have replaced,
 	// while the Git service refuses to answer. After that both runs go on.
 	GuessAfter = 10 * time.Minute
 	// again is how soon an event is reconciled again that cannot be ordered yet.
 	again = 3 * time.Second
-	// maxNames is the bytes of names in one annotation: an event applies 50 annotations, and all of an
-	// object may have 256 KiB.
+	// maxNames is the bytes of names in one annotation: an event applies 50 annotations, and all of
+	// an object may have 256 KiB.
 	maxNames = 3500
 )
 
@@ -118,7 +118,12 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *series) asks {
 	}
 }
 
-func (s *Step) findNewer(ctx context.Context, a *attempt.Attempt, l *series, rivals []rival) (held []string, err error) {
+func (s *Step) findNewer(
+	ctx context.Context,
+	a *attempt.Attempt,
+	l *series,
+	rivals []rival,
+) (held []string, err error) {
 	v, err := l.findNewer(rivals, s.git(ctx, a, l), a.Clock.Now())
 	for _, n := range v.notes {
 		if err := s.note(ctx, a, n); err != nil {

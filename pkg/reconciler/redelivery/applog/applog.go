@@ -130,10 +130,10 @@ func (s *source) step(ctx context.Context, log provider.DeliveryLog, signalled t
 		s.queue.Recovered, s.unreachable = signalled, false
 	}
 	if !s.known() {
-		return fault.Throttledf("NoClaims", time.Second, "the claims of Repositories are not known yet")
+		return fault.Throttledf(reasonNoClaims, time.Second, "the claims of Repositories are not known yet")
 	}
 	if broken := s.namespaces().Broken; broken != "" { // all deliveries would seem to be of other installations
-		return fault.Throttledf("NamespacesUnknown", 10*time.Second, "serve-namespaces cannot be read: %s", broken)
+		return fault.Throttledf(reasonNamespacesUnknown, 10*time.Second, "serve-namespaces cannot be read: %s", broken)
 	}
 	now := s.clock.Now()
 	if !s.schedule.Due(now, s.queue.Pending(s.ledger.Missed, now)).After(now) {

@@ -30,7 +30,7 @@ func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
 	}
 	if cm == nil {
 		return ledger{}, nil, fault.Operatorf(
-			"LedgerMissing",
+			reasonLedgerMissing,
 			"ConfigMap %s does not exist, so undelivered webhooks cannot be found: apply config/ again",
 			signal.Ledger,
 		)
@@ -51,7 +51,7 @@ func (s store) save(ctx context.Context, l ledger, was *corev1.ConfigMap) error 
 	}
 	return s.Update(ctx, was, func(data map[string]string) error {
 		if data[ledgerKey] != was.Data[ledgerKey] {
-			return fault.New(fault.Conflict, "Conflict", errors.New("another process has written the ledger"))
+			return fault.New(fault.Conflict, reasonConflict, errors.New("another process has written the ledger"))
 		}
 		data[ledgerKey] = string(text)
 		return nil

@@ -19,7 +19,7 @@ func state(status corev1.ConditionStatus, reason, format string, args ...any) re
 func called() repositories.State {
 	return state(
 		corev1.ConditionTrue,
-		"Called",
+		reasonCalled,
 		"GitLab calls the webhook. What it did not send while the webhook was paused or disabled is in no log: "+
 			"pushes to other than the default branch have to be repeated.",
 	)
@@ -31,7 +31,7 @@ func notCalled(t *target, hook provider.Hook) repositories.State {
 	if hook.State == provider.HookDisabled {
 		return state(
 			corev1.ConditionFalse,
-			"WebhookDisabled",
+			reasonWebhookDisabled,
 			"GitLab does not call webhook %d any more, because its calls have failed 40 times in a row, "+
 				"so no event of %s starts anything. %s",
 			hook.ID,
@@ -41,7 +41,7 @@ func notCalled(t *target, hook provider.Hook) repositories.State {
 	}
 	return state(
 		corev1.ConditionFalse,
-		"WebhookPaused",
+		reasonWebhookPaused,
 		"GitLab has paused webhook %d for up to a day, because its calls have failed four times in a row or more; "+
 			"its disabled_until says until when. %s",
 		hook.ID,
@@ -52,7 +52,7 @@ func notCalled(t *target, hook provider.Hook) repositories.State {
 func denied(t *target) repositories.State {
 	return state(
 		corev1.ConditionUnknown,
-		"PermissionMissing",
+		reasonPermissionMissing,
 		"Plumbline cannot find undelivered webhooks, nor see whether GitLab has paused the webhook: "+
 			"GitLab shows both to the role Maintainer only, which the token in secret %s/%s does not have. "+
 			"Runs do not need that role. Without it, press Resend Request in the project's Settings, Webhooks after an outage.",
@@ -64,7 +64,7 @@ func denied(t *target) repositories.State {
 func noHook(t *target) repositories.State {
 	return state(
 		corev1.ConditionUnknown,
-		"WebhookNotFound",
+		reasonWebhookNotFound,
 		"None of the webhooks of %s leads to %s, so Plumbline cannot find undelivered webhooks: "+
 			"GitLab has no log of a group's webhook. If the project has no group's webhook, add one to it; if the address is wrong, an administrator sets webhook-url.",
 		t.project.URL,
@@ -75,7 +75,7 @@ func noHook(t *target) repositories.State {
 func noLog(t *target) repositories.State {
 	return state(
 		corev1.ConditionUnknown,
-		"NoDeliveryLog",
+		reasonNoDeliveryLog,
 		"Plumbline cannot find undelivered webhooks: the GitLab at %s has no log of them in its API. "+
 			"GitLab has it since 17.3.",
 		t.base,

@@ -31,8 +31,8 @@ const (
 	// costs another Kubernetes Event after the next start.
 	maxGivenUp      = 50
 	maxGivenUpBytes = 256 << 10
-	// writeEvery is the time between two writes, of which writesAtOnce are made at once: a user with
-	// a server of its own decides what is given up, and each write stores the whole ConfigMap.
+	// writeEvery is the time between two writes, of which writesAtOnce are made at once: a user
+	// with a server of its own decides what is given up, and each write stores the whole ConfigMap.
 	writeEvery   = 5 * time.Second
 	writesAtOnce = 10
 	// remedy is for the owner of a delivery that is given up.

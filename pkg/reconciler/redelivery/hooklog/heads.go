@@ -45,9 +45,9 @@ type heads struct {
 	next time.Time
 }
 
-// compare reports on a webhook that GitLab calls. What GitLab dropped while it had paused the webhook
-// is in no log, so compare looks for it among the project's heads. It returns how long the next
-// read may wait.
+// compare reports on a webhook that GitLab calls. What GitLab dropped while it had paused the
+// webhook is in no log, so compare looks for it among the project's heads. It returns how long the
+// next read may wait.
 func (s *source) compare(ctx context.Context, m *memory, ours []provider.Hook, v view) (time.Duration, error) {
 	now := s.clock.Now()
 	is := v.target.repository.Status.GetCondition(pacv1alpha1.RepositoryWebhook)
@@ -135,8 +135,8 @@ func covers(hooks []provider.Hook, head provider.Head) bool {
 	})
 }
 
-// recorded reports whether there is a GitEvent of the head, settled or not: a push to the branch, or
-// one of the pull request that has run or would have run that commit.
+// recorded reports whether there is a GitEvent of the head, settled or not: a push to the branch,
+// or one of the pull request that has run or would have run that commit.
 func (s *source) recorded(ctx context.Context, t *target, head provider.Head) (bool, error) {
 	about := v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
 		Namespace: t.repository.Namespace, UID: t.repository.UID, URL: t.repository.Spec.URL,
@@ -167,9 +167,9 @@ func (s *source) withoutEvicted(ctx context.Context, heads []provider.Head) ([]p
 }
 
 // keptSince returns since when the GitEvents are complete: zero if there are far fewer than
-// settled-cap, else the oldest end of a settled one. The creation of an event says nothing: one that
-// waited for days is older than evicted ones. An unreported one says nothing either, because the
-// sweep spares it. Names are kinds and digests, so a sample of them has events of all ages.
+// settled-cap, else the oldest end of a settled one. The creation of an event says nothing: one
+// that waited for days is older than evicted ones. An unreported one says nothing either, because
+// the sweep spares it. Names are kinds and digests, so a sample of them has events of all ages.
 func (s *source) keptSince(ctx context.Context) (time.Time, error) {
 	var oldest time.Time
 	o, read := metav1.ListOptions{Limit: samplePage}, 0
@@ -185,7 +185,8 @@ func (s *source) keptSince(ctx context.Context) (time.Time, error) {
 		}
 		for i := range page.Items {
 			event := &page.Items[i]
-			if end := event.SettledTime(); event.Settled() && !event.Status.Unreported && (oldest.IsZero() || end.Before(oldest)) {
+			if end := event.SettledTime(); event.Settled() && !event.Status.Unreported &&
+				(oldest.IsZero() || end.Before(oldest)) {
 				oldest = end
 			}
 		}

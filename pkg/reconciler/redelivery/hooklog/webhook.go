@@ -193,7 +193,8 @@ func (w *webhook) account(attempts []provider.Attempt) {
 	w.bound()
 }
 
-// failedAgain counts a later attempt. Succeeded is the newest success of another delivery before it.
+// failedAgain counts a later attempt. Succeeded is the newest success of another delivery before
+// it.
 func failedAgain(d *redelivery.Delivery, a *provider.Attempt, succeeded int64) {
 	if a.ID <= d.ID {
 		return

@@ -18,8 +18,8 @@ type Change struct {
 	Files map[string]string
 	// Author is a user's login; empty is "octocat".
 	Author string
-	// Parent is the commit to build on; empty is the branch's head, or the default branch's for a new
-	// branch. With a parent that is not the head the push is a forced one.
+	// Parent is the commit to build on; empty is the branch's head, or the default branch's for a
+	// new branch. With a parent that is not the head the push is a forced one.
 	Parent string
 	// Orphan begins a history of its own, with these files alone.
 	Orphan bool

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+// The reasons that this package gives. docs/reasons.md lists each with what it says.
+const (
+	reasonBadPayload        = "BadPayload"
+	reasonBot               = "Bot"
+	reasonDeleted           = "Deleted"
+	reasonNoCommits         = "NoCommits"
+	reasonNotAPullRequest   = "NotAPullRequest"
+	reasonNotOpen           = "NotOpen"
+	reasonNotTheAuthor      = "NotTheAuthor"
+	reasonPullRequestClosed = "PullRequestClosed"
+	reasonTooLong           = "TooLong"
+	reasonUnsupportedAction = "UnsupportedAction"
+	reasonUnsupportedEvent  = "UnsupportedEvent"
+	reasonUnsupportedRef    = "UnsupportedRef"
+)

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+// The reasons that this package gives. docs/reasons.md lists each with what it says.
+const (
+	reasonForeignEvent    = "ForeignEvent"
+	reasonNameRace        = "NameRace"
+	reasonRedeliveryLimit = "RedeliveryLimit"
+)

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+// The reasons that this package gives. docs/reasons.md lists each with what it says.
+const (
+	reasonPending = "Pending"
+)
