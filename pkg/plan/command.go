@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
@@ -254,7 +255,7 @@ func (d *draft) nameUnknown(decisions []Decision) string {
 	}
 	all := slices.Sorted(maps.Keys(known))
 	hint := ""
-	if meant := nearest(unknown[0], all); len(unknown) == 1 && meant != "" {
+	if meant := match.Nearest(unknown[0], all); len(unknown) == 1 && meant != "" {
 		hint = "Did you mean " + meant + "? "
 	}
 	return fmt.Sprintf("nothing was started: no pipeline is called %s. %s(All: %s)", listed(unknown), hint, listed(all))

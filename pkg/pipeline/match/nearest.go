@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package match
 
-// nearest returns the known name that a misspelt one most likely stands for, or "". It differs in
+// Nearest returns the known name that a misspelt one most likely stands for, or "". It differs in
 // at most two characters, and in fewer than half of them.
-func nearest(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	best, found := min(2, (len(name)-1)/2)+1, ""
 	for _, candidate := range known {
 		if d := distance(name, candidate, best); d < best {

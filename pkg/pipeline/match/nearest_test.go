@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package match
 
 import "testing"
 
@@ -10,7 +10,7 @@ func TestNearest(t *testing.T) {
 		"biuld": "build", "buil": "build", "Build": "build", "buildd": "build", "deplyo": "deploy", "depoy": "deploy", "build_arm": "build-arm",
 		"release": "", "lnit": "lint", "y": "", "": "", "tests": "", "a name that is longer than all of them": "",
 	} {
-		if got := nearest(name, known); got != want {
+		if got := Nearest(name, known); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
