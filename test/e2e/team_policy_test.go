@@ -177,7 +177,7 @@ func TestTeamPolicyDecidesAccess(t *testing.T) {
 // pull requests without the policy.
 func TestUnevaluablePolicyDenies(t *testing.T) {
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
-		const because = "which this version cannot evaluate"
+		const because = "in a way that this version cannot evaluate"
 		env.git.grant("writer", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{
 			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/push.yaml": pipeline("push", "push"),

@@ -173,7 +173,6 @@ func reasonOf(call *ast.CallExpr) (class string, reason, message ast.Expr) {
 
 // verb matches what a message takes from its arguments.
 //
-//nolint:gochecknoglobals // a regular expression
 var verb = regexp.MustCompile(`%[+#]?[0-9.]*[a-zA-Z]`)
 
 // shownMessage returns a message as the page shows it.

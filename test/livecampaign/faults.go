@@ -52,7 +52,7 @@ type copies struct {
 
 const (
 	// appSecret and globalRepository are the names that the controllers have as shipped.
-	appSecret        = "plumbline-github-app" //nolint:gosec // a name
+	appSecret        = "plumbline-github-app"
 	globalRepository = "pipelines-as-code"
 )
 

@@ -48,7 +48,7 @@ const (
 	// DeliveredAgainAnnotation on a GitEvent is when a receiver last received a redelivery of it,
 	// in RFC 3339. Its tombstone is stored for some time from then on.
 	DeliveredAgainAnnotation = GroupName + "/delivered-again"
-	// CancelAnnotation, followed by the name of the GitEvent that cancels, is a Cancellation in
+	// CancelAnnotation followed by the name of the GitEvent that cancels is a Cancellation in
 	// JSON. It is set on each GitEvent whose runs are cancelled.
 	CancelAnnotation = GroupName + "/cancel."
 	// OutdatedAnnotation is set on an unplanned GitEvent when another event of the same pull
@@ -56,7 +56,7 @@ const (
 	// resourceVersion at that time. A plan that was decided before, without knowledge of that
 	// event, can then not be stored.
 	OutdatedAnnotation = GroupName + "/outdated"
-	// PullAnnotation, followed by the number of a pull request, is the name of the pull request's
+	// PullAnnotation followed by the number of a pull request is the name of the pull request's
 	// GitEvent. It is set on the unplanned GitEvent of a push to its branch: if the pull request's
 	// event runs the commit, the push does not.
 	PullAnnotation = GroupName + "/pull-request-"

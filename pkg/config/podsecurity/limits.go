@@ -34,7 +34,7 @@ type Limits struct {
 	Setting string
 }
 
-// ReasonAbove is the reason of the Invalid fault of a PipelineRun that exceeds a limit.
+// ReasonOverLimit is the reason of the Invalid fault of a PipelineRun that exceeds a limit.
 const ReasonOverLimit = "AboveCeiling"
 
 // Check returns an Invalid fault for a PipelineRun that exceeds any of the limits. Everything that

@@ -187,7 +187,10 @@ func (m *markdown) closes(line string) bool {
 // hidingPattern is the beginning of HTML that a page does not show
 // (https://spec.commonmark.org/0.31.2/#raw-html): a comment, a processing instruction, CDATA, or a
 // declaration. hidingEnds are their ends in this order.
-var hidingPattern, hidingEnds = regexp.MustCompile(`(<!--)|(<\?)|(<!\[CDATA\[)|(<![A-Za-z])`), [...]*regexp.Regexp{
+var hidingPattern = regexp.MustCompile(`(<!--)|(<\?)|(<!\[CDATA\[)|(<![A-Za-z])`)
+
+//nolint:gochecknoglobals // regular expressions
+var hidingEnds = [...]*regexp.Regexp{
 	regexp.MustCompile(`-->`), regexp.MustCompile(`\?>`), regexp.MustCompile(`\]\]>`), regexp.MustCompile(`>`),
 }
 

@@ -147,7 +147,7 @@ func TestCreateWithUnknownOutcomeIsRecordedOnce(t *testing.T) {
 				d = large("k1")
 			}
 			if c.refused {
-				e.refuse(d)
+				_ = e.refuse(d)
 				e.wantEvents(0)
 			}
 			e.record(d)

@@ -18,7 +18,7 @@ import (
 func TestPayloadIsNotReusedAfterAnHour(t *testing.T) {
 	e := newEnv(t)
 	e.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
-	e.refuse(large("k1"))
+	_ = e.refuse(large("k1"))
 	old := e.payloads()
 	if len(old) != 1 {
 		t.Fatalf("%d payloads, want the failed attempt's", len(old))
@@ -33,7 +33,7 @@ func TestPayloadIsNotReusedAfterAnHour(t *testing.T) {
 func TestPayloadIsReusedWithinHalfAnHour(t *testing.T) {
 	e := newEnv(t)
 	e.failOnce("gitevents", apierrors.NewServiceUnavailable("shutting down"), false)
-	e.refuse(large("k1"))
+	_ = e.refuse(large("k1"))
 	e.pass(time.Second)
 	e.record(large("k1"))
 	if n := len(e.payloads()); n != 1 {

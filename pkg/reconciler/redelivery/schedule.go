@@ -23,7 +23,8 @@ const (
 	// RetryFirst is the wait after the first failure that does not concern one Git service alone,
 	// for example of the API server. It doubles up to RetryAtMost: after an outage undelivered
 	// webhooks are requested within a minute, and the watch of the signals may be as late.
-	RetryFirst  = 5 * time.Second
+	RetryFirst = 5 * time.Second
+	// RetryAtMost bounds the wait that RetryFirst begins.
 	RetryAtMost = 20 * time.Second
 )
 

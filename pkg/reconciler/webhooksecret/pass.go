@@ -105,7 +105,7 @@ func (p *pass) prune() {
 		if n := p.failed[id]; n > 0 {
 			p.next.failed[id] = n
 		}
-		if p.memory.requested[id] {
+		if p.requested[id] {
 			p.next.requested[id] = true
 		}
 	}

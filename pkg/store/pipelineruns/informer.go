@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package pipelineruns caches the PipelineRuns that are not finished and reported, and reads their
+// TaskRuns.
 package pipelineruns
 
 import (

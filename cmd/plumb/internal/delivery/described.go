@@ -194,9 +194,9 @@ func (e Described) gitlab() (http.Header, object) {
 			"id":            noteID,
 			"author_id":     userID,
 			"note":          e.Comment,
-			"noteable_type": "MergeRequest",
+			"noteable_type": "MergeRequest", //nolint:misspell // GitLab's word
 			"action":        "create",
-		} //nolint:misspell // GitLab's word
+		}
 		request["labels"] = labels
 		body["merge_request"] = request
 	default:

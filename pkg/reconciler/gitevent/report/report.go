@@ -124,7 +124,7 @@ func refusedFor(wait *v1alpha1.Wait, now time.Time) time.Duration {
 // another one was about to send.
 const maxAnnounced = 8
 
-// Announce records the intents of the checks that are sent next, in the write of the plan that
+// RecordIntents records the intents of the checks that are sent next, in the write of the plan that
 // starts their runs. A report that is held back has no intent: it may never be sent. The caller
 // calls recorded after that write.
 func (s *Step) RecordIntents(a *attempt.Attempt) (recorded func()) {

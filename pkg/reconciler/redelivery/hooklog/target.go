@@ -61,7 +61,7 @@ func (s *source) target(repository *pacv1alpha1.Repository) (*target, error) {
 	claim, err := s.claims.Get(v1alpha1.ClaimName(canonical))
 	if err != nil || claim.Status.ReleasedAt != nil ||
 		claim.Spec.Repository.Namespace != repository.Namespace || claim.Spec.Repository.Name != repository.Name {
-		return nil, nil
+		return nil, nil //nolint:nilerr // without a claim there is nothing to read
 	}
 	global, err := s.repositories.Repositories(s.namespace).Get(s.global)
 	if err != nil {

@@ -163,10 +163,8 @@ func (w *webhook) account(attempts []provider.Attempt) {
 		found[d.GUID] = &d
 		order = append(order, &d)
 	}
-	for _, d := range w.missed {
-		if len(attempts) > 0 && d.FirstID < attempts[0].ID && !w.over[d.GUID] {
-			add(d)
-		}
+	for _, d := range w.olderThan(attempts) {
+		add(d)
 	}
 	succeeded := int64(0) // the newest success before the attempt
 	for i := range attempts {
@@ -191,6 +189,16 @@ func (w *webhook) account(attempts []provider.Attempt) {
 		}
 	}
 	w.bound()
+}
+
+// olderThan returns the undelivered webhooks whose first attempt is older than those that were read.
+func (w *webhook) olderThan(attempts []provider.Attempt) []redelivery.Delivery {
+	if len(attempts) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(w.missed), func(d redelivery.Delivery) bool {
+		return d.FirstID >= attempts[0].ID || w.over[d.GUID]
+	})
 }
 
 // failedAgain counts a later attempt. Succeeded is the newest success of another delivery before

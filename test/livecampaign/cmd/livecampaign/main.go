@@ -115,7 +115,7 @@ func (c *call) play(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	c.Options.Out, c.Length = c.out, time.Duration(c.minutes*float64(time.Minute))
+	c.Out, c.Length = c.out, time.Duration(c.minutes*float64(time.Minute))
 	k, err := livecampaign.Connect(c.kubeconfig, c.context, c.Options)
 	if err != nil {
 		return err
