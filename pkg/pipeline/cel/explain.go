@@ -37,8 +37,8 @@ type explained struct {
 	state interpreter.EvalState
 }
 
-// observe evaluates once more, with what was within the limits before, and keeps the values of all
-// parts. Once the budget is used up there are none.
+// observe evaluates the expression a second time, and keeps the values of all its parts. The first
+// evaluation was within the limits. When the budget is exhausted, observe returns no values.
 func (o Outcome) observe() interpreter.EvalState {
 	nothing := interpreter.NewEvalState()
 	if err := o.program.environment.budget.Spend(o.cost); err != nil {

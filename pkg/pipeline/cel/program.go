@@ -36,7 +36,9 @@ func ChangedFiles(added, deleted, modified, renamed []string) map[string]any {
 	all := slices.Concat(added, deleted, modified, renamed)
 	slices.Sort(all)
 	m := map[string]any{allFiles: slices.Compact(all)}
-	for key, paths := range map[string][]string{"added": added, "deleted": deleted, "modified": modified, "renamed": renamed} {
+	for key, paths := range map[string][]string{
+		"added": added, "deleted": deleted, "modified": modified, "renamed": renamed,
+	} {
 		m[key] = append([]string{}, paths...)
 	}
 	return m

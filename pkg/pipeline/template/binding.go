@@ -189,7 +189,8 @@ func (v Values) Missing(names []string) error {
 	return missing(v.program, names, v.binding.pending)
 }
 
-// Spend takes steps off the event's budget. The error is a fault.Invalid once it is used up.
+// Spend subtracts steps from the event's budget. When the budget is exhausted, the error is a
+// fault.Invalid.
 func (p Params) Spend(steps int) error {
 	if p.scope == nil {
 		return nil

@@ -176,6 +176,7 @@ func (p *Plan) patch(ctx context.Context, doing string, change map[string]any) e
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("%s GitEvent %s: %w", doing, p.event.Name, err))
 	}
-	p.event.ResourceVersion, p.event.Labels, p.event.Annotations, p.event.Payload = patched.ResourceVersion, patched.Labels, patched.Annotations, nil
+	p.event.ResourceVersion, p.event.Payload = patched.ResourceVersion, nil
+	p.event.Labels, p.event.Annotations = patched.Labels, patched.Annotations
 	return nil
 }
