@@ -167,8 +167,8 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	return size, writable(doc, into, data, old)
 }
 
-// writable refuses what can be read and not be written again: Tekton's type of a parameter's value
-// when there is none. data is what was read as another object.
+// writable refuses an object that can be read but not be written again, such as a parameter without
+// a value in Tekton's type. data is what was read as another object.
 func writable(doc *document, object any, data []byte, read any) error {
 	if _, err := json.Marshal(object); err != nil {
 		return doc.refused(data, read, err)
@@ -176,8 +176,8 @@ func writable(doc *document, object any, data []byte, read any) error {
 	return nil
 }
 
-// cost is what a document adds to a PipelineRun. It is own if there are placeholders in the
-// document, which another PipelineRun may fill with something else.
+// cost is what a document adds to a PipelineRun. It is own if the document has placeholders,
+// because their values may differ in another PipelineRun.
 type cost struct {
 	bytes, weight int
 	own           bool

@@ -80,9 +80,10 @@ func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
 	return &Plan{Store: s, event: event, reserved: map[string]int{}}
 }
 
-// Reserve reserves memory for a purpose until it has so many bytes: at most memory.MaxPart, and
-// memory.MaxEvent for the event. What is reserved already counts. The error is a Throttled fault
-// with reason Busy. Safe for concurrent use.
+// Reserve reserves memory for a purpose until the purpose has so many bytes. The limits are
+// memory.MaxPart for the purpose, and memory.MaxEvent for the event. Memory that the purpose
+// already has counts. The error is a Throttled fault with reason Busy. Reserve is safe for
+// concurrent use.
 func (p *Plan) Reserve(what string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
