@@ -76,8 +76,8 @@ func (r *renderer) pipelineReference(doc *document) (string, error) {
 	return values[0], nil
 }
 
-// taskReferences returns what a document's task annotations refer to: those of task first, then by
-// number.
+// taskReferences returns the references in a document's task annotations: those of task first, then
+// those of task-N by number.
 func (r *renderer) taskReferences(doc *document) ([]reference, error) {
 	annotations, err := doc.annotations()
 	if err != nil || r.references == nil {
@@ -113,9 +113,9 @@ func order(annotation string) int {
 // hidden replaces a placeholder while a list is split.
 var hidden = regexp.MustCompile("\x00([0-9]+)\x00")
 
-// entries splits an annotation's value and then replaces the placeholders in each entry: a branch
-// whose name has a comma must not bring a reference of its own. A placeholder that is the whole
-// value may be a list.
+// entries splits an annotation's value, and then replaces the placeholders in each entry. So a
+// branch whose name has a comma cannot add a reference. A placeholder that is the whole value may
+// be a list.
 func (r *renderer) entries(annotation, text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if template.Whole(text) {
@@ -193,7 +193,7 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 }
 
 // unreadable returns the first mistake of a document that is not read. If another document was
-// found, an unknown kind is no mistake: the author may not be able to change the file.
+// found, an unknown kind is no mistake, because the author may not be able to change the file.
 func (s *Set) unreadable(found bool) error {
 	for _, def := range s.definitions {
 		ignored := found && def.Err != nil && fault.Of(def.Err).Reason == reasonUnknownKind
@@ -226,8 +226,8 @@ func isYAML(name string) bool {
 	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
 }
 
-// joinAddress keeps the pipeline's query unless the reference has one, and every escape as it is
-// written: %2F in the name of a branch must stay one segment.
+// joinAddress keeps the pipeline's query unless the reference has one. It keeps every escape as it
+// is written: %2F in the name of a branch must stay one segment.
 func joinAddress(pipeline, task string) string {
 	base, err := url.Parse(pipeline)
 	if err != nil {
