@@ -67,7 +67,8 @@ func uncalled(text string) string {
 		return AdmissionExpired
 	case contains(text, "signed by unknown authority"):
 		return AdmissionUnknownAuthority
-	case contains(text, "context deadline exceeded", "i/o timeout", "Client.Timeout exceeded", "TLS handshake timeout", "request canceled"):
+	case contains(text, "context deadline exceeded", "i/o timeout", "Client.Timeout exceeded",
+		"TLS handshake timeout", "request canceled"):
 		return AdmissionTimeout
 	}
 	return AdmissionOther

@@ -181,8 +181,8 @@ func TestFromKubeKeepsAClassAndNil(t *testing.T) {
 	}
 }
 
-// C6: what somebody has to mend is named by the API server, and how by us; what mends itself has no
-// remedy.
+// C6: the API server names the problem that a user has to fix, and the remedy says how. A problem
+// that goes away without a user has no remedy.
 func TestRemedies(t *testing.T) {
 	const cannot = `pipelineruns.tekton.dev is forbidden: User "system:serviceaccount:plumbline:controller" cannot create resource "pipelineruns" in API group "tekton.dev" in the namespace "ci"`
 	for name, test := range map[string]struct {

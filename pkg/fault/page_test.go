@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The page of a proxy in front of the API server is nobody's verdict, whatever its code and its
-// words are (K31, I-3).
+// The page of a proxy in front of the API server is no verdict of the API server or of a webhook,
+// whatever its status code and its words are (K31, I-3).
 func TestFromKubePages(t *testing.T) {
 	const lying = `<html>admission webhook "x" denied the request: ValidatingAdmissionPolicy 'p' denied request: no; exceeded quota: q; ` +
 		`User "you" cannot pass; Request entity too large: limit is 3145728</html>`

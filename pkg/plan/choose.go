@@ -49,7 +49,8 @@ type candidate struct {
 func (d *draft) choose(ctx context.Context, made *Plan) error {
 	decisions, open := d.candidates()
 	if end := d.nameUnknown(decisions); end != "" {
-		made.Disposition, made.Reason, made.Message, made.Decisions = v1alpha1.DispositionIgnored, reasonUnknownName, end, decisions
+		made.Disposition, made.Reason = v1alpha1.DispositionIgnored, reasonUnknownName
+		made.Message, made.Decisions = end, decisions
 		d.Approval, d.EndsPending = nil, false // as for every command that cannot be carried out
 		return nil
 	}

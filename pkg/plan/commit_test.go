@@ -172,8 +172,8 @@ func TestCommitRetestUsesRunsOfBranch(t *testing.T) {
 	}
 }
 
-// S26: users with write access cancel the runs of one branch or tag at a commit. Nobody else can,
-// because a commit has no author who could.
+// S26: users with write access cancel the runs of one branch or tag at a commit. No other user can:
+// a commit, unlike a pull request, has no author with that right.
 func TestCommitCommandCancels(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]v1alpha1.Cancellation{

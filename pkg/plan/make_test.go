@@ -166,7 +166,7 @@ func TestDeniedCommentLeavesNoCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		env    env
 		reason string
-		head   string // nobody is asked for it because of an untrusted user's comment
+		head   string // not requested because of an untrusted user's comment
 	}{
 		"an untrusted user's":                 {env{writers: "author"}, "NotApproved", ""},
 		"on an untrusted user's pull request": {env{writers: "member"}, "NotApproved", sha},

@@ -54,7 +54,8 @@ type Input struct {
 //
 //   - the terminal state of the PipelineRun, as it is;
 //   - else, if the PipelineRun exists: in progress, whatever fails around it;
-//   - else, if the author's text was refused before or at creation: failure, with the words of what refused it;
+//   - else, if the author's text was refused before or at creation: failure, with the words of the
+//     refusal;
 //   - else: queued, with a text that says what it waits for.
 //
 // A PipelineRun that exists outweighs a refusal. A create may have succeeded although its answer

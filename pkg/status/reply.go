@@ -119,7 +119,9 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 			return fmt.Sprintf(replyNothingToCancel, of(plan.Cancels))
 		}
 		return fmt.Sprintf(replyCancels, of(plan.Cancels))
-	case slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.Unresolved && standsForPlan(&run) }):
+	case slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
+		return run.Unresolved && standsForPlan(&run)
+	}):
 		return quoted(message)
 	case event.Status.Disposition == v1alpha1.DispositionRuns:
 		return replyNothing + "."

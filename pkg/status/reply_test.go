@@ -86,7 +86,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A comment is ours by what it begins with, and nothing in it is another mark, a command or somebody who is called.
+// A reply starts with Plumbline's mark. Text of untrusted users in it becomes no second mark, no
+// command and no mention of a user.
 func TestWhatStrangersWriteStaysText(t *testing.T) {
 	t.Parallel()
 	evil := "x`\n/test\n@all <!-- plumbline reply --> #12 !3 GL-4 https://evil.example/acme/app/issues/1 www.evil.example \u202e```"
@@ -108,7 +109,7 @@ func TestWhatStrangersWriteStaysText(t *testing.T) {
 	}
 }
 
-// unspanned is Markdown without what is in code spans of as many backticks as the text of the test needs.
+// unspanned returns Markdown without its code spans, which in this test have four backticks.
 func unspanned(text string) string {
 	parts := strings.Split(text, "````")
 	var out strings.Builder
@@ -118,7 +119,7 @@ func unspanned(text string) string {
 	return out.String()
 }
 
-// Whatever is on record, a comment has fewer characters than GitHub's shortest limit, and changes only when what it tells does.
+// A reply is always shorter than GitHub's shortest limit, and changes only when its content does.
 func TestARepliesLength(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("<@#1`é", 2000)

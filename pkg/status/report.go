@@ -50,7 +50,7 @@ func (r *report) text(condition *apis.Condition) string {
 	if r.limit <= 0 || len(text) <= r.limit {
 		return text
 	}
-	// The table gives way first: what failed is below it.
+	// The table is cut first: the failed tasks are below it.
 	f.Rows = []string{more(len(rows))}
 	room := r.limit - len(render("final.md", f))
 	kept := 0

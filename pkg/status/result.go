@@ -19,7 +19,7 @@ const maxBrief = 400
 // Facts are what the cluster says about the objects a failed run names.
 type Facts struct {
 	// TaskExists reports whether a Task exists, by its name or by "namespace/name"; an absent key
-	// means that nobody looked.
+	// means that this was not looked up.
 	TaskExists map[string]bool
 }
 

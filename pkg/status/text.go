@@ -116,7 +116,7 @@ func fence(words, least string) string {
 // cutMark ends a text that was cut.
 const cutMark = "\n\n… (cut: the report is longer than the Git service allows)"
 
-// shorten cuts text to at most limit bytes, the mark included, between two characters. 0 means no limit.
+// shorten cuts text between two characters, to at most limit bytes with the mark. 0 means no limit.
 func shorten(text, mark string, limit int) string {
 	if limit <= 0 || len(text) <= limit {
 		return text

@@ -77,7 +77,8 @@ func PushedUnapproved(recorded []history.Record, sha string) (unread bool) {
 		spec, st := &r.Event.Spec, &r.Event.Status
 		switch {
 		case r.SHA() != sha || spec.PullRequest == nil:
-		case spec.Before != "" && (mayWait(r.Event) || st.Disposition == v1alpha1.DispositionPending && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)):
+		case spec.Before != "" && (mayWait(r.Event) ||
+			st.Disposition == v1alpha1.DispositionPending && !strings.EqualFold(spec.Actor, spec.PullRequest.Author)):
 			unread = true
 		case st.Disposition == v1alpha1.DispositionRuns && st.Plan != nil && st.Plan.Approval == nil:
 			unread = false

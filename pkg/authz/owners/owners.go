@@ -26,7 +26,7 @@ const MaxBytes = 64 << 10
 // changes does not matter.
 const everything = ".*"
 
-// People are approvers and reviewers. The zero value is nobody.
+// People are approvers and reviewers. The zero value is the empty set.
 type People struct {
 	names map[string]bool // in lower case
 }

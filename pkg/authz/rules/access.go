@@ -72,12 +72,12 @@ type Input struct {
 	Command Command
 	// Own is true when the author of the comment is the author of the pull request.
 	Own bool
-	// Approved is true when the commit is approved by a user who may approve it (S21). It then runs
-	// whoever its author is.
+	// Approved is true when the commit is approved by a user who may approve it (S21). Its
+	// author does not matter then.
 	Approved bool
 
 	// Restricted is true when the Repository restricts pull requests in a way that cannot be
-	// evaluated here. Then nobody may start them: ignoring the restriction would be worse.
+	// evaluated here. Then no user may start them: ignoring the restriction would be worse.
 	Restricted bool
 	// Policy has the teams that may act instead of users with write access; nil when the Repository
 	// has no policy.

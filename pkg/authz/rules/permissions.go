@@ -50,7 +50,7 @@ type Question struct {
 
 // grants returns the facts of which any one gives the person the right, in the order in which they
 // are looked up: first what needs no call. If a policy applies, write access and membership give no
-// right; if it lists nobody, nothing does. settings.trusted does not count for comments.
+// right. If its list is empty, nothing does. settings.trusted does not count for comments.
 func (in Input) grants(who Person) []Fact {
 	if in.closed(who) {
 		return nil
@@ -110,6 +110,6 @@ func (in Input) Teams(who Person) []string {
 	return teams
 }
 
-// closed reports whether the policy lets nobody do what the person did: its list is missing or
-// empty.
+// closed reports whether no user may do what the person did, because the policy's list for it is
+// missing or empty.
 func (in Input) closed(who Person) bool { return in.policed(who) && len(in.Teams(who)) == 0 }

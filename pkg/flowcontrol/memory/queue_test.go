@@ -217,7 +217,7 @@ func TestExpiredSmallReservationWakesASmallRequest(t *testing.T) {
 	for n := range forSmall / small {
 		w.want(true, fmt.Sprint("little-", n), "two", small)
 	}
-	w.want(false, "large", "four", 112<<20) // nobody who comes later takes what comes together for it
+	w.want(false, "large", "four", 112<<20) // later requests do not get the memory that is collected for it
 	w.want(false, "late", "five", small)
 	w.Release("little-0", "two", small)
 	w.wantWoken("late")

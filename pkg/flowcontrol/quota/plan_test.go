@@ -73,7 +73,7 @@ func TestPlansDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// What the namespace and the total have used up counts for a plan, too.
+// The budgets of the namespace and of the whole installation limit a plan, too.
 func TestPlanWaitsForWiderBudgets(t *testing.T) {
 	for want, holder := range map[Scope]string{{Namespace: "one"}: "one", {}: "two"} {
 		w := newEnv(t)

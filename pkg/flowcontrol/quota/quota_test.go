@@ -206,8 +206,8 @@ func TestFullFollowsTheLimits(t *testing.T) {
 	}
 }
 
-// One pull request has a quarter of what its Repository may have, or 10, so that it leaves the
-// others their deliveries; what its Repository has used up it may not use.
+// One pull request may have a quarter of its Repository's events, or 10, so that other pull
+// requests get theirs. When the Repository has reached its own limit, the pull request gets none.
 func TestPullRequestHasABudget(t *testing.T) {
 	t.Parallel()
 	for events, want := range map[int]int{1000: 25, 100: 10, 50: 5} {

@@ -65,7 +65,10 @@ func Trim(obj any) (any, error) {
 // Kept returns the annotations that say what an event uses; nil if there are none.
 func Kept(event metav1.Object) map[string]string {
 	kept := map[string]string{}
-	for _, name := range []string{plumbline.RepositoryAnnotation, plumbline.StoredBytesAnnotation, plumbline.PlanBytesAnnotation, plumbline.PlanDigestAnnotation} {
+	for _, name := range []string{
+		plumbline.RepositoryAnnotation, plumbline.StoredBytesAnnotation,
+		plumbline.PlanBytesAnnotation, plumbline.PlanDigestAnnotation,
+	} {
 		if value, ok := event.GetAnnotations()[name]; ok {
 			kept[name] = value
 		}

@@ -25,10 +25,11 @@ const Step = 5 * time.Minute
 // Queue returns the runs of a Repository's unsettled events that may be created and have no slot,
 // in the order in which they get one:
 //
-//   - by when the delivery was recorded, to the second, minus the head start of the event's priority;
+//   - by the second in which the delivery was recorded, minus the head start of the event's
+//     priority;
 //   - then by when the delivery was recorded, and by the event's name, which is random;
-//   - runs of one event by name, as Pipelines-as-Code does, with numbers as numbers ("test-2" before
-//     "test-10").
+//   - runs of one event by name, as Pipelines-as-Code does, with numbers as numbers ("test-2"
+//     before "test-10").
 func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.Slot {
 	granted := map[pacv1alpha1.Slot]bool{}
 	for _, slot := range slots {

@@ -4,17 +4,16 @@ package cel
 
 import "github.com/plumbline-ci/plumbline/pkg/fault"
 
-// ReasonSteps is the reason of the fault that an event's expressions end with once they have cost
-// too much together.
+// ReasonSteps is the reason of the fault for an event whose expressions have exhausted its budget.
 const ReasonSteps = "TooManySteps"
 
-// EventSteps bounds what the expressions and path filters of one event may cost together: about
-// five seconds at worst on one 2020s core, ten on a slow one. Two hundred pipelines with twenty
-// patterns each for 3000 files take a quarter of it.
+// EventSteps limits the total cost of the expressions and path filters of one event. Its steps take
+// about five seconds at worst on one 2020s core, and ten on a slow one. Two hundred pipelines with
+// twenty patterns each for 3000 files take a quarter of it.
 const EventSteps = 10_000_000
 
-// What is not counted while an expression is evaluated: compiling takes compileSteps, and
-// compileStepsPerByte for each byte of the text; an evaluation takes evaluateSteps at least.
+// The costs that cel-go does not count. Compiling takes compileSteps, and compileStepsPerByte for
+// each byte of the text. An evaluation takes at least evaluateSteps.
 const (
 	evaluateSteps       = 20
 	compileSteps        = 200
@@ -22,15 +21,16 @@ const (
 )
 
 // Budget is what the expressions of one event may still cost, in steps of less than a microsecond.
-// Nil is no limit. It is not safe for use by several goroutines.
+// A nil Budget has no limit. It is not safe for concurrent use.
 type Budget struct{ left int }
 
-// NewBudget allows a number of steps. What exceeds them ends; what comes after is refused.
+// NewBudget allows a number of steps. An evaluation that exceeds them is interrupted, and later
+// ones are refused.
 func NewBudget(steps int) *Budget {
 	return &Budget{left: steps}
 }
 
-// Spend takes steps off. The error is a fault.Invalid with ReasonSteps once nothing is left.
+// Spend subtracts steps. When no step is left, the error is a fault.Invalid with ReasonSteps.
 func (b *Budget) Spend(steps int) error {
 	if b == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// spent compiles and evaluates expressions one after the other, and returns after how many the
-// budget was used up.
+// spent compiles and evaluates expressions one after the other until the budget is exhausted. It
+// returns how many that took.
 func spent(t *testing.T, budget *Budget, text func(i int) string, values Values) (int, error) {
 	t.Helper()
 	e, err := ForTemplates(nil)

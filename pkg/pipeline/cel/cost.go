@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxCost bounds one evaluation: about one for each step, each ten characters and each ten
-	// files compared with a pattern. It is half a second of work at worst, and enough for nine long
-	// regular expressions over the 3000 files that GitHub lists at most. Kubernetes has the same
-	// limit.
+	// maxCost limits one evaluation. A step costs about one, and so do ten characters or ten files
+	// that are compared with a pattern. The limit takes half a second at worst. It is enough for
+	// nine long regular expressions over 3000 files, the most that GitHub lists. Kubernetes has the
+	// same limit.
 	maxCost = 1_000_000
-	// maxRange bounds lists.range, and maxText the texts that replace and join make: they exist
-	// before they are counted.
+	// maxRange limits lists.range, and maxText the texts that replace and join produce. cel-go
+	// counts these values only after it has created them.
 	maxRange = 10_000
 	maxText  = 1 << 20
 )
 
-// costs charges by the sizes of the values. cel-go does so only where it knows their types before
-// it evaluates, which it does not for the payload and the changed files.
+// costs charges for calls by the sizes of their values. cel-go does so only if it knows the types
+// before it evaluates. It does not know those of the payload and of the changed files.
 type costs struct{}
 
 var _ interpreter.ActualCostEstimator = costs{}
@@ -99,7 +99,7 @@ func pathCost(args []ref.Val) int {
 	return compiled.Steps(paths)
 }
 
-// text is the length of a text, 0 for anything else.
+// text returns the length of a text, and 0 for anything else.
 func text(v ref.Val) int {
 	switch v := v.(type) {
 	case types.String:
@@ -110,7 +110,7 @@ func text(v ref.Val) int {
 	return 0
 }
 
-// entries is the length of a list, 0 for anything else.
+// entries returns the length of a list, and 0 for anything else.
 func entries(v ref.Val) int {
 	lister, ok := v.(traits.Lister)
 	if !ok {
@@ -138,8 +138,8 @@ func weight(v ref.Val, limit int) int {
 	return n
 }
 
-// bounded gives the functions whose result can be far larger than what they are given a limit that
-// holds before they make it.
+// bounded limits the functions whose result can be far larger than their arguments. The limit
+// applies before they create the result.
 func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok {
@@ -154,7 +154,7 @@ func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error)
 	return i, nil
 }
 
-// guarded is a call with another implementation.
+// guarded is a call whose implementation is replaced.
 type guarded struct {
 	interpreter.InterpretableCall
 	do func(args []ref.Val) ref.Val

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cel evaluates the CEL expressions of authors. It is the one place where their variables,
-// functions and limits are declared. It is pure: what an expression sees is given to it, and what
-// is not known yet is asked for.
+// Package cel evaluates the CEL expressions of authors. Only this package declares their variables,
+// functions and limits. It is pure: callers pass the values that an expression reads. If a value is
+// not known yet, the outcome names it.
 package cel
 
 import (
@@ -41,45 +41,47 @@ const (
 const PAC = "pac"
 
 const (
-	// maxSource bounds an expression in code points; one that people can read is a tenth of it.
+	// maxSource limits an expression in code points. Expressions that people can read are ten times
+	// shorter.
 	maxSource = 16 << 10
-	// maxDepth bounds how deep the parser descends.
+	// maxDepth limits how deep the parser descends.
 	maxDepth = 100
-	// maxRepairs bounds how often the parser continues after an error: only the first error is
+	// maxRepairs limits how often the parser continues after an error. Only the first error is
 	// reported.
 	maxRepairs = 4
 )
 
 // Environment is a set of variables and functions that expressions are compiled against. It is
-// immutable and may be shared; making one takes about as long as compiling an expression.
+// immutable and may be shared. To create one takes about as long as to compile an expression.
 type Environment struct {
 	env *cel.Env
 	// names are the declared variables, sorted.
 	names []string
-	// private are those whose values no message may repeat: they may be secret.
+	// private are the variables whose values no message may show, because they may be secret.
 	private []string
-	// budget is what compiling and evaluating is taken off; nil is no limit.
+	// budget pays for compiling and evaluating; nil has no limit.
 	budget *Budget
 }
 
-// Within returns the environment with a budget that everything compiled in it is taken off, then
-// and when it is evaluated.
+// Within returns the environment with a budget. The budget pays for each expression when it is
+// compiled in the environment, and when it is evaluated.
 func (e *Environment) Within(budget *Budget) *Environment {
 	limited := *e
 	limited.budget = budget
 	return &limited
 }
 
-// ForMatching returns the environment of on-cel-expression: PaC's variables, "glob".pathChanged(),
-// CEL's standard functions and macros, and a string for each custom param. A param with the name of
-// a variable is left out, as PaC does; so is one whose name no expression can hold.
+// ForMatching returns the environment of on-cel-expression. It has PaC's variables,
+// "glob".pathChanged(), CEL's standard functions and macros, and a string for each custom param. It
+// has no param with the name of a variable, as in PaC, and none whose name is not valid in an
+// expression.
 func ForMatching(params []string) (*Environment, error) {
 	return newEnvironment([]string{Event, EventType, EventTitle, TargetBranch, SourceBranch, TargetURL, SourceURL}, params)
 }
 
-// ForTemplates returns the environment of cel: placeholders, of body, headers and files
-// placeholders, and of the filters of params: body, headers, files, pac, and a string for each of
-// the variables, with CEL's extensions for strings and lists.
+// ForTemplates returns the environment of three kinds of expressions: cel: placeholders,
+// placeholders of body, headers and files, and the filters of params. It has body, headers, files,
+// pac, a string for each of the variables, and CEL's extensions for strings and lists.
 func ForTemplates(variables []string) (*Environment, error) {
 	return newEnvironment(nil, variables, ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)))
 }

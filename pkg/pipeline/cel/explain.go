@@ -16,29 +16,30 @@ import (
 )
 
 const (
-	// maxShown is how many bytes of one value a reason shows, maxClause of the clause, maxValues
-	// how many values, and maxPaths how many paths: reasons are kept for every pipeline.
+	// maxShown is how many bytes of one value a reason shows, and maxClause how many of the clause.
+	// maxValues and maxPaths limit how many values and paths it shows. Reasons are stored for every
+	// pipeline.
 	maxShown  = 64
 	maxClause = 256
 	maxValues = 6
 	maxPaths  = 3
 )
 
-// WhyNot says which of the conditions joined by && was the first that was false, with the values of
-// PaC's variables it reads. The values of custom params are never shown: they may be secret.
+// WhyNot returns the first false condition of those joined by &&, with the values of PaC's
+// variables in it. It never shows the values of custom params, because they may be secret.
 func (o Outcome) WhyNot() string {
 	x := explained{Outcome: o, state: o.observe()}
 	return x.whyNot()
 }
 
-// explained is an outcome with the values of the parts of its expression.
+// explained is an outcome with the values of all parts of its expression.
 type explained struct {
 	Outcome
 	state interpreter.EvalState
 }
 
-// observe evaluates once more, with what was within the limits before, and keeps the values of all
-// parts. Once the budget is used up there are none.
+// observe evaluates the expression a second time, and keeps the values of all its parts. The first
+// evaluation was within the limits. When the budget is exhausted, observe returns no values.
 func (o Outcome) observe() interpreter.EvalState {
 	nothing := interpreter.NewEvalState()
 	if err := o.program.environment.budget.Spend(o.cost); err != nil {
@@ -72,7 +73,7 @@ func (o explained) whyNot() string {
 	return text
 }
 
-// firstFalse descends into the conjunction.
+// firstFalse returns the first operand of a conjunction that is false.
 func (o explained) firstFalse(e ast.Expr) ast.Expr {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "_&&_" {
 		return e
@@ -97,7 +98,7 @@ func (o explained) show(e ast.Expr) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// pathCall returns the pattern of a pathChanged.
+// pathCall returns the pattern of a call of pathChanged.
 func pathCall(e ast.Expr) (ast.Expr, bool) {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != pathFunction {
 		return nil, false
@@ -105,7 +106,7 @@ func pathCall(e ast.Expr) (ast.Expr, bool) {
 	return e.AsCall().Args()[0], true
 }
 
-// seen lists what the variables of a clause were.
+// seen lists the values of the variables in a clause.
 func (o explained) seen(clause ast.Expr) []string {
 	var found []string
 	add := func(e ast.Expr, text string) {
@@ -134,7 +135,7 @@ func (o explained) seen(clause ast.Expr) []string {
 	return found
 }
 
-// hide marks the operand of a selection, which is shown as part of the selection only.
+// hide marks the operand of a selection. It is shown only as part of the selection.
 func hide(inner map[int64]bool, e ast.Expr) {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -176,7 +177,7 @@ func rooted(e ast.Expr) bool {
 	return false
 }
 
-// text is a node's value, if it has one that fits.
+// text returns a node's value as text, if it has one that is short enough.
 func (o explained) text(e ast.Expr) (string, bool) {
 	if e.Kind() == ast.IdentKind {
 		switch value := o.values[e.AsIdent()].(type) {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// AnyCase is a value of Headers in which names are found however they are written. They are listed
-// as HTTP libraries write them: X-Github-Event.
+// AnyCase is a value of Headers whose names are found in upper and lower case. They are listed as
+// HTTP libraries write them: X-Github-Event.
 func AnyCase(headers map[string]string) any {
 	canonical := make(map[string]any, len(headers))
 	for name, value := range headers {

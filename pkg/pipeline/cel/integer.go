@@ -8,15 +8,15 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Integer reports whether the expression may give a whole number, as far as that is known before it
-// is evaluated.
+// Integer reports whether the expression may yield a whole number, as far as its type is known
+// before it is evaluated.
 func (p *Program) Integer() bool {
 	t := p.ast.OutputType()
 	return t.IsExactType(types.IntType) || t.IsExactType(types.UintType) || t.IsExactType(types.DynType)
 }
 
-// Int returns the outcome of an expression that counts; one that is no whole number is a
-// fault.Invalid. A number of JSON is a double, even if it has no fraction: int() makes it whole.
+// Int returns the outcome of an expression that yields a whole number. Any other outcome is a
+// fault.Invalid. A number of JSON is a double, even without a fraction: int() makes it whole.
 func (o Outcome) Int() (int64, error) {
 	switch value := o.value.(type) {
 	case types.Int:

@@ -24,8 +24,8 @@ const (
 	allFiles     = "all"
 )
 
-// pathChanged declares "glob".pathChanged() as a macro that reads the variable files: the
-// expression alone then shows that the changed files are needed.
+// pathChanged declares "glob".pathChanged() as a macro that reads the variable files. So the
+// expression itself shows that it needs the changed files.
 func pathChanged() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
 		env, err := cel.Function(pathFunction, cel.Overload(

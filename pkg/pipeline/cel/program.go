@@ -18,25 +18,28 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// ReasonBad is the reason of all faults of this package that are the author's.
+// ReasonBad is the reason of all faults of this package that the author can fix.
 const ReasonBad = "BadExpression"
 
-// maxMessage is how many bytes of cel-go's words an error repeats.
+// maxMessage is how many bytes of cel-go's message an error shows.
 const maxMessage = 512
 
 var errNoFiles = errors.New("the changed files are not a map with a list of paths under the key all")
 
-// Values are what variables stand for, by name: strings, and maps for body, headers, files and pac.
-// The list under files' key all is a []string. A declared variable that has no value is not known
+// Values are the values of variables by name: strings, and maps for body, headers, files and pac.
+// The list under files' key all is a []string. A declared variable without a value is not known
 // yet.
 type Values map[string]any
 
-// ChangedFiles is the value of Files. Nil lists are empty ones; all is everything, sorted.
+// ChangedFiles returns the value of Files. A nil list counts as empty. The list "all" has all
+// files, sorted.
 func ChangedFiles(added, deleted, modified, renamed []string) map[string]any {
 	all := slices.Concat(added, deleted, modified, renamed)
 	slices.Sort(all)
 	m := map[string]any{allFiles: slices.Compact(all)}
-	for key, paths := range map[string][]string{"added": added, "deleted": deleted, "modified": modified, "renamed": renamed} {
+	for key, paths := range map[string][]string{
+		"added": added, "deleted": deleted, "modified": modified, "renamed": renamed,
+	} {
 		m[key] = append([]string{}, paths...)
 	}
 	return m
@@ -92,15 +95,15 @@ func (p *Program) Boolean() bool {
 	return t.IsExactType(types.BoolType) || t.IsExactType(types.DynType)
 }
 
-// Outcome is what an expression is.
+// Outcome is the result of an evaluation.
 type Outcome struct {
-	// Missing names the variables that must be known before anything else can be said. The other
-	// fields are then empty.
+	// Missing names the variables that must be known before the outcome can be determined. The
+	// other fields are empty then.
 	Missing []string
 	program *Program
 	value   ref.Val
 	values  Values
-	// cost is what it took.
+	// cost is what the evaluation cost.
 	cost int
 }
 
@@ -155,7 +158,8 @@ func missing(unknown *types.Unknown) []string {
 	return slices.Compact(names)
 }
 
-// Bool returns the outcome of a condition; one that is neither true nor false is a fault.Invalid.
+// Bool returns the outcome of a condition. If it is neither true nor false, the error is a
+// fault.Invalid.
 func (o Outcome) Bool() (bool, error) {
 	value, ok := o.value.(types.Bool)
 	if !ok {
@@ -165,7 +169,7 @@ func (o Outcome) Bool() (bool, error) {
 }
 
 // Value returns the outcome as encoding/json would decode it: nil, bool, float64, string, []any or
-// map[string]any. What JSON has no word for is a fault.Invalid.
+// map[string]any. If JSON cannot express the outcome, the error is a fault.Invalid.
 func (o Outcome) Value() (any, error) {
 	converted, err := o.value.ConvertToNative(types.JSONValueType)
 	if err != nil {
@@ -201,12 +205,12 @@ func (p *Program) failed(err error, values Values) error {
 	return invalid(1, 0, message)
 }
 
-// minPrivate is the shortest value that is taken out of messages: shorter ones are no secrets and
-// parts of many words.
+// minPrivate is the length of the shortest value that is removed from messages. Shorter values are
+// no secrets, and they are parts of many words.
 const minPrivate = 4
 
-// withoutPrivate takes the values of private variables out of cel-go's words, which repeat keys and
-// texts.
+// withoutPrivate removes the values of private variables from cel-go's messages, which repeat keys
+// and texts.
 func (e *Environment) withoutPrivate(message string, values Values) string {
 	hide := func(value any) {
 		text, ok := value.(string)
@@ -228,7 +232,7 @@ func (e *Environment) withoutPrivate(message string, values Values) string {
 	return message
 }
 
-// invalid says what is wrong at a line, from 1, and a column, from 0.
+// invalid returns a fault for the mistake at a line, counted from 1, and a column, counted from 0.
 func invalid(line, column int, message string) error {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\ufffd")), " ")
 	message = strings.ReplaceAll(message, pathFunction, pathMethod)
@@ -246,8 +250,8 @@ func shorten(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// Undeclared is the fault.Invalid of an expression that depends on a variable that does not exist
-// for the event, at the place where it is read first.
+// Undeclared returns a fault.Invalid for an expression that depends on a variable that does not
+// exist for the event. It names the place where the expression first reads the variable.
 func (p *Program) Undeclared(name string) error {
 	line, column := 1, 0
 	found := false

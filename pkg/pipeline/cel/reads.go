@@ -19,15 +19,15 @@ func (p *Program) Mentions(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return p.mentioned[name] })
 }
 
-// Reads reports whether the expression reads a variable; fields and keys of the same name are
-// others.
+// Reads reports whether the expression reads a variable. A field or a key of the same name does not
+// count.
 func (p *Program) Reads(variable string) bool {
 	found := false
 	p.walk(func(e ast.Expr) { found = found || e.Kind() == ast.IdentKind && e.AsIdent() == variable })
 	return found
 }
 
-// mention notes what a node reads.
+// mention records the name that a node reads.
 func (p *Program) mention(e ast.Expr) {
 	switch e.Kind() {
 	case ast.IdentKind:

@@ -89,8 +89,8 @@ func TestCommandsStandOutsideOfQuotesAndCode(t *testing.T) {
 	}
 }
 
-// People paste commands from pages, chats and phones, which put other spaces into them that nobody
-// sees.
+// Users paste commands from web pages, chats and phones. These may contain other characters that
+// look like spaces.
 func TestAnySpaceSeparatesWords(t *testing.T) {
 	for name, space := range map[string]string{
 		"no-break space": "\u00a0", "figure space": "\u2007", "narrow no-break space": "\u202f", "ideographic space": "\u3000", "thin space": "\u2009", "zero width space": "\u200b",

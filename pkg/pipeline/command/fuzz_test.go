@@ -30,7 +30,8 @@ func large() map[string]string {
 	}
 }
 
-// What is as large as it can be is read in milliseconds. The deadline only tells that from what grows with the square of the size.
+// The parser reads a comment of the maximum size in milliseconds. The deadline only detects a
+// parser whose time grows with the square of the size.
 func TestLargeCommentsAreReadInBoundedTime(t *testing.T) {
 	for name, comment := range large() {
 		start := time.Now()
@@ -47,7 +48,8 @@ func TestLargeCommentsAreReadInBoundedTime(t *testing.T) {
 	}
 }
 
-// Whatever somebody writes is a command, none, or a mistake that is told in a few words; what is quoted, in a code block or unseen is none.
+// Every comment is a command, no command, or a mistake that is reported in a few words. Text that
+// is quoted, in a code block or invisible is no command.
 func FuzzParse(f *testing.F) {
 	for _, comment := range []string{
 		"/test", "/retest a b", "/cancel\n", "/ok-to-test 0123abc", `/test a="b \" c" d=e f`, "/ci test", "/test branch:main", "/retest tag: v1", "```\n/test\n```", "> /test", "<!-- \n/test -->", "- ```\n/test",

@@ -147,7 +147,8 @@ func (w *words) ref(word, behind string) (rest string, err error) {
 // than what events hold.
 func isRef(name string) bool {
 	const longest = 1000
-	return len(name) <= longest && !strings.ContainsAny(name, `~^:?*[\`) && !strings.Contains(name, "..") && !strings.Contains(name, "//") &&
+	return len(name) <= longest && !strings.ContainsAny(name, `~^:?*[\`) &&
+		!strings.Contains(name, "..") && !strings.Contains(name, "//") &&
 		!strings.HasPrefix(name, "/") && !strings.HasSuffix(name, "/") &&
 		!strings.HasSuffix(name, ".") &&
 		!strings.ContainsFunc(name, isSpaceOrControl)

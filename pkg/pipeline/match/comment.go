@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxExpression bounds the bytes of a regular expression, as those of a glob are.
+	// maxExpression limits the bytes of a regular expression. Globs have the same limit.
 	maxExpression = 512
-	// maxParts bounds what it stands for with its repetitions spelt out: ([a-z]{100}){10} is small
-	// to write only.
+	// maxParts limits the parts of a regular expression with its repetitions spelt out. For
+	// example, ([a-z]{100}){10} is short, but has 1000 parts.
 	maxParts = 1000
-	// maxCommentSteps bounds what one pipeline may cost: RE2 takes at most one step for each part
+	// maxCommentSteps limits what one pipeline may cost. RE2 takes at most one step for each part
 	// and each byte of the comment, which may have 65536 characters.
 	maxCommentSteps = 5_000_000
 )
 
-// onComment decides about a comment, for which no other annotation of the pipeline counts.
+// onComment decides about a comment. No other annotation of the pipeline counts for it.
 func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	text, found := annotations[pipelinesascode.OnComment]
 	if !found {
@@ -55,8 +55,8 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 	return declined("on-comment %q does not match the comment %q", shorten(text), line), nil
 }
 
-// OfComments returns the annotations that decide about comments: what is wrong with the others, or
-// what they wait for, is no comment's.
+// OfComments returns the annotations that decide about comments. A comment is not affected by a
+// mistake in another annotation, or by what another annotation waits for.
 func OfComments(annotations map[string]string) map[string]string {
 	return only(annotations, pipelinesascode.OnComment, pipelinesascode.TargetNamespace)
 }
@@ -71,8 +71,8 @@ func only(annotations map[string]string, names ...string) map[string]string {
 	return kept
 }
 
-// compileExpression reads a regular expression and counts its parts, before it spells any
-// repetition out.
+// compileExpression reads a regular expression. It counts the parts before it spells out any
+// repetition.
 func compileExpression(text string) (expression *regexp.Regexp, parts int, err error) {
 	if len(text) > maxExpression {
 		return nil, 0, badExpression(text, "has %d bytes, at most %d are read", len(text), maxExpression)
@@ -102,7 +102,7 @@ func badExpression(text, format string, args ...any) error {
 		append([]any{shorten(text)}, args...)...)
 }
 
-// size is how many parts an expression has with its repetitions spelt out.
+// size returns how many parts an expression has with its repetitions spelt out.
 func size(expression *syntax.Regexp) int {
 	n := 1
 	if expression.Op == syntax.OpLiteral {

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// onExpression decides by on-cel-expression, which replaces the other clauses.
+// onExpression decides by on-cel-expression, which replaces the other annotations.
 func onExpression(ev Event, text string, annotations map[string]string) (Decision, error) {
 	program, err := program(ev, text)
 	if err != nil {
@@ -42,8 +42,7 @@ func onExpression(ev Event, text string, annotations map[string]string) (Decisio
 	return d, nil
 }
 
-// evaluate returns an outcome that does not depend on anything that is missing, or
-// *template.Unknown.
+// evaluate returns an outcome that depends on no missing value, or the error *template.Unknown.
 func evaluate(ev Event, program *cel.Program) (cel.Outcome, error) {
 	params, err := ev.Params.Values(program)
 	if err != nil {
@@ -67,8 +66,8 @@ func program(ev Event, text string) (*cel.Program, error) {
 	return program, nil
 }
 
-// values are what the expression sees. Branches of a push lose refs/heads/ unless the expression
-// itself speaks of it.
+// values returns the variables that the expression reads. Branches of a push lose refs/heads/,
+// unless the expression contains that prefix.
 func values(ev Event, program *cel.Program, params template.Values) cel.Values {
 	target, source := ev.BaseRef, ev.HeadRef
 	if ev.Trigger == v1alpha1.TriggerPush && !program.Quotes(branchPrefix) {
@@ -94,10 +93,10 @@ func values(ev Event, program *cel.Program, params template.Values) cel.Values {
 	return v
 }
 
-// Branches returns the target and the source branch of an event as a pipeline's run is annotated
-// with them, with every placeholder of the annotations replaced. Of a push they are refs, e.g.
-// refs/heads/main; one that the pipeline's own expression reads is what the expression sees, e.g.
-// main, because PaC's users compare it.
+// Branches returns the target and the source branch of an event, with which a pipeline's run is
+// annotated. Every placeholder of the annotations is replaced. The branches of a push are refs,
+// such as refs/heads/main. If the pipeline's own expression reads one, it is what the expression
+// reads, such as main, because PaC's users compare it.
 func Branches(ev Event, annotations map[string]string) (target, source string) {
 	target, source = ev.BaseRef, ev.HeadRef
 	text, found := annotations[pipelinesascode.OnCELExpression]
@@ -117,7 +116,7 @@ func Branches(ev Event, annotations map[string]string) (target, source string) {
 	return target, source
 }
 
-// replaced lists the annotations that say nothing beside on-cel-expression.
+// replaced lists the annotations that have no effect next to on-cel-expression.
 func replaced(annotations map[string]string) []string {
 	var others []string
 	for _, name := range []string{pipelinesascode.OnEvent, pipelinesascode.OnTargetBranch, pipelinesascode.OnLabel,

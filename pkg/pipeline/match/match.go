@@ -16,16 +16,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// Selected begins the reason given for a pipeline that is selected. The clauses that agreed follow
-// it.
+// Selected starts the reason for a pipeline that is selected. The clauses that matched follow it.
 const Selected = "selected"
 
 // Event is the part of an event that pipelines are matched against. Matching never changes it, so
-// that no pipeline can change what another one sees.
+// that no pipeline affects another one.
 type Event struct {
 	// Trigger is what on-event lists.
 	Trigger v1alpha1.Trigger
-	// EventType is the service's own name of the event ("Merge Request"), LabelEvent, or
+	// EventType is the Git service's own name of the event ("Merge Request"), LabelEvent, or
 	// CommentEvent.
 	EventType string
 	// BaseRef is the ref pushed to ("refs/heads/main", "refs/tags/v1"), or a pull request's target
@@ -41,7 +40,7 @@ type Event struct {
 	TargetURL, SourceURL string
 	// Labels are the pull request's.
 	Labels []string
-	// Comment is what was written, of a CommentEvent.
+	// Comment is the text of a CommentEvent.
 	Comment string
 	// Headers are the delivery's, in any case.
 	Headers map[string]string
@@ -53,8 +52,8 @@ type Event struct {
 	Body map[string]any
 }
 
-// Of returns what is known of an event without a call; title is the first line of the commit's
-// message.
+// Of returns what is known of an event without a call to the Git service. title is the first line
+// of the commit's message.
 func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	event := Event{
 		Trigger:   spec.Trigger,
@@ -76,11 +75,12 @@ func Of(spec *v1alpha1.GitEventSpec, title string) Event {
 	return event
 }
 
-// LabelEvent is the EventType of a label that was added to a pull request. Only pipelines that read
-// labels react to it.
+// LabelEvent is the EventType of a label that was added to a pull request. It starts only pipelines
+// that read labels.
 const LabelEvent = "pull_request_labeled"
 
-// CommentEvent is the EventType of a comment on a pull request. Only on-comment reacts to it.
+// CommentEvent is the EventType of a comment on a pull request. It starts only pipelines with
+// on-comment.
 const CommentEvent = "on-comment"
 
 // Changes are the files that an event changed.
@@ -89,7 +89,7 @@ type Changes struct {
 	// Truncated is true when the service did not list all of them.
 	Truncated bool
 
-	// all is what paths returns, if it is known.
+	// all is the result of paths, if it is known.
 	all []string
 }
 
@@ -119,23 +119,22 @@ type Pipeline struct {
 	Annotations map[string]string
 }
 
-// Decision is what a pipeline's annotations say of an event.
+// Decision is the decision of a pipeline's annotations about an event.
 type Decision struct {
 	// Selected is true when the event starts the pipeline.
 	Selected bool
-	// Reason says why, or why not, in one clause that shows the values it saw.
+	// Reason says why, or why not, in one clause that shows the values that were compared.
 	Reason string
-	// Incomplete is true when the decision was made from a list of changed files that the service
-	// had cut.
+	// Incomplete is true when the decision was made from a list of changed files that the Git
+	// service had cut.
 	Incomplete bool
-	// Needs is what must be known before it can be decided. The other fields are then empty.
+	// Needs is what must be known before the decision. The other fields are empty then.
 	Needs template.Needs
 }
 
-// Select reports whether the event starts the pipeline, and why. It asks for a value that is not
-// known yet only if the known values do not decide. The error is always a fault.Invalid: an
-// annotation is not written as docs/language.md says. Neither the decision nor the error holds a
-// secret.
+// Select reports whether the event starts the pipeline, and why. It requests an unknown value only
+// if the known values do not decide. The error is always a fault.Invalid: an annotation is not
+// written as docs/language.md says. Neither the decision nor the error contains a secret.
 func Select(ev Event, p Pipeline) (Decision, error) {
 	d, err := decide(ev, p.Annotations)
 	if needs, unknown := template.NeedsOf(err); unknown {
@@ -185,8 +184,8 @@ func elsewhere(ev Event, annotations map[string]string) Decision {
 	return Decision{}
 }
 
-// clause returns why the event matches or does not, what must be known first, or an empty Decision
-// when the pipeline does not have the annotation.
+// clause returns why the event matches or does not match, or what must be known first. It returns
+// an empty Decision when the pipeline does not have the annotation.
 type clause func(Event, map[string]string) (Decision, error)
 
 // agrees returns the decision of one clause that matches.

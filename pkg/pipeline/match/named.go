@@ -15,9 +15,9 @@ func OfNamed(annotations map[string]string) map[string]string {
 }
 
 // SelectNamed reports whether the event starts a pipeline that a user requests by name. It does if
-// on-event lists the event's trigger, if the expression is true, or if the pipeline has neither and
-// is started by hand only. With the annotations of OfNamed, only the namespace counts. The contract
-// is that of Select.
+// on-event lists the event's trigger, or if the expression is true. It also does if the pipeline
+// has neither annotation and is started by hand only. With the annotations of OfNamed, only the
+// namespace counts. The contract is that of Select.
 func SelectNamed(ev Event, p Pipeline) (Decision, error) {
 	if d := elsewhere(ev, p.Annotations); d.Reason != "" {
 		return d, nil

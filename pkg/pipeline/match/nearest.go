@@ -2,8 +2,8 @@
 
 package match
 
-// Nearest returns the known name that a misspelt one most likely stands for, or "". It differs in
-// at most two characters, and in fewer than half of them.
+// Nearest returns the known name that a misspelt one most likely means, or "". The two differ in at
+// most two characters, and in fewer than half of them.
 func Nearest(name string, known []string) string {
 	best, found := min(2, (len(name)-1)/2)+1, ""
 	for _, candidate := range known {
@@ -15,7 +15,7 @@ func Nearest(name string, known []string) string {
 }
 
 // distance returns how many characters have to be inserted, deleted, replaced or swapped with their
-// neighbour to get from one name to the other; limit, if it is not less.
+// neighbour to turn one name into the other. If limit is less, it returns limit.
 func distance(a, b string, limit int) int {
 	if max(len(a), len(b))-min(len(a), len(b)) >= limit {
 		return limit

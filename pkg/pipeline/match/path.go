@@ -11,11 +11,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// maxSteps bounds what one annotation may cost, as one expression: every file is held against every
-// pattern.
+// maxSteps limits what one annotation may cost, as for one expression. Every file is compared with
+// every pattern.
 const maxSteps = 1_000_000
 
-// onPathChange wants one changed file that one pattern matches.
+// onPathChange matches when one changed file matches one pattern.
 func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 	patterns, found, err := paths(annotations, pipelinesascode.OnPathChange)
 	if err != nil || !found {
@@ -38,7 +38,8 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 	}, nil
 }
 
-// onPathChangeIgnore wants no changed file that a pattern matches, whatever on-path-change says.
+// onPathChangeIgnore matches when no changed file matches a pattern. on-path-change does not matter
+// for it.
 func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, error) {
 	patterns, found, err := paths(annotations, pipelinesascode.OnPathChangeIgnore)
 	if err != nil || !found {
@@ -60,7 +61,7 @@ func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, erro
 	}, nil
 }
 
-// incomplete reports whether a pipeline that was selected reads paths from a list that was cut.
+// incomplete reports whether a selected pipeline reads paths from a list that was cut.
 func incomplete(ev Event, annotations map[string]string) bool {
 	_, change := annotations[pipelinesascode.OnPathChange]
 	_, ignore := annotations[pipelinesascode.OnPathChangeIgnore]

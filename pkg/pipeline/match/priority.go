@@ -11,7 +11,7 @@ import (
 )
 
 // maxPriorityText is how long an expression of a Repository may be, in bytes. Every event compiles
-// it, and a long one takes a second.
+// it, and compiling a long expression takes a second.
 const maxPriorityText = 4096
 
 // Priority evaluates an expression of a Repository that gives an event its position in the queue,
@@ -38,8 +38,8 @@ func Priority(ev Event, text string) (priority int32, told string, err error) {
 	return int32(capped), told, nil //nolint:gosec // it is bounded
 }
 
-// CheckPriority compiles such an expression for Repositories with these params, before there is an
-// event. The error is a fault.Invalid.
+// CheckPriority compiles a priority expression for Repositories with these params, before there is
+// an event. The error is a fault.Invalid.
 func CheckPriority(text string, params []string) error {
 	environment, err := cel.ForMatching(params)
 	if err != nil {
@@ -49,7 +49,7 @@ func CheckPriority(text string, params []string) error {
 	return err
 }
 
-// wholeNumber compiles an expression that is to give one.
+// wholeNumber compiles an expression that has to yield a whole number.
 func wholeNumber(text string, compile func(string) (*cel.Program, error)) (*cel.Program, error) {
 	if len(text) > maxPriorityText {
 		return nil, fault.Invalidf(cel.ReasonBad, "the expression has more than %d bytes", maxPriorityText)

@@ -21,9 +21,9 @@ type pattern struct {
 	glob *glob.Glob
 }
 
-// compile reads a pattern. One for tags is held against what it is matched with as it is, any other
-// is a pattern of branches with or without refs/heads/. A pattern that is no glob still equals a
-// name that is written the same.
+// compile reads a pattern. A pattern for tags is compared as it is written. Any other is a pattern
+// of branches, with or without refs/heads/. A pattern that is no valid glob still matches a name
+// with the same text.
 func compile(text string) (pattern, error) {
 	p := pattern{text: text, tag: strings.HasPrefix(text, tagPrefix)}
 	prefix, rest := branchPrefix, strings.TrimPrefix(text, branchPrefix)
@@ -46,8 +46,8 @@ func (p pattern) match(ref string) bool {
 	return p.glob.Match(ref)
 }
 
-// matchRef reports whether a pattern of an author matches the ref of an event. Equality counts
-// before the pattern is read.
+// matchRef reports whether a pattern of an author matches the ref of an event. It compares the
+// texts first, and reads the pattern only if they differ.
 func matchRef(text, ref string) (bool, error) {
 	if text == ref {
 		return true, nil

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxItems bounds the entries of one list, so that one pipeline cannot keep a worker busy.
+	// maxItems limits the entries of one list, so that one pipeline cannot keep a worker busy.
 	maxItems = 256
-	// maxShown is how many bytes of an author's value a reason repeats: reasons are kept in
+	// maxShown is how many bytes of an author's value a reason shows. Reasons are stored in
 	// GitEvent.status.
 	maxShown = 256
 )
@@ -62,8 +62,8 @@ func list(annotation, value string) ([]string, error) {
 // quotes are the characters that authors put around entries. They are not part of the syntax.
 const quotes = "'\"`‘’“”"
 
-// hint returns what to add to the reason of a value that does not match: that quotes are part of an
-// entry, or how a list is written instead of one word with commas.
+// hint returns what to add to the reason for a value that does not match. It says that quotes are
+// part of an entry, or how to write a list instead of one word with commas.
 func hint(annotations map[string]string, name string) string {
 	value, short := strings.TrimSpace(annotations[name]), strings.TrimPrefix(name, pipelinesascode.GroupName+"/")
 	inner, isList := strings.CutPrefix(value, "[")

@@ -13,23 +13,24 @@ import (
 )
 
 // block is a block scalar (| or >) in which placeholders fill whole lines. PaC replaces
-// placeholders before it reads YAML: a line whose placeholders have no value is a blank line then,
-// which YAML may strip, fold, or leave out when it measures the indentation.
+// placeholders before it reads YAML. So a line whose placeholders have no value is a blank line for
+// YAML. YAML may strip or fold it, and ignores it when it measures the indentation.
 type block struct {
-	// text is the scalar if each of these lines has a value.
+	// text is the scalar when each of these lines has a value.
 	text string
-	// source is how it is written, from its mark on and moved to the left.
+	// source is the scalar as it is written, from its mark on and moved to the left.
 	source string
 }
 
-// onlyPlaceholders is a line that holds placeholders and white space.
+// onlyPlaceholders matches a line that has only placeholders and white space.
 var onlyPlaceholders = regexp.MustCompile(`(?m)^[ \t]*(?:{{[^{}\r\n]{2,}}}[ \t]*)+\r?$`)
 
-// blockMark is the mark of a block scalar at the end of a line; its groups are style, indentation
-// and chomping.
+// blockMark matches the mark of a block scalar at the end of a line. Its groups are style,
+// indentation and chomping.
 var blockMark = regexp.MustCompile(`([|>])(?:([1-9])?([-+])?|([-+])([1-9]))(?:[ \t]+#.*)?[ \t]*$`)
 
-// block returns a block scalar: its text, or a block if placeholders fill whole lines of it.
+// block reads a block scalar. It returns the text, or a block if placeholders fill whole lines of
+// it.
 func (b *builder) block(node *yaml.Node, text string) any {
 	if b.source == "" || !strings.Contains(text, "{{") {
 		return text
@@ -49,8 +50,8 @@ func (b *builder) block(node *yaml.Node, text string) any {
 	return read
 }
 
-// written is how a block scalar is written, "" if it is not found. It is about as long as the text:
-// each alias has it.
+// written returns how a block scalar is written, or "" if it is not found. It is about as long as
+// the text, and is stored for each alias.
 func (b *builder) written(node *yaml.Node) string {
 	if b.lines == nil {
 		b.lines = make([]string, 0, strings.Count(b.source, "\n")+1)
@@ -88,7 +89,7 @@ func (b *builder) written(node *yaml.Node) string {
 	return s.String()
 }
 
-// firstIndentation is the indentation of the first line that is not blank.
+// firstIndentation returns the indentation of the first line that is not blank.
 func firstIndentation(lines []string) int {
 	for _, line := range lines {
 		if strings.TrimSpace(line) != "" {
@@ -112,7 +113,7 @@ func readBlock(source string) (text string, is bool) {
 	return masks.restore(value.Value), value.Kind == yaml.ScalarNode
 }
 
-// block fills a block scalar.
+// block replaces the placeholders of a block scalar.
 func (x *expander) block(v block) any {
 	x.filled = true
 	text := v.text

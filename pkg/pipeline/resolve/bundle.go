@@ -9,9 +9,9 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// keepBundles turns the bundles that v1beta1 documents refer to into references to Tekton's bundles
-// resolver: v1 has no other way to name one, and Tekton's conversion drops them, which would leave
-// a reference to another Task.
+// keepBundles turns the bundles of v1beta1 documents into references to Tekton's bundles resolver.
+// v1 has no other way to name a bundle. Tekton's conversion drops bundles, which would leave a
+// reference to another Task.
 func keepBundles(old apis.Convertible) {
 	switch old := old.(type) {
 	case *pipelinev1beta1.PipelineRun:

@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// maxKept is what a Cache holds in bytes, and maxOwned what it holds for one owner: .tekton
-	// with some 100 PipelineRuns of 300 values each. Larger ones are parsed for each event.
+	// maxKept limits the bytes in a Cache, and maxOwned the bytes of one owner: .tekton with some
+	// 100 PipelineRuns of 300 values each. Larger directories are parsed for each event.
 	maxKept  = 32 << 20
 	maxOwned = maxKept / 4
-	// nodeBytes is what a value takes in memory once it is read, and definitionBytes what a
-	// Definition does.
+	// nodeBytes is the memory of a parsed value, and definitionBytes that of a Definition.
 	nodeBytes       = 180
 	definitionBytes = 1 << 10
 )
@@ -47,7 +46,7 @@ type keptSet struct {
 	bytes int
 }
 
-// Load is as the function Load, for an owner.
+// Load does what the function Load does, and caches the result for an owner.
 func (c *Cache) Load(owner string, files []git.File) *Set {
 	if c == nil {
 		return Load(files)
@@ -103,7 +102,7 @@ func (c *Cache) keep(owner string, k keptSet) {
 	}
 }
 
-// largest is who has the most.
+// largest returns the owner with the most bytes.
 func (c *Cache) largest() (owner string) {
 	most := 0
 	for name, s := range c.owned {
@@ -114,7 +113,7 @@ func (c *Cache) largest() (owner string) {
 	return owner
 }
 
-// drop forgets what an owner has not used for the longest time.
+// drop evicts the entry that an owner has not used for the longest time.
 func (c *Cache) drop(owner string) {
 	s := c.owned[owner]
 	last := len(s.sets) - 1
@@ -140,7 +139,7 @@ func digest(files []git.File) (key [sha256.Size]byte) {
 	return key
 }
 
-// bytes is about what the set takes in memory.
+// bytes estimates the memory of the set.
 func (s *Set) bytes() int {
 	return nodeBytes*s.spent.nodes + s.spent.text + s.source + definitionBytes*(len(s.definitions)+1)
 }

@@ -81,7 +81,7 @@ func TestACacheIsBoundedAndShared(t *testing.T) {
 func TestWhatWasNotUsedLongestGivesWay(t *testing.T) {
 	t.Parallel()
 	const values = maxCounted / 4
-	c := &Cache{} // of nobody else: of owners that have alike much, any may give way
+	c := &Cache{} // with one owner only: of owners of equal size, any may be evicted
 	c.Load("two", holding("a", values))
 	first := c.Load("two", holding("b", values))
 	c.Load("two", holding("a", values))

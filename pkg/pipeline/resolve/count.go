@@ -8,33 +8,33 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The budgets of what authors write, met before a tree of it is built. A value in memory takes up
-// to some 500 bytes while a document is read, and up to some 180 for as long as the event is
-// planned.
+// The limits of what authors write. They are checked before a tree is built. A value takes up to
+// some 500 bytes of memory while a document is read. It takes up to some 180 bytes for as long as
+// the event is planned.
 const (
-	// maxCounted bounds the values of one document, as count sees them: some 20 MiB while it is
-	// read. A document of 600 lines, which is a long one, has 3,000.
+	// maxCounted limits the values of one document, as count counts them. They take some 20 MiB
+	// while the document is read. A document of 600 lines, which is a long one, has 3,000 values.
 	maxCounted = 60_000
-	// maxEventNodes bounds the values of .tekton and of what one PipelineRun refers to, together:
-	// some 20 MiB. The largest public repositories have some 200 PipelineRuns of some 500 values
-	// each.
+	// maxEventNodes limits the values of .tekton together with those that one PipelineRun refers
+	// to: some 20 MiB. The largest public repositories have some 200 PipelineRuns of some 500
+	// values each.
 	maxEventNodes = 160_000
-	// maxEventText bounds their bytes of text, once aliases are followed.
+	// maxEventText limits their bytes of text, with aliases followed.
 	maxEventText = 8 << 20
-	// maxTagPrefix bounds what a %TAG directive lets each tag stand for.
+	// maxTagPrefix limits the text that a %TAG directive puts in front of each tag.
 	maxTagPrefix = 256
 )
 
 // reasonTooMuch is the reason of a fault that is about all definitions of an event.
 const reasonTooMuch = "TooMuchYAML"
 
-// budget is what has been read for one event.
+// budget counts what has been read for one event.
 type budget struct{ nodes, text, searched int }
 
-// over reports whether there is more than is read for one event.
+// over reports whether a budget of the event is exceeded.
 func (b budget) over() bool { return b.nodes > maxEventNodes || b.text > maxEventText }
 
-// tooMuch is the fault of the document at which a budget ends.
+// tooMuch returns the fault of the document that exceeds a budget.
 func tooMuch(place string) error {
 	return fault.Invalidf(
 		reasonTooMuch,
@@ -46,9 +46,8 @@ func tooMuch(place string) error {
 	)
 }
 
-// count returns at least as many values as the parser makes of a text. It looks at one byte after
-// the other and builds nothing. What it takes for a value may be a part of a script: it never
-// counts less than there is.
+// count returns at least as many values as the parser creates from a text. It reads byte by byte
+// and builds nothing. It may count a part of a script as a value, but it never counts too few.
 //
 // Each value follows a mark: "- ", "? " or ": " in a block, and "[", "{" or "," in a flow
 // collection. A mark brings at most its collection, a key and a value: "a: b" is a mapping and two
@@ -73,7 +72,7 @@ func count(text string) int {
 	return n
 }
 
-// countable refuses a document of which the parser would make too much.
+// countable refuses a document from which the parser would create too many values.
 func (d *document) countable(text string) error {
 	if count(text) > maxCounted {
 		return fault.Invalidf(

@@ -14,14 +14,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// maxDecoded bounds how many bytes are decoded to find the scalars of one document that must not be
+// maxDecoded limits how many bytes are decoded to find the scalars of one document that must not be
 // text.
 const maxDecoded = 64 << 20
 
-// decode reads JSON leniently: unknown fields are dropped, as Pipelines-as-Code drops them,
-// although Tekton's webhook refuses them; Set.Unknown names them. Values of a wrong type are
-// refused. A text that a whole plain scalar became is a number or a boolean if its field wants one:
-// 3 and true are texts as well, and only the field tells which is meant.
+// decode reads JSON leniently. It drops unknown fields, as Pipelines-as-Code does, although
+// Tekton's webhook refuses them. Set.Unknown names them. Values of a wrong type are refused. A text
+// that was a whole plain scalar becomes a number or a boolean if its field wants one: 3 and true
+// may be texts, too, and only the field decides.
 func decode(doc *document, data []byte, into any, plain map[string]bool) error {
 	for decoded := 0; ; decoded += len(data) {
 		err := json.Unmarshal(data, into)
@@ -56,8 +56,8 @@ func (d *document) refused(data []byte, into any, reason error) error {
 // number is a number as JSON and YAML both write it.
 var number = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$`)
 
-// retype returns the JSON with the text that was refused as what its field wants, nil if it is not
-// such a text.
+// retype returns the JSON with the refused text converted to the type of its field. It returns nil
+// if the text cannot be converted.
 func retype(data []byte, wrong *json.UnmarshalTypeError, plain map[string]bool) []byte {
 	if wrong == nil {
 		return nil

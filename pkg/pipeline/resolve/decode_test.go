@@ -131,7 +131,7 @@ func asked(t *testing.T, err error, want template.Needs) {
 	}
 }
 
-// A Task whose own name cannot be read is nobody's, and keeps no other pipeline from running.
+// A Task whose own name cannot be read belongs to no pipeline. The other pipelines run anyway.
 func TestANameThatCannotBeReadIsNobodys(t *testing.T) {
 	set := load(header + "metadata: {name: x}\nspec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n" +
 		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: '{{ cel: nobody }}'}\nspec: {steps: [{name: s, image: i}]}\n" +

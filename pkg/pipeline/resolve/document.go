@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// maxFile bounds one file's bytes. etcd stores no object that large, so no definition needs
+	// maxFile limits one file's bytes. etcd stores no object that large, so no definition needs
 	// more.
 	maxFile = 1 << 20
-	// maxDocuments bounds the documents of one file: each may become an entry of GitEvent.status.
+	// maxDocuments limits the documents of one file, because each may become an entry of
+	// GitEvent.status.
 	maxDocuments = 500
-	// maxDefinitions bounds the PipelineRuns of all files, those that cannot be read included: each
+	// maxDefinitions limits the PipelineRuns of all files, those that cannot be read included. Each
 	// has an entry in GitEvent.status. The largest public repositories have some 200.
 	maxDefinitions = 1000
-	// maxNames bounds the paths and names of all of them, in bytes of JSON.
+	// maxNames limits the paths and names of all of them, in bytes of JSON.
 	maxNames = 96 << 10
 	// maxName is the API server's limit of a name, in bytes.
 	maxName = 253
@@ -37,13 +38,13 @@ type document struct {
 	line int
 	// before is the number of the file's lines before text.
 	before int
-	// local is true for a file of .tekton, in whose text PaC replaces placeholders before it reads
-	// YAML. In what is read from elsewhere it replaces them afterwards.
+	// local is true for a file of .tekton. PaC replaces placeholders in such a file before it reads
+	// YAML, and in other texts afterwards.
 	local bool
-	// text is the source, in which the place of a mistake is looked for.
+	// text is the source, in which mistakes are located.
 	text string
-	// by is put in front of places in a document that was fetched: the annotation that refers to
-	// it.
+	// by is put in front of places in a fetched document. It is the annotation that refers to the
+	// document.
 	by string
 	// apiVersion is set for documents that are read.
 	apiVersion string
@@ -52,16 +53,13 @@ type document struct {
 	tree map[string]any
 }
 
-// separators are the offsets of the lines that start a document: three dashes, and after a blank
-// whatever there is. A comment or directive there is left to the parser.
+// separators returns the offsets of the lines that start a document: three dashes, and any text
+// after a blank. The parser handles a comment or directive there.
 func separators(text string) []int {
 	var starts []int
 	for at := 0; at < len(text); {
 		line, _, _ := strings.Cut(text[at:], "\n")
-		if rest, is := strings.CutPrefix(
-			line,
-			"---",
-		); is &&
+		if rest, is := strings.CutPrefix(line, "---"); is &&
 			(rest == "" || rest == "\r" || rest[0] == ' ' || rest[0] == '\t') {
 			starts = append(starts, at)
 		}
@@ -70,7 +68,7 @@ func separators(text string) []int {
 	return starts
 }
 
-// split cuts a file into its documents; those without content are left out.
+// split cuts a file into its documents. It leaves out those without content.
 func split(file git.File, local bool) ([]*document, error) {
 	if len(file.Data) > maxFile {
 		return nil, fault.Invalidf(
@@ -117,7 +115,7 @@ func split(file git.File, local bool) ([]*document, error) {
 	return documents, nil
 }
 
-// content reports whether a document says anything, and how many lines precede that.
+// content reports whether a document has content, and how many lines precede it.
 func content(source string) (line int, found bool) {
 	for text := range strings.Lines(source) {
 		text = strings.TrimSpace(text)

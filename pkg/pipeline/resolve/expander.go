@@ -14,24 +14,23 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// expander replaces placeholders by values in a tree. A value is placed once and never read again,
-// so it can bring neither structure nor placeholders of its own, except that one which is a whole
-// plain scalar may become a node.
+// expander replaces placeholders by values in a tree. A value is placed once and never read again.
+// So it can add neither structure nor placeholders of its own. The exception is a value in place of
+// a whole plain scalar, which may become a node.
 type expander struct {
 	scope *template.Scope
-	// left is how many bytes may still be produced.
+	// left is how many more bytes may be produced.
 	left int
 	// needs is what must be known first. err is the first error in the order of keys, and wrong is
-	// its path. With either the tree is of no use.
+	// its path. If either is set, the tree cannot be used.
 	needs template.Needs
 	err   error
 	wrong yamlerror.Path
-	// path is where the expander is.
+	// path is the current place in the tree.
 	path yamlerror.Path
 	// plain are the texts that whole plain scalars became.
 	plain map[string]bool
-	// filled is true once there was a placeholder: another scope may make something else of the
-	// document.
+	// filled is true after the first placeholder. Another scope may then produce another document.
 	filled bool
 }
 
@@ -39,7 +38,7 @@ func newExpander(scope *template.Scope) *expander {
 	return &expander{scope: scope, left: maxRendered, plain: map[string]bool{}}
 }
 
-// expand returns the document's tree with everything replaced.
+// expand returns the document's tree with all placeholders replaced.
 func (x *expander) expand(doc *document) (any, error) {
 	tree := x.value(doc.tree)
 	switch {
@@ -114,7 +113,7 @@ func (x *expander) mapping(v map[string]any) map[string]any {
 	return mapping
 }
 
-// note keeps what is needed and the first error.
+// note records what is needed, and the first error.
 func (x *expander) note(err error) {
 	if needs, unknown := template.NeedsOf(err); unknown {
 		x.needs.Add(needs)

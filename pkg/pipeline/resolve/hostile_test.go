@@ -21,7 +21,7 @@ import (
 // harmless is a value that occurs in no test file.
 const harmless = "HARMLESS"
 
-// hostileValues are what a stranger may call a branch or a pull request, and worse.
+// hostileValues are names that an untrusted user may give a branch or a pull request, and worse.
 func hostileValues() []string {
 	return []string{
 		` `, `"`, `'`, `\`, "\n", "\r\n", "a\nb: c", "- x", "{", "}", "[", "]", "{{", "}}", "{{ revision }}", "{{ sender }}",
@@ -50,7 +50,7 @@ func TestAValueIsNeverAnythingButText(t *testing.T) {
 	}
 }
 
-// compareWithHarmless checks that a set rendered with a value is the set rendered with a harmless one in which only
+// compareWithHarmless renders the set with the value and with a harmless one. It checks that only
 // strings differ, and those only by the value.
 func compareWithHarmless(t *testing.T, set *Set, value string) {
 	t.Helper()

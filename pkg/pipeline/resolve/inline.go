@@ -52,7 +52,7 @@ func (r *renderer) inlinePipeline(ctx context.Context, doc *document, run *pipel
 	return nil
 }
 
-// findPipeline looks for a Pipeline in what the annotation refers to, then in .tekton.
+// findPipeline looks for a Pipeline in the text of the annotation's reference, then in .tekton.
 func (r *renderer) findPipeline(ctx context.Context, doc *document, name string) error {
 	at, err := r.pipelineReference(doc)
 	if err != nil {
@@ -123,8 +123,8 @@ func (r *renderer) inlineTasks(doc *document, tasks []pipelinev1.PipelineTask) e
 	return nil
 }
 
-// task returns the Task a pipeline task refers to and counts its size. It is nil when the reference
-// is left to Tekton.
+// task returns the Task that a pipeline task refers to, and counts its size. It returns nil when
+// the reference is left to Tekton.
 func (r *renderer) task(doc *document, user *pipelinev1.PipelineTask) (*pipelinev1.Task, error) {
 	name := user.TaskRef.Name
 	if known, found := r.tasks[name]; found {
@@ -172,8 +172,8 @@ func (r *renderer) readTask(doc, definition *document, name string) (*pipelinev1
 	return task, nil
 }
 
-// local reports whether a reference is to a Task by its name alone. Resolvers and custom tasks are
-// Tekton's.
+// local reports whether a reference names a Task by its name alone. Tekton handles resolvers and
+// custom tasks.
 func local(ref *pipelinev1.TaskRef) bool {
 	if ref == nil || ref.Name == "" || ref.Resolver != "" || foreign(ref.APIVersion) {
 		return false

@@ -12,19 +12,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// About how long a core takes to render one unit of what values weigh in memory, and a byte of
-// text: 1,000 steps with a short script take 7 ms.
+// The approximate time that a core takes to render one unit of the weight of values, and one byte
+// of text. 1,000 steps with a short script take 7 ms.
 const (
 	perWeight = 250 * time.Nanosecond
 	perByte   = 15 * time.Nanosecond
 )
 
-// work is how long a core takes to render what costs so much, about.
+// work estimates how long a core takes to render something of this cost.
 func (c cost) work() time.Duration {
 	return time.Duration(c.weight)*perWeight + time.Duration(c.bytes)*perByte
 }
 
-// Pace is called before each piece of work with the time that it takes a core. It returns when the
+// Pace is called before each piece of work with the CPU time of that piece. It returns when the
 // work may start, so that rendering leaves time for other work. Rendering stops at an error and
 // returns it.
 type Pace func(ctx context.Context, work time.Duration) error

@@ -45,8 +45,8 @@ func (d *document) invalidAt(reason string, path yamlerror.Path, format string, 
 // expression.
 var inExpression = regexp.MustCompile(`\b(on-cel-expression: )([0-9]+):([0-9]+): `)
 
-// AsWritten changes the place that an error names in on-cel-expression. The error counts in the
-// expression with its placeholders replaced; the result counts in what the author wrote.
+// AsWritten changes the place that an error names in on-cel-expression. The error has a place in
+// the expression with its placeholders replaced. The result has the place in the author's text.
 func (s *Set) AsWritten(def Definition, scope *template.Scope, err error) error {
 	text := def.Annotations[pipelinesascode.OnCELExpression]
 	f := fault.Of(err)

@@ -41,8 +41,8 @@ func mask(text string) (string, masks) {
 	return hidden, m
 }
 
-// widthKept replaces the placeholders that mask replaces, by words of the same width, so that
-// columns stay.
+// widthKept replaces the same placeholders as mask, by words of the same width, so that columns do
+// not change.
 func widthKept(text string) string {
 	return onOneLine.ReplaceAllStringFunc(text, func(original string) string {
 		if !maskable(original[2 : len(original)-2]) {
@@ -52,9 +52,9 @@ func widthKept(text string) string {
 	})
 }
 
-// maskable reports whether a placeholder reads the same inside and outside of YAML's quotes. Quotes
-// of an expression are its own, as in PaC, which reads placeholders before YAML; unless they are
-// escaped as YAML asks: then the placeholder is found once YAML has been read.
+// maskable reports whether a placeholder reads the same inside and outside of YAML's quotes. The
+// quotes of an expression are its own, as in PaC, which reads placeholders before YAML. If they are
+// escaped for YAML, the placeholder is found after YAML has been read.
 func maskable(name string) bool {
 	if !strings.ContainsAny(name, `"'\#`) {
 		return true
@@ -90,7 +90,8 @@ func ownQuotes(expression string) bool {
 // wordStart are the characters that cannot follow a text in an expression.
 const wordStart = `"'_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ`
 
-// closing is the index of the quote that ends the text which begins at start, -1 if there is none.
+// closing returns the index of the quote that ends the text which begins at start, or -1 if there
+// is none.
 func closing(expression string, start int) int {
 	for i := start + 1; i < len(expression); i++ {
 		switch expression[i] {

@@ -30,15 +30,16 @@ const (
 	KindPipeline Kind = kindPipeline
 )
 
-// References reads what annotations refer to. Its answers stay the same for one event, so that all
-// of an event's pipelines get the same text.
+// References reads what annotations refer to. It returns the same text for all pipelines of one
+// event.
 type References interface {
 	// Read returns the text of a reference. An error that the author can fix is Invalid; the caller
 	// adds the annotation's name. Path of the file says for people where the text was found.
 	Read(ctx context.Context, kind Kind, reference string) (git.File, error)
 }
 
-// maxReferences bounds the references of one PipelineRun: each may be a call to a third party.
+// maxReferences limits the references of one PipelineRun, because each may be a call to a third
+// party.
 const maxReferences = 100
 
 // taskAnnotation is an annotation that names tasks to fetch; its group is what they are ordered by.
@@ -49,7 +50,7 @@ const pipelineAnnotation = pipelinesascode.GroupName + "/pipeline"
 // reference is one entry of an annotation.
 type reference struct{ annotation, value string }
 
-// pipelineReference returns what the annotation pipeline refers to, "" when there is none.
+// pipelineReference returns the reference in the annotation pipeline, or "" when there is none.
 func (r *renderer) pipelineReference(doc *document) (string, error) {
 	annotations, err := doc.annotations()
 	if err != nil {
@@ -75,8 +76,8 @@ func (r *renderer) pipelineReference(doc *document) (string, error) {
 	return values[0], nil
 }
 
-// taskReferences returns what a document's task annotations refer to: those of task first, then by
-// number.
+// taskReferences returns the references in a document's task annotations: those of task first, then
+// those of task-N by number.
 func (r *renderer) taskReferences(doc *document) ([]reference, error) {
 	annotations, err := doc.annotations()
 	if err != nil || r.references == nil {
@@ -100,7 +101,7 @@ func (r *renderer) taskReferences(doc *document) ([]reference, error) {
 	return all, nil
 }
 
-// order is the number of task-N, -1 for task.
+// order returns the number of task-N, or -1 for task.
 func order(annotation string) int {
 	n, err := strconv.Atoi(taskAnnotation.FindStringSubmatch(annotation)[1])
 	if err != nil {
@@ -112,9 +113,9 @@ func order(annotation string) int {
 // hidden replaces a placeholder while a list is split.
 var hidden = regexp.MustCompile("\x00([0-9]+)\x00")
 
-// entries splits an annotation's value and then replaces the placeholders in each entry: a branch
-// whose name has a comma must not bring a reference of its own. A placeholder that is the whole
-// value may be a list.
+// entries splits an annotation's value, and then replaces the placeholders in each entry. So a
+// branch whose name has a comma cannot add a reference. A placeholder that is the whole value may
+// be a list.
 func (r *renderer) entries(annotation, text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if template.Whole(text) {
@@ -141,7 +142,7 @@ func (r *renderer) entries(annotation, text string) ([]string, error) {
 	return values, nil
 }
 
-// fill puts the values of placeholders where the placeholders were.
+// fill replaces the placeholders by their values.
 func (r *renderer) fill(entry string, originals []string) (string, error) {
 	var failed error
 	filled := hidden.ReplaceAllStringFunc(entry, func(mark string) string {
@@ -192,7 +193,7 @@ func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kin
 }
 
 // unreadable returns the first mistake of a document that is not read. If another document was
-// found, an unknown kind is no mistake: the author may not be able to change the file.
+// found, an unknown kind is no mistake, because the author may not be able to change the file.
 func (s *Set) unreadable(found bool) error {
 	for _, def := range s.definitions {
 		ignored := found && def.Err != nil && fault.Of(def.Err).Reason == reasonUnknownKind
@@ -203,9 +204,9 @@ func (s *Set) unreadable(found bool) error {
 	return nil
 }
 
-// relative joins a task reference of a pipeline to the directory of the pipeline's own reference,
-// if the pipeline was read from a web address or a path and the reference is a path. Names on a hub
-// and whole addresses stay what they are.
+// relative joins a task reference of a pipeline to the directory of the pipeline's own reference.
+// It does so if the pipeline was read from a web address or a path, and the reference is a path.
+// Names on a hub and whole addresses do not change.
 func relative(pipeline, task string) string {
 	isPath := !strings.Contains(task, "://") && (strings.Contains(task, "/") || isYAML(task))
 	scheme, _, isAddress := strings.Cut(pipeline, "://")
@@ -225,8 +226,8 @@ func isYAML(name string) bool {
 	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
 }
 
-// joinAddress keeps the pipeline's query unless the reference has one, and every escape as it is
-// written: %2F in the name of a branch must stay one segment.
+// joinAddress keeps the pipeline's query unless the reference has one. It keeps every escape as it
+// is written: %2F in the name of a branch must stay one segment.
 func joinAddress(pipeline, task string) string {
 	base, err := url.Parse(pipeline)
 	if err != nil {

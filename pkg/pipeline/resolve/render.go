@@ -19,14 +19,14 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// maxRendered bounds a PipelineRun with everything inlined, in bytes of JSON: the API server's
-// limit of a request.
+// maxRendered limits a PipelineRun with everything inlined, in bytes of JSON. It is the API
+// server's limit of a request.
 const maxRendered = 3 << 20
 
-// Render returns the PipelineRun a definition describes, complete: placeholders replaced, converted
-// to tekton.dev/v1, Pipelines and Tasks inlined, those of annotations before those of .tekton.
-// References with a resolver and to other groups are left to Tekton. Name or generateName are the
-// author's. Secrets are markers that template.Fill replaces.
+// Render returns the complete PipelineRun of a definition. Placeholders are replaced, and the
+// object is converted to tekton.dev/v1. Pipelines and Tasks are inlined, those of annotations
+// before those of .tekton. References with a resolver and to other groups are left to Tekton. Name
+// or generateName are the author's. Secrets are markers that template.Fill replaces.
 //
 // Errors are *template.Unknown when something must be known first, fault.Invalid that name the
 // file, the line or field, and what to do, or they are of references. None holds a secret.
@@ -86,8 +86,8 @@ func (r *renderer) render(ctx context.Context, doc *document) (*pipelinev1.Pipel
 	return run, fewSteps(doc, run.Spec.PipelineSpec)
 }
 
-// OriginalName is the name by which the author knows a rendered PipelineRun: its name, or its
-// generateName with its dash, with the variables replaced.
+// OriginalName returns the author's name of a rendered PipelineRun: its name, or its generateName
+// with its dash, with the variables replaced.
 func OriginalName(run *pipelinev1.PipelineRun) string {
 	return cmp.Or(run.Name, run.GenerateName)
 }
@@ -135,8 +135,8 @@ func (r *renderer) pipeline(doc *document) (*pipelinev1.Pipeline, error) {
 	return pipeline, err
 }
 
-// read replaces a document's placeholders and decodes it, by way of the old version if it is
-// written in that. It returns the size of the document with its secrets, which it has counted.
+// read replaces a document's placeholders and decodes it. A document in an old version is
+// converted. read returns the size of the document with its secrets, and has counted that size.
 func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error) {
 	x := newExpander(r.scope)
 	tree, err := x.expand(doc)
@@ -167,8 +167,8 @@ func (r *renderer) read(doc *document, into, old apis.Convertible) (cost, error)
 	return size, writable(doc, into, data, old)
 }
 
-// writable refuses what can be read and not be written again: Tekton's type of a parameter's value
-// when there is none. data is what was read as another object.
+// writable refuses an object that can be read but not be written again, such as a parameter without
+// a value in Tekton's type. data is what was read as another object.
 func writable(doc *document, object any, data []byte, read any) error {
 	if _, err := json.Marshal(object); err != nil {
 		return doc.refused(data, read, err)
@@ -176,15 +176,15 @@ func writable(doc *document, object any, data []byte, read any) error {
 	return nil
 }
 
-// cost is what a document adds to a PipelineRun. It is own if there are placeholders in the
-// document, which another PipelineRun may fill with something else.
+// cost is what a document adds to a PipelineRun. It is own if the document has placeholders,
+// because their values may differ in another PipelineRun.
 type cost struct {
 	bytes, weight int
 	own           bool
 }
 
 // spend counts what is added to the PipelineRun. An empty step is two bytes, and takes half a
-// kilobyte once it is decoded.
+// kilobyte when it is decoded.
 func (r *renderer) spend(doc *document, size cost) error {
 	if r.pace != nil {
 		if err := r.pace(size.work()); err != nil {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve reads the definitions in .tekton and makes complete PipelineRuns of them:
-// documents are parsed once per event, template variables are placed into the parsed tree as data,
-// and Pipelines and Tasks are inlined, local ones and those that annotations refer to, which it
-// asks its caller for. What an author wrote wrong is a fault.Invalid of that document and leaves
-// the others alone.
+// Package resolve reads the definitions in .tekton and creates complete PipelineRuns from them. It
+// parses documents once per event, and places template variables into the parsed tree as data. It
+// inlines Pipelines and Tasks: local ones, and those that annotations refer to, which its caller
+// fetches. A mistake of an author is a fault.Invalid of that document and does not affect the
+// others.
 package resolve
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// Definition is one PipelineRun that an author defined, or one document that cannot be read and
-// might have been one.
+// Definition is one PipelineRun that an author defined, or one unreadable document that may have
+// been one.
 type Definition struct {
 	// File is the path in the repository.
 	File string
@@ -40,7 +40,8 @@ type Definition struct {
 	BadName error
 }
 
-// Set is everything .tekton holds at one revision. It does not change after Load and may be shared.
+// Set has all definitions of .tekton at one revision. It does not change after Load and may be
+// shared.
 type Set struct {
 	definitions []Definition
 	runs        map[position]*document
@@ -50,7 +51,7 @@ type Set struct {
 	// the document that exceeded the limit.
 	spent budget
 	over  error
-	// source is how many bytes the files have, which documents keep for the places of mistakes.
+	// source is how many bytes the files have. Documents store them to locate mistakes.
 	source int
 	// uncounted is the number of broken documents that are no definitions.
 	uncounted int
@@ -72,8 +73,8 @@ func Load(files []git.File) *Set {
 	return newSet(files, true, budget{})
 }
 
-// newSet parses files, local ones and others as document.local says. What was read for the event
-// before is spent.
+// newSet parses files, which are local or not (document.local). spent is what was read for the
+// event before.
 func newSet(files []git.File, local bool, spent budget) *Set {
 	set := &Set{runs: map[position]*document{}, spent: spent}
 	for _, file := range files {
@@ -97,8 +98,8 @@ func (s *Set) Definitions() []Definition {
 	return s.definitions
 }
 
-// Line is the line of its file at which a definition's document starts, 0 if the document cannot be
-// read: its Err names the line then.
+// Line returns the line of its file at which a definition's document starts. It returns 0 if the
+// document cannot be read, because Err names the line then.
 func (s *Set) Line(def Definition) int {
 	doc, found := s.runs[position{def.File, def.Document}]
 	if !found {
@@ -139,7 +140,7 @@ func (s *Set) Bounded() error {
 	return nil
 }
 
-// deciding are the annotations that say when a pipeline starts.
+// deciding are the annotations that decide when a pipeline starts.
 var deciding = regexp.MustCompile(`^` + regexp.QuoteMeta(pipelinesascode.GroupName) + `/(?:on-|target-namespace$)`)
 
 // Annotations returns the definition's annotations, with the placeholders replaced in the values of
@@ -199,8 +200,8 @@ func (s *Set) add(doc *document) {
 	}
 }
 
-// addBroken keeps one more than can be decided about, and counts the others: each of a few bytes
-// would take hundreds.
+// addBroken stores one more document than can be decided about, and counts the others. A broken
+// document of a few bytes would take hundreds of bytes.
 func (s *Set) addBroken(doc *document, err error) {
 	if len(s.definitions) > maxDefinitions {
 		s.uncounted++
@@ -247,7 +248,7 @@ func (s *Set) markDuplicate(def, other *Definition) {
 		s.place(def), def.Name, s.place(other))
 }
 
-// place is where a run's document starts, for people.
+// place returns where a run's document starts, for people.
 func (s *Set) place(def *Definition) string {
 	return s.runs[position{def.File, def.Document}].place()
 }

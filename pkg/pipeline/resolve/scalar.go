@@ -10,11 +10,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// plain is a placeholder that is a whole scalar without quotes: what it yields may become a node of
+// plain is a placeholder that is a whole scalar without quotes. Its value may become a node of
 // another kind.
 type plain string
 
-// asText returns the text of a node that is one.
+// asText returns the text of a node that is a text.
 func asText(value any) (string, bool) {
 	if placeholder, is := value.(plain); is {
 		return string(placeholder), true
@@ -73,7 +73,7 @@ func unquoted(text string) any {
 	return text
 }
 
-// oldBoolean reads the plain words that YAML 1.1, and with it Kubernetes, takes for booleans.
+// oldBoolean reads the plain words that are booleans in YAML 1.1, and so in Kubernetes.
 func oldBoolean(word string) (truth, is bool) {
 	switch word {
 	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":

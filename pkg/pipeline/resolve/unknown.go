@@ -18,7 +18,7 @@ import (
 // maxUnknown is how many fields of one document are named.
 const maxUnknown = 20
 
-// Field is a field that a document has and its kind has not.
+// Field is a field of a document that its kind does not have.
 type Field struct {
 	// File is the document's, and Line the one at which it starts.
 	File string
@@ -43,7 +43,7 @@ func (s *Set) Unknown() []Field {
 	return all
 }
 
-// UnknownIn returns those of the document of a definition.
+// UnknownIn returns the unknown fields in the document of a definition.
 func (s *Set) UnknownIn(def Definition) []Field {
 	doc, found := s.runs[position{def.File, def.Document}]
 	if !found {
@@ -81,7 +81,7 @@ type comparison struct {
 	unknown []string
 }
 
-// compare looks at a value of a type, at a path. Types that decode themselves may have any keys.
+// compare checks a value of a type, at a path. Types that decode themselves may have any keys.
 func (c *comparison) compare(value any, t reflect.Type, path string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -104,7 +104,7 @@ func (c *comparison) compare(value any, t reflect.Type, path string) {
 	}
 }
 
-// field looks at one key of a mapping.
+// field checks one key of a mapping.
 func (c *comparison) field(key string, value any, t reflect.Type, path string) {
 	switch t.Kind() {
 	case reflect.Map:

@@ -18,8 +18,9 @@ const (
 )
 
 // Variables returns the standard template variables of an event. A variable that has no value for
-// the event is empty, except pull_request_number, which is not there. git_auth_secret is the
-// caller's to add. event is in PaC's documentation and missing in its code; here it is there.
+// the event is empty, except pull_request_number, which is then missing. The caller adds
+// git_auth_secret. PaC's documentation has the variable event, but its code does not; here it
+// exists.
 func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[string]string {
 	vars := map[string]string{
 		"revision":            head.SHA,
@@ -47,8 +48,9 @@ func Variables(ev *v1alpha1.GitEventSpec, head git.Head, namespace string) map[s
 	return vars
 }
 
-// eventType is what definitions see: of a command what it is about, and not which command it is.
-// Pipelines-as-Code has "pull_request" on commits as well, which are pushes.
+// eventType returns the type that definitions read. For a command it is the type of the command's
+// subject, without the command itself. Pipelines-as-Code has "pull_request" on commits as well,
+// which are pushes.
 func eventType(ev *v1alpha1.GitEventSpec) string {
 	if ev.Comment != nil && ev.EventType != match.CommentEvent {
 		return string(ev.Trigger)
@@ -56,12 +58,12 @@ func eventType(ev *v1alpha1.GitEventSpec) string {
 	return ev.EventType
 }
 
-// branch is a ref as authors know it: branches without prefix, tags with theirs.
+// branch returns a ref as authors write it: branches without prefix, tags with theirs.
 func branch(ref string) string {
 	return strings.TrimPrefix(ref, branchPrefix)
 }
 
-// tag is a tag's name, "" for a branch.
+// tag returns a tag's name, or "" for a branch.
 func tag(ref string) string {
 	name, isTag := strings.CutPrefix(ref, tagPrefix)
 	if !isTag {

@@ -157,7 +157,7 @@ func OwnTokens(secret *corev1.Secret) []string {
 		return nil
 	}
 	all := strings.Fields(string(secret.Data[keyProviderToken]) + "\n" + string(secret.Data[keyFormerTokens]))
-	return all[:min(len(all), 1+maxFormerTokens)] // whoever may write the secret may have added to it
+	return all[:min(len(all), 1+maxFormerTokens)] // a user who may write the secret may have added to it
 }
 
 // KeepTokens adds to a secret the tokens of the one that it replaces.

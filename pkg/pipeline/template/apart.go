@@ -11,16 +11,16 @@ import (
 
 // Tekton and the kubelet replace $(name) everywhere in a manifest, and Tekton has no way to escape
 // it (https://github.com/tektoncd/pipeline/issues/4931). A commit's title or a branch's name must
-// not become a variable: values get a blank between the two characters.
+// not become a variable. So in values a blank is put between the two characters.
 const (
 	opening  = "$("
 	harmless = "$ ("
 )
 
-// apart returns a value in which no variable begins.
+// apart returns a value with a blank wherever a variable would begin.
 func apart(text string) string { return strings.ReplaceAll(text, opening, harmless) }
 
-// allApart is apart for all strings of a value, keys included.
+// allApart applies apart to all strings of a value, keys included.
 func allApart(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -41,8 +41,8 @@ func allApart(value any) any {
 	return value
 }
 
-// joiner puts a text together from an author's text and values. What the author wrote in one piece
-// stays as it is; no variable begins where two pieces meet.
+// joiner joins pieces of an author's text and values. The author's pieces stay as they are. No
+// variable begins where two pieces meet.
 type joiner struct {
 	b      strings.Builder
 	apart  bool // false for texts that are no part of a manifest
@@ -63,8 +63,8 @@ func (j *joiner) add(piece string) {
 // wholeVariable is $(name).
 var wholeVariable = regexp.MustCompile(`\$\([^()\s]+\)`)
 
-// placeable refuses a secret that would be read as a variable: a password with a blank in it is
-// another password.
+// placeable refuses a secret that Tekton would read as a variable. A blank cannot be put into it: a
+// password with a blank is another password.
 func placeable(name, value string) error {
 	if !wholeVariable.MatchString(value) {
 		return nil

@@ -9,18 +9,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
 )
 
-// binding is what one expression sees.
+// binding has the variables that one expression reads.
 type binding struct {
 	values cel.Values
 	// pac are the members of the variable pac.
 	pac map[string]any
-	// pending is what must be learnt for variables that have no value yet.
+	// pending is what must be learnt before the variables without a value have one.
 	pending map[string]Needs
 	// secret is true when the expression reads a secret.
 	secret bool
 }
 
-// wait notes that a variable and, because a part of it is not known, pac must be learnt.
+// wait records that a variable must be learnt. pac must be learnt, too, because the variable is a
+// part of it.
 func (b *binding) wait(name string, needs Needs) {
 	for _, name := range []string{name, cel.PAC} {
 		all := b.pending[name]
@@ -35,7 +36,7 @@ func (b *binding) set(name, text string) {
 	b.values[name], b.pac[name] = text, text
 }
 
-// payload binds what may not be known.
+// payload binds body and files, which may not be known yet.
 func (b *binding) payload(facts *Facts) {
 	b.pending[cel.Body], b.pending[cel.Files] = Needs{Body: true}, Needs{Changed: true}
 	if facts.Body != nil {
@@ -46,7 +47,7 @@ func (b *binding) payload(facts *Facts) {
 	}
 }
 
-// evaluate evaluates a program. The error is *Unknown if the outcome depends on what is not known,
+// evaluate evaluates a program. The error is *Unknown if the outcome depends on an unknown value,
 // or Invalid.
 func (b *binding) evaluate(p *cel.Program) (cel.Outcome, error) {
 	if _, waits := b.pending[cel.PAC]; !waits {
@@ -59,8 +60,8 @@ func (b *binding) evaluate(p *cel.Program) (cel.Outcome, error) {
 	return outcome, missing(p, outcome.Missing, b.pending)
 }
 
-// missing is the error of an expression that depends on variables without a value. One that does
-// not exist for the event is the author's only once nothing else could outweigh it.
+// missing returns the error for an expression that depends on variables without a value. If a
+// variable does not exist for the event, that is reported only when everything else is known.
 func missing(p *cel.Program, names []string, pending map[string]Needs) error {
 	var needs Needs
 	for _, name := range names {
@@ -72,8 +73,8 @@ func missing(p *cel.Program, names []string, pending map[string]Needs) error {
 	return p.Undeclared(names[0])
 }
 
-// bind gives a template's expression its variables. Params are looked up only if the expression
-// mentions them.
+// bind gives a template's expression its variables. It looks up only the params that the expression
+// mentions.
 func (s *Scope) bind(p *cel.Program) (*binding, error) {
 	b := &binding{values: cel.Values{cel.Headers: s.headers}, pac: map[string]any{}, pending: map[string]Needs{}}
 	b.payload(&s.facts)
@@ -134,7 +135,7 @@ func (s *Scope) bindParams(p *cel.Program, b *binding) error {
 	return nil
 }
 
-// Params are the custom params as the expressions of annotations see them. The zero value has none.
+// Params are the custom params that the expressions of annotations read. The zero value has none.
 type Params struct{ scope *Scope }
 
 // Params returns the custom params of the event.
@@ -162,8 +163,8 @@ func (p Params) Compile(text string) (*cel.Program, error) {
 	return program, err
 }
 
-// Values are the params that an expression mentions and that are known. Missing tells of the
-// others, once the expression turns out to depend on them.
+// Values returns the params that an expression mentions and that are known. If the expression
+// depends on others, Missing reports them.
 func (p Params) Values(program *cel.Program) (Values, error) {
 	b := binding{values: cel.Values{}, pac: map[string]any{}, pending: map[string]Needs{}}
 	if p.scope == nil {
@@ -173,7 +174,7 @@ func (p Params) Values(program *cel.Program) (Values, error) {
 	return Values{program, b}, err
 }
 
-// Values are what an expression of an annotation sees of the params.
+// Values are the params that an expression of an annotation reads.
 type Values struct {
 	program *cel.Program
 	binding binding
@@ -182,14 +183,15 @@ type Values struct {
 // Put adds the values to others.
 func (v Values) Put(into cel.Values) { maps.Copy(into, v.binding.values) }
 
-// Missing is the error of an outcome that depends on variables without a value: *Unknown, or a
-// fault.Invalid at the place of one that does not exist for this event.
+// Missing returns the error for an outcome that depends on variables without a value. It is
+// *Unknown, or a fault.Invalid at the place of a variable that does not exist for this event.
 func (v Values) Missing(names []string) error {
 	v.binding.pending[cel.Body], v.binding.pending[cel.Files] = Needs{Body: true}, Needs{Changed: true}
 	return missing(v.program, names, v.binding.pending)
 }
 
-// Spend takes steps off the event's budget. The error is a fault.Invalid once it is used up.
+// Spend subtracts steps from the event's budget. When the budget is exhausted, the error is a
+// fault.Invalid.
 func (p Params) Spend(steps int) error {
 	if p.scope == nil {
 		return nil
@@ -197,7 +199,7 @@ func (p Params) Spend(steps int) error {
 	return p.scope.facts.Budget.Spend(steps)
 }
 
-// Mask takes the values of secrets out of a text for people.
+// Mask removes the values of secrets from a text for people.
 func (p Params) Mask(text string) string {
 	if p.scope == nil {
 		return text
@@ -205,7 +207,7 @@ func (p Params) Mask(text string) string {
 	return p.scope.mask(text)
 }
 
-// Conceal takes the values of secrets out of an error.
+// Conceal removes the values of secrets from an error.
 func (p Params) Conceal(err error) error {
 	if p.scope == nil {
 		return err

@@ -9,8 +9,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 )
 
-// Body decodes a payload for the expressions and placeholders that read it. One that would take too
-// much memory is a fault of the pipeline that asks for it: the others do not need it.
+// Body decodes a payload for the expressions and placeholders that read it. If that would take too
+// much memory, the fault is one of the pipeline that needs the payload. Other pipelines are not
+// affected.
 func Body(payload []byte) (map[string]any, error) {
 	if memory.Of(payload) > memory.MaxAnswer {
 		return nil, fault.Invalidf(

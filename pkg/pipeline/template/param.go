@@ -10,19 +10,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
 )
 
-// pullNumber is the one variable that a push may have or not.
+// pullNumber is the only standard variable that exists for some pushes and not for others.
 const pullNumber = "pull_request_number"
 
 // entry is a Param with its filter.
 type entry struct {
 	Param
 	filter *cel.Program
-	// applies is whether the filter is true, once that is known.
+	// applies is the value of the filter, once that is known.
 	applies *bool
 }
 
-// declare reads the params. Those without a name, and those that are called like a part of the
-// payload, can never be meant.
+// declare reads the params. It skips those without a name and those named like a part of the
+// payload, because no placeholder can refer to them.
 func (s *Scope) declare() error {
 	var filters *cel.Environment
 	for _, p := range s.facts.Params {
@@ -62,7 +62,8 @@ func (s *Scope) standardNames() []string {
 // variable is the value of a name.
 type variable struct {
 	text string
-	// found is false when there is no such variable for this event; secret when the text is one.
+	// found is false when there is no such variable for this event. secret is true when the text is
+	// a secret.
 	found, secret bool
 }
 
@@ -81,8 +82,8 @@ func (s *Scope) variable(name string) (variable, error) {
 	return s.mergedPull()
 }
 
-// param looks a custom param up: an entry without a filter replaces the ones before it, and of
-// those with a filter only the first that applies counts.
+// param looks up a custom param. An entry without a filter replaces the entries before it. Of the
+// entries with a filter, the first that applies counts.
 func (s *Scope) param(name string) (variable, error) {
 	entries := s.params[name]
 	if n := len(entries); n > 0 && entries[n-1].filter == nil {
@@ -123,8 +124,8 @@ func (s *Scope) value(e *entry) (variable, error) {
 	return variable{text: strings.ToValidUTF8(value, "\ufffd"), found: true, secret: true}, nil
 }
 
-// applies evaluates a filter. One that fails, for a field that this payload does not have, does not
-// apply.
+// applies evaluates a filter. A filter that fails, because this payload does not have a field, does
+// not apply.
 func (s *Scope) applies(e *entry) (bool, error) {
 	s.usedFiles = s.usedFiles || e.filter.Mentions(cel.Files)
 	if e.applies != nil {
@@ -152,9 +153,9 @@ func overspent(err error) bool {
 	return fault.Is(err, fault.Invalid) && fault.Of(err).Reason == cel.ReasonSteps
 }
 
-// Reserved reports whether a name is that of something that every event has, so that a comment may
-// not give it another value: a standard variable, of which resolve.Variables are known, or a part
-// of the payload.
+// Reserved reports whether a name belongs to something that every event has, so that a comment may
+// not give it another value. That is a standard variable, of which the caller knows
+// resolve.Variables, or a part of the payload.
 func Reserved(name string, variables map[string]string) bool {
 	_, standard := variables[name]
 	return standard || slices.Contains(always(), name) || slices.Contains(parts(), name)
@@ -165,7 +166,7 @@ func always() []string {
 	return []string{pullNumber, "git_auth_secret", cel.TargetURL, cel.EventTitle}
 }
 
-// parts are what expressions know the payload and the delivery by.
+// parts are the names of the payload and the delivery in expressions.
 func parts() []string {
 	return []string{cel.Body, cel.Headers, cel.Files, cel.PAC}
 }

@@ -20,14 +20,14 @@ var placeholder = regexp.MustCompile(`{{([^}]{2,})}}`)
 const (
 	// celPrefix starts a placeholder that is an expression and nothing else.
 	celPrefix = "cel:"
-	// maxText bounds a text outside of a manifest, in bytes: an annotation, a reference. Kubernetes
-	// keeps 256 KiB of them.
+	// maxText limits a text outside of a manifest, in bytes: an annotation or a reference.
+	// Kubernetes stores at most 256 KiB of annotations.
 	maxText = 1 << 20
-	// maxShown is how many bytes of a placeholder a message repeats.
+	// maxShown is how many bytes of a placeholder a message shows.
 	maxShown = 128
 )
 
-// ErrTooLong says that the values of placeholders have more bytes than were left.
+// ErrTooLong is returned when the values of placeholders have more bytes than were left.
 var ErrTooLong = errors.New("the values of the placeholders are too long")
 
 // Whole reports whether a text is one placeholder and nothing else.
@@ -46,14 +46,15 @@ func lenient(name string) bool {
 	return strings.HasPrefix(name, cel.Body) || strings.HasPrefix(name, cel.Headers) || strings.HasPrefix(name, cel.Files)
 }
 
-// Replace gives each placeholder of a text, with its braces, to replace.
+// Replace calls replace with each placeholder of a text, with its braces, and puts the result in
+// its place.
 func Replace(text string, replace func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, replace)
 }
 
-// Text replaces the placeholders of a text by their values, secrets too. It is for what is not
-// stored: annotations that decide, references. What does not exist stays as it is. The error is
-// *Unknown or Invalid.
+// Text replaces the placeholders of a text by their values, secrets too. It is for texts that are
+// not stored: references, and annotations that decide. A placeholder that does not exist stays as
+// it is. The error is *Unknown or Invalid.
 func (s *Scope) Text(text string) (string, error) {
 	left := maxText
 	replaced, err := s.expand(text, &left, false)
@@ -63,8 +64,8 @@ func (s *Scope) Text(text string) (string, error) {
 	return replaced, err
 }
 
-// Written returns the offset in text of what is at an offset in Text(text), both in bytes. Inside
-// the value of a placeholder it is the offset of the placeholder.
+// Written converts an offset in Text(text) to the offset in text, both in bytes. For an offset
+// inside the value of a placeholder, it returns the offset of the placeholder.
 func (s *Scope) Written(text string, offset int) int {
 	read, placed := 0, 0 // the bytes of text, and of Text(text), that are behind
 	for _, at := range placeholder.FindAllStringIndex(text, -1) {
@@ -84,14 +85,15 @@ func (s *Scope) Written(text string, offset int) int {
 	return min(read+offset-placed, len(text))
 }
 
-// Place replaces the placeholders of a text of a manifest, secrets by markers, and takes the bytes
-// of the values off left. The error is *Unknown, Invalid, or ErrTooLong when nothing is left.
+// Place replaces the placeholders of a text of a manifest; secrets become markers. It subtracts the
+// bytes of the values from left. The error is *Unknown, Invalid, or ErrTooLong when nothing is
+// left.
 func (s *Scope) Place(text string, left *int) (string, error) {
 	return s.expand(text, left, true)
 }
 
-// Known replaces the placeholders of a text for people as far as their values are known. What is
-// not known, what does not exist, and secrets stay as they are written.
+// Known replaces the placeholders of a text for people whose values are known. Unknown
+// placeholders, placeholders that do not exist, and secrets stay as they are written.
 func (s *Scope) Known(text string) string {
 	return Replace(text, func(original string) string {
 		r, err := s.read(original[2 : len(original)-2])
@@ -140,7 +142,7 @@ func (s *Scope) expand(text string, left *int, conceal bool) (string, error) {
 	return joined.b.String(), s.fits()
 }
 
-// piece is what stands for a placeholder in a text.
+// piece is the text that replaces a placeholder.
 func (s *Scope) piece(r result, value string, conceal bool) (string, error) {
 	isSecret := r.secret && hasText(r.value)
 	marker := ""
@@ -156,8 +158,8 @@ func (s *Scope) piece(r result, value string, conceal bool) (string, error) {
 	return marker, placeable(r.name, value)
 }
 
-// PlaceNode is Place for a text that is a whole plain scalar of YAML: if it is one placeholder,
-// what that yields becomes the node: a string, bool, float64, nil, []any or map[string]any.
+// PlaceNode is Place for a text that is a whole plain scalar of YAML. If the text is one
+// placeholder, its value becomes the node: a string, bool, float64, nil, []any or map[string]any.
 func (s *Scope) PlaceNode(text string, left *int) (any, error) {
 	if !Whole(text) {
 		return s.Place(text, left)
@@ -183,14 +185,14 @@ func (s *Scope) spend(value string, left *int) error {
 	return nil
 }
 
-// result is what a placeholder stands for.
+// result is the value of a placeholder.
 type result struct {
 	// name is the placeholder without braces and spaces.
 	name string
 	// value is what encoding/json would decode it to.
 	value any
-	// found is false when the placeholder stays as it is; secret when a secret is in the value; own
-	// when the value may be another one in each run.
+	// found is false when the placeholder stays as it is. secret is true when the value contains a
+	// secret. own is true when the value may differ between runs.
 	found, secret, own bool
 }
 
@@ -216,7 +218,7 @@ func (s *Scope) read(name string) (result, error) {
 	return result{name: name, value: value, found: err == nil, secret: secret, own: true}, refuse(name, strict, err)
 }
 
-// reasonFailed is the reason of an expression that is right and has no value for this event.
+// reasonFailed is the reason for a correct expression that has no value for this event.
 const reasonFailed = "NoValue"
 
 // refuse names the placeholder of an error; a lenient one has none, unless nothing was learnt.
@@ -246,8 +248,8 @@ func (s *Scope) compile(text string) (*cel.Program, error) {
 	return program, err
 }
 
-// evaluate returns the value of an expression. The error has reasonFailed when it has none for this
-// event.
+// evaluate returns the value of an expression. If it has none for this event, the error has
+// reasonFailed.
 func (s *Scope) evaluate(program *cel.Program) (value any, secret bool, err error) {
 	b, err := s.bind(program)
 	if err != nil {

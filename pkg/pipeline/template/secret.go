@@ -21,19 +21,19 @@ const (
 	markerPrefix = "plumbline-secret-"
 	// hidden stands for a secret in texts for people.
 	hidden = "***"
-	// minSecret is the shortest value that is taken out of texts, in bytes: shorter ones are no
-	// secrets and parts of many words. minLine is the same for one line, or the beginning, of a
-	// longer value.
+	// minSecret is the length of the shortest value that is removed from texts, in bytes. Shorter
+	// values are no secrets, and they are parts of many words. minLine is the same for one line, or
+	// the beginning, of a longer value.
 	minSecret = 4
 	ellipsis  = "…"
 	minLine   = 8
-	// maxPlaced bounds the values of secrets in one event, in bytes. A Secret holds 1 MiB.
+	// maxPlaced limits the values of secrets in one event, in bytes. A Secret holds 1 MiB.
 	maxPlaced = 512 << 10
 )
 
 var marker = regexp.MustCompile(markerPrefix + `[0-9a-f]{32}`)
 
-// conceal returns the marker of a secret text. path tells the texts of one value apart. Equal
+// conceal returns the marker of a secret text. path distinguishes the texts of one value. Equal
 // placeholders of an event have equal markers, whatever the secret is.
 func (s *Scope) conceal(r result, text, path string) string {
 	identity := []string{s.facts.Key, r.name, path}
@@ -51,8 +51,8 @@ func (s *Scope) conceal(r result, text, path string) string {
 	return m
 }
 
-// hasText reports whether a value may hold a secret: numbers and booleans are none, and occur
-// everywhere.
+// hasText reports whether a value may contain a secret. Numbers and booleans are no secrets: they
+// occur everywhere.
 func hasText(value any) bool {
 	switch value.(type) {
 	case nil, bool, float64:
@@ -83,12 +83,12 @@ func (s *Scope) concealAll(r result, value any, path string) any {
 	return value
 }
 
-// Secrets returns the value of each marker that was placed so far.
+// Secrets returns the values of the markers that were placed so far.
 func (s *Scope) Secrets() map[string]string {
 	return maps.Clone(s.placed)
 }
 
-// fits refuses more values of secrets than one Secret, which the plan keeps them in, can hold.
+// fits refuses values of secrets that exceed one Secret, because the plan stores them in one.
 func (s *Scope) fits() error {
 	if s.size > maxPlaced {
 		return fault.Invalidf(
@@ -100,8 +100,7 @@ func (s *Scope) fits() error {
 	return nil
 }
 
-// Fill puts the secrets into marshalled JSON, in place of their markers. Markers it does not know
-// stay.
+// Fill replaces the markers in marshalled JSON by the secrets. Markers that it does not know stay.
 func Fill(data []byte, secrets map[string]string) []byte {
 	if len(secrets) == 0 {
 		return data
@@ -115,7 +114,7 @@ func Fill(data []byte, secrets map[string]string) []byte {
 	})
 }
 
-// Held reports whether a text holds one of the markers.
+// Held reports whether a text contains one of the markers.
 func Held(text string, secrets map[string]string) bool {
 	for _, m := range marker.FindAllString(text, -1) {
 		if _, known := secrets[m]; known {
@@ -125,9 +124,9 @@ func Held(text string, secrets map[string]string) bool {
 	return false
 }
 
-// Mask takes secrets out of a text for people: markers, values as they are, quoted, in JSON and in
-// URLs, and the lines of values that have several. Values of less than four bytes stay: they cannot
-// be told from words.
+// Mask removes secrets from a text for people: markers, and values as they are, quoted, in JSON and
+// in URLs. Of values with several lines it removes the single lines, too. Values of less than four
+// bytes stay, because they cannot be distinguished from words.
 func Mask(text string, secrets map[string]string) string {
 	if len(secrets) == 0 {
 		return text
@@ -152,7 +151,7 @@ func mask(text string, markers, values []string) string {
 			all = append(all, part, quoted[1:len(quoted)-1], inJSON(part), url.QueryEscape(part), url.PathEscape(part))
 		}
 	}
-	// At one place the longest is taken: a value may begin with another one.
+	// At one place the longest value is removed, because one value may start with another one.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(all))
 	for _, part := range all {
@@ -165,8 +164,8 @@ func mask(text string, markers, values []string) string {
 	return text
 }
 
-// maskCut takes out the beginning of a value where a text was cut within it, which an ellipsis
-// shows.
+// maskCut removes the beginning of a value where the text was cut within the value. An ellipsis
+// shows where.
 func maskCut(text, value string) string {
 	if len(value) < minLine || !strings.Contains(text, ellipsis) {
 		return text
@@ -188,7 +187,7 @@ func maskCut(text, value string) string {
 	}
 }
 
-// inJSON is a text as it stands between the quotes of a JSON string.
+// inJSON returns a text as it is written between the quotes of a JSON string.
 func inJSON(text string) string {
 	data, err := json.Marshal(text)
 	if err != nil {

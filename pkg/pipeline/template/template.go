@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package template says what the placeholders of authors stand for: {{ revision }}, {{ body.number
-// }}, {{ cel: … }} and the custom params of a Repository. It is pure: facts are given to it, those
-// that are not known yet are asked for, and only if something depends on them. Values of secrets
-// are placed as markers, so that what is stored of a plan holds none.
+// Package template evaluates the placeholders of authors: {{ cel: … }}, {{ revision }},
+// {{ body.number }} and the custom params of a Repository. It is pure: callers pass the facts. If a
+// value depends on a fact that is not known yet, the error requests that fact. Values of secrets
+// are placed as markers, so that a stored plan contains no secrets.
 package template
 
 import (
@@ -21,27 +21,27 @@ type SecretRef struct{ Name, Key string }
 
 // Param is one entry of a Repository's spec.params.
 type Param struct {
-	// Name is what placeholders and expressions call it. Several entries may have one name.
+	// Name is the name in placeholders and expressions. Several entries may have one name.
 	Name string
-	// Value goes before Secret. An entry with neither is the empty text.
+	// Value takes precedence over Secret. An entry with neither is the empty text.
 	Value string
-	// Filter is a CEL expression; the entry counts only for events for which it is true. Empty is
-	// always.
+	// Filter is a CEL expression. The entry counts only for events for which it is true. An empty
+	// filter is always true.
 	Filter string
 	// Secret holds the value if Value is empty.
 	Secret *SecretRef
-	// Field is where the entry is written, for messages: "spec.params[2]".
+	// Field is the place of the entry, for messages: "spec.params[2]".
 	Field string
 }
 
 // Facts are what placeholders and expressions read.
 type Facts struct {
-	// Key makes the markers of one event differ from those of others: the event's name.
+	// Key is the event's name. It makes the markers of one event differ from those of others.
 	Key string
 	// Variables are the standard ones, as resolve.Variables returns them.
 	Variables map[string]string
-	// MergedPull is the number of the merged pull request that holds the commit of a push, 0 when
-	// there is none, nil when that is not known. It counts only if Variables have no
+	// MergedPull is the number of the merged pull request with the commit of a push. It is 0 when
+	// there is none, and nil when that is not known. It counts only if Variables have no
 	// pull_request_number.
 	MergedPull *int64
 	// Headers are the delivery's, names in any case.
@@ -54,15 +54,15 @@ type Facts struct {
 	Params []Param
 	// Secrets are the values that are known.
 	Secrets map[SecretRef]string
-	// Budget is what the event's expressions may cost; nil is a new cel.EventSteps.
+	// Budget limits the cost of the event's expressions; nil is a new cel.EventSteps.
 	Budget *cel.Budget
 }
 
-// Needs are the facts that are not known and matter.
+// Needs are the unknown facts that a value depends on.
 type Needs struct {
-	// Changed, Body and Pulls ask for Files, Body and MergedPull.
+	// Changed, Body and Pulls request Files, Body and MergedPull.
 	Changed, Body, Pulls bool
-	// Secrets asks for these values, each once.
+	// Secrets requests these values, each once.
 	Secrets []SecretRef
 }
 
@@ -71,7 +71,7 @@ func (n Needs) Any() bool {
 	return n.Changed || n.Body || n.Pulls || len(n.Secrets) > 0
 }
 
-// Add adds what is needed by something else.
+// Add adds other needs.
 func (n *Needs) Add(more Needs) {
 	n.Changed, n.Body, n.Pulls = n.Changed || more.Changed, n.Body || more.Body, n.Pulls || more.Pulls
 	for _, ref := range more.Secrets {
@@ -81,8 +81,8 @@ func (n *Needs) Add(more Needs) {
 	}
 }
 
-// Unknown is the error of whatever depends on facts that are not known. Once they are, it can be
-// asked again.
+// Unknown is the error for a value that depends on unknown facts. When they are known, the caller
+// can try again.
 type Unknown struct{ Needs Needs }
 
 // Error implements error.
@@ -90,7 +90,7 @@ func (*Unknown) Error() string {
 	return "the payload, the changed files, the pull requests or a secret must be read first"
 }
 
-// NeedsOf returns what an error asks for, if it is an Unknown.
+// NeedsOf returns the needs of an Unknown error, and none of any other error.
 func NeedsOf(err error) (Needs, bool) {
 	var unknown *Unknown
 	if !errors.As(err, &unknown) {
@@ -99,15 +99,15 @@ func NeedsOf(err error) (Needs, bool) {
 	return unknown.Needs, true
 }
 
-// Scope is what placeholders stand for in one event, or in one run of it. It remembers what it has
-// compiled and which secrets it has placed, and is not safe for use by several goroutines.
+// Scope evaluates placeholders for one event, or for one run of it. It remembers the expressions
+// that it has compiled and the secrets that it has placed. It is not safe for concurrent use.
 type Scope struct {
 	// own are the variables of one run.
 	own map[string]string
 	*shared
 }
 
-// shared is the part that all runs of an event have in common.
+// shared is the part that all runs of an event share.
 type shared struct {
 	facts   Facts
 	headers any
@@ -149,8 +149,8 @@ func New(facts Facts) (*Scope, error) {
 	return s, nil
 }
 
-// With returns the scope with one more standard variable, for one run: git_auth_secret. Both learn
-// from the same facts.
+// With returns the scope with one more standard variable, git_auth_secret, for one run. Facts that
+// one of the two scopes learns are known to both.
 func (s *Scope) With(name, value string) *Scope {
 	own := maps.Clone(s.own)
 	if own == nil {
@@ -160,7 +160,7 @@ func (s *Scope) With(name, value string) *Scope {
 	return &Scope{own: own, shared: s.shared}
 }
 
-// Learn adds the Body, Files, MergedPull and Secrets that are set; other facts do not change.
+// Learn adds the Body, Files, MergedPull and Secrets that are set. Other facts do not change.
 func (s *Scope) Learn(more Facts) {
 	if more.Body != nil {
 		s.facts.Body = more.Body
@@ -177,15 +177,16 @@ func (s *Scope) Learn(more Facts) {
 	maps.Copy(s.facts.Secrets, more.Secrets)
 }
 
-// UsedFiles reports whether anything has read the changed files since it was asked last.
+// UsedFiles reports whether an expression has read the changed files since the last call of
+// UsedFiles.
 func (s *Scope) UsedFiles() bool {
 	used := s.usedFiles
 	s.usedFiles = false
 	return used
 }
 
-// Conceal takes the values of secrets out of a fault's message. What it wrapped is lost. Any other
-// error stays as it is.
+// Conceal removes the values of secrets from a fault's message. The result does not wrap the
+// original error. Any other error stays as it is.
 func (s *Scope) Conceal(err error) error {
 	if _, unknown := NeedsOf(err); err == nil || unknown {
 		return err
@@ -198,7 +199,7 @@ func (s *Scope) Conceal(err error) error {
 	return f.Reworded(masked)
 }
 
-// mask takes out the values of all secrets that are known, whether they were placed or not.
+// mask removes the values of all known secrets, whether they were placed or not.
 func (s *Scope) mask(text string) string {
 	values := slices.Collect(maps.Values(s.facts.Secrets))
 	if len(values) == 0 && len(s.placed) == 0 {

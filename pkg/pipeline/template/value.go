@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// asText writes a value where a text stands: strings as they are, null as nothing, everything else
+// asText returns a value as part of a text: strings as they are, null as nothing, everything else
 // as JSON. Whole numbers have no exponent.
 func asText(value any) string {
 	switch value := value.(type) {
@@ -32,7 +32,8 @@ func asText(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// valid replaces in all strings what is not UTF-8: JSON, and so the API server, has no other text.
+// valid replaces invalid UTF-8 in all strings, because JSON, and so the API server, accepts only
+// UTF-8.
 func valid(value any) any {
 	switch value := value.(type) {
 	case string:

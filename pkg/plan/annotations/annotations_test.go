@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 			for _, problem := range got.Problems() {
 				reasons, says = append(reasons, problem.Reason), says+problem.Says
 			}
-			for _, word := range []string{"yes", "many"} { // in the words of whoever asks
+			for _, word := range []string{"yes", "many"} { // each value as its author wrote it
 				if strings.Contains(says, word) || slices.Contains(slices.Collect(maps.Values(c.annotations)), word) && !strings.Contains(says, `"`+strings.ToUpper(word)+`"`) {
 					t.Errorf("says %q of %s", says, word)
 				}

@@ -45,7 +45,8 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 		spec.PullRequest = &v1alpha1.PullRequest{Number: r.pull}
 	case r.push != nil:
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPush, r.push.EventType
-		spec.BaseRef, spec.HeadRef, spec.HeadURL, spec.Before, spec.Commit = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL, r.push.Before, r.push.Commit
+		spec.BaseRef, spec.HeadRef, spec.HeadURL = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL
+		spec.Before, spec.Commit = r.push.Before, r.push.Commit
 	case spec.BaseRef == "":
 		return fault.Ignoredf(
 			reasonUnknownCheck,

@@ -31,11 +31,11 @@ const (
 
 // Count changes a configuration so that its clients count failed calls:
 //
-//   - plumbline.kube.failures (verb, resource, class, reason): all of them, by pkg/fault's class and
-//     reason, with each attempt of client-go. NotFound, AlreadyExists and calls that a shutdown
+//   - plumbline.kube.failures (verb, resource, class, reason): all of them, by pkg/fault's class
+//     and reason, with each attempt of client-go. NotFound, AlreadyExists and calls that a shutdown
 //     interrupts are not counted.
-//   - plumbline.admission.failures (webhook, kind): those because of an admission webhook or policy, by
-//     fault.Admission. There are at most 50 names; later ones count as "other".
+//   - plumbline.admission.failures (webhook, kind): those because of an admission webhook or
+//     policy, by fault.Admission. There are at most 50 names; later ones count as "other".
 //
 // Call it before clients are created from the configuration.
 func Count(cfg *rest.Config, provider metric.MeterProvider) error {

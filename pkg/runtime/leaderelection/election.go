@@ -124,8 +124,9 @@ func (e *Election) elector(t *term) (*clientelection.LeaderElector, error) {
 	})
 }
 
-// apart returns the retry period of a lease: up to a fifth less than configured, by its name. Fifty
-// leases that were renewed together kept the API server busy for a quarter of a second each time.
+// apart returns the retry period of a lease. It is up to a fifth less than configured, and depends
+// on the lease's name. Fifty leases that were renewed together kept the API server busy for a
+// quarter of a second each time.
 func apart(lease string, period time.Duration) time.Duration {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(lease)) // a hash never fails
@@ -142,9 +143,9 @@ type lock struct {
 	ours  bool          // the record that was last read names this process
 }
 
-// Get implements resourcelock.Interface. It ends the term at once if the lease is not this
-// process's any more, e.g. after a pause. The elector would retry until its deadline, and then take
-// a free lease as if no other process had had it meanwhile.
+// Get implements resourcelock.Interface. If the lease is not this process's any more, for example
+// after a pause, Get ends the term at once. The elector would retry until its deadline. Then it
+// would take a free lease as if no other process had had it meanwhile.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	l.ours = err == nil && record.HolderIdentity == l.Identity()
@@ -164,10 +165,10 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write ends the term before the lease is released: nothing may start after another process can
-// have it. A write is not cancelled before its deadline. It might be applied after the lease was
-// read to release it. Then the release would fail with a conflict, and all would wait until the
-// lease expires.
+// write ends the term before the lease is released, because nothing may start after another process
+// can have the lease. A write is not cancelled before its deadline, because it may be applied after
+// the lease was read to release it. Then the release would fail with a conflict, and all processes
+// would wait until the lease expires.
 func (l *lock) write(
 	ctx context.Context,
 	record resourcelock.LeaderElectionRecord,

@@ -21,8 +21,8 @@ import (
 const (
 	// late is when a test gives up; everything takes milliseconds.
 	late = 20 * time.Second
-	// lease is longer than that, as are the times between attempts: nobody gets a lease because it
-	// ran out or was asked for again.
+	// lease is longer than that, as are the times between attempts. So no process gets a lease
+	// because it expired or because of a second attempt.
 	lease = 10 * time.Minute
 )
 
@@ -91,8 +91,8 @@ func pair(t *testing.T, drain time.Duration) (leader, other *process, client kub
 	return leader, other, client
 }
 
-// Whoever is told to end begins nothing, keeps the lease until what it works on is over, and then
-// another process has it at once.
+// A leader that has to stop starts no new work, and holds the lease until its current work is done.
+// Then another process gets the lease at once.
 func TestLeaseIsHeldUntilTheWorkIsDone(t *testing.T) {
 	leader, other, client := pair(t, lease)
 	leader.stop()
@@ -172,7 +172,8 @@ func TestLeaseOfAnotherProcessIsNotReleased(t *testing.T) {
 	}
 }
 
-// Whoever was paused for longer than a lease lasts holds it no more, before it has asked.
+// A process that was paused for longer than the lease lasts no longer counts itself as the holder,
+// even before it has asked the API server.
 func TestExpiredLeaseIsNotHeld(t *testing.T) {
 	term := &term{queue: &Queue{}}
 	l := &lock{term: term, limit: lease, lease: time.Millisecond}
@@ -223,7 +224,7 @@ func (r *recorded) Get(context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return &r.record, nil, nil
 }
 
-// record makes somebody the holder, whoever was.
+// record makes holder the holder of the lease, without regard to the current one.
 func record(t *testing.T, client kubernetes.Interface, holder string) {
 	t.Helper()
 	l := resourceLock(client)

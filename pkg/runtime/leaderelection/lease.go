@@ -28,9 +28,9 @@ type term struct {
 	retry   context.CancelFunc // ends the wait for the next attempt to get the lease
 }
 
-// run is a candidate for the lease until stop is closed, also after it was lost. Then it waits, for
-// at most drain, until no key is being reconciled, and releases the lease. The lease is renewed
-// meanwhile.
+// run is a candidate for the lease until stop is closed, also after the lease was lost. After stop,
+// run waits for at most drain until no key is being reconciled, and releases the lease. The lease
+// is renewed meanwhile.
 func (t *term) run(stand func(context.Context), stop <-chan struct{}, drain time.Duration) {
 	standing, release := context.WithCancel(context.Background())
 	defer release()
@@ -124,8 +124,8 @@ func (t *term) taken() {
 	}
 }
 
-// free is called when the lease was released. It does not interrupt a write: that would get the
-// lease and release it, which calls free again.
+// free is called when the lease was released. It does not interrupt a write, because that would get
+// the lease and release it, which calls free again.
 func (t *term) free() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -33,9 +33,9 @@ type deleter interface {
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
 
-// writers is how many chunks are written at once. 20 MB of incompressible JSON are 58 chunks: one
-// after the other, they take most of the time that a Git service waits for an answer; more than two
-// at once leave others little of the API server.
+// writers is how many chunks are written at once. 20 MB of incompressible JSON are 58 chunks. One
+// after the other, they take most of the time for which a Git service waits for an answer. More
+// than two at once slow other users of the API server down.
 const writers = 2
 
 // After the first easyChunks, which 20 MB of usual JSON need, there is a pause between two calls: a

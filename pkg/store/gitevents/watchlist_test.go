@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// An API server that streams its lists has client-go trim each object twice. Whoever is told of
-// whole events hears of each once, and of no trimmed one: it would be taken for the event, which
-// then is of a Repository without a URL, and is refused.
+// An API server that streams its lists has client-go trim each object twice. A
+// function that receives whole events gets each event once, and no trimmed one. A trimmed event
+// would look like one of a Repository without a URL, and would be refused.
 func TestBeforeTrimGetsWholeEventsOnly(t *testing.T) {
 	t.Parallel()
 	event := open("push-1", "north/app")

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// pageSize is how many events one read brings: an open one has at most some hundred kilobytes
-	// of status.
+	// pageSize is how many events one read returns. An unsettled event has at most some hundred
+	// kilobytes of status.
 	pageSize = 100
 	// perEvent and perRun are more memory than List needs for an event, and for each of its runs.
 	perEvent, perRun = 2 << 10, 1 << 10

@@ -60,7 +60,7 @@ func TestListReadsAllPagesOldestFirst(t *testing.T) {
 	}
 }
 
-// Whoever decides by the records decides by all of them, or ends.
+// List returns all records or an error, so that no decision is made from a part of them.
 func TestListIsComplete(t *testing.T) {
 	t.Parallel()
 	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("a", 1), event("b", 2)}, endless: true}, "s1", nil)

@@ -43,11 +43,11 @@ type Writer interface {
 // that are planned at the same time must not both start a failed pipeline again. So First makes one
 // of them read the plan of the other:
 //
-//   - While an older event of the subject is about to be planned, First returns a Throttled fault. It
-//     does not wait for an event that itself waits for something, nor longer than Patience.
-//   - It annotates each other unplanned event of the subject whose plan may depend on earlier events.
-//     That changes the event's version. So a plan that was made without this event cannot be stored:
-//     the other event reads again, and finds this one.
+//   - While an older event of the subject is about to be planned, First returns a Throttled fault.
+//     It does not wait for an event that itself waits for something, nor longer than Patience.
+//   - It annotates each other unplanned event of the subject whose plan may depend on earlier
+//     events. That changes the event's version. So a plan that was made without this event cannot
+//     be stored: the other event reads again, and finds this one.
 //
 // After First has returned nil, a read of the subject is complete, if the event's own plan can be
 // stored over the version that the event had before First was called.

@@ -27,7 +27,8 @@ import (
 // accepted a run's final report. Other users may write the label, too. So a run that leaves the
 // watch may still exist and be running.
 func RunSelector(namespace string) string {
-	return plumbline.InstallationLabel + "=" + namespace + "," + pipelinesascode.State + "!=" + pipelinesascode.StateCompleted
+	return plumbline.InstallationLabel + "=" + namespace + "," +
+		pipelinesascode.State + "!=" + pipelinesascode.StateCompleted
 }
 
 // Runs is one informer of PipelineRuns, shared by the controllers of a process.

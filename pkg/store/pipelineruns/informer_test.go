@@ -95,7 +95,8 @@ func TestCompletedRunsAreNotWatched(t *testing.T) {
 	}
 }
 
-// S9: what is kept of a run has a bound, whoever made it, and it is what is read.
+// S9: the part of a run that is cached has a bound, whichever user created the run. It has all
+// fields that the controllers read.
 func TestTrimRunIsSmall(t *testing.T) {
 	t.Parallel()
 	whole := large()

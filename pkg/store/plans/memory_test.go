@@ -38,7 +38,7 @@ func TestEventReservesLimitedMemory(t *testing.T) {
 	}
 	for _, p := range []*plans.Plan{alone, other, third} {
 		p.Release()
-		if err := p.ReserveAnswers(memory.MaxPart); err != nil { // of a call that nobody waits for any more
+		if err := p.ReserveAnswers(memory.MaxPart); err != nil { // of a call that no caller waits for any more
 			t.Error(err)
 		}
 	}

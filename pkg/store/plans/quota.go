@@ -18,9 +18,9 @@ import (
 // budgetRetry is when an event that waits for a budget is requeued. That costs no call.
 const budgetRetry = time.Minute
 
-// count counts what is about to be stored for a plan in the budgets of unsettled events. It writes
-// the event's annotations before anything is stored, so that a process that is killed meanwhile
-// leaves too much counted and never too little. A plan is counted once by its digest; another plan
+// count adds the size of a plan that is about to be stored to the budgets of unsettled events. It
+// writes the event's annotations before anything is stored. So a process that is killed meanwhile
+// leaves too much counted and never too little. A plan is counted once, by its digest. Another plan
 // in its place is counted as well, because the first one is still stored.
 //
 // Manifests in the status, and as many bytes of secret values, are not counted: the number of

@@ -80,9 +80,10 @@ func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
 	return &Plan{Store: s, event: event, reserved: map[string]int{}}
 }
 
-// Reserve reserves memory for a purpose until it has so many bytes: at most memory.MaxPart, and
-// memory.MaxEvent for the event. What is reserved already counts. The error is a Throttled fault
-// with reason Busy. Safe for concurrent use.
+// Reserve reserves memory for a purpose until the purpose has so many bytes. The limits are
+// memory.MaxPart for the purpose, and memory.MaxEvent for the event. Memory that the purpose
+// already has counts. The error is a Throttled fault with reason Busy. Reserve is safe for
+// concurrent use.
 func (p *Plan) Reserve(what string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,6 +177,7 @@ func (p *Plan) patch(ctx context.Context, doing string, change map[string]any) e
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("%s GitEvent %s: %w", doing, p.event.Name, err))
 	}
-	p.event.ResourceVersion, p.event.Labels, p.event.Annotations, p.event.Payload = patched.ResourceVersion, patched.Labels, patched.Annotations, nil
+	p.event.ResourceVersion, p.event.Payload = patched.ResourceVersion, nil
+	p.event.Labels, p.event.Annotations = patched.Labels, patched.Annotations
 	return nil
 }

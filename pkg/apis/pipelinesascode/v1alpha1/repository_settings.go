@@ -80,8 +80,8 @@ type RunCeiling struct {
 type PermissionLevel string
 
 // Policy lists the teams that may act: at GitHub teams of the organization, by their slugs; at
-// GitLab groups, by their full paths. When there is a policy, a list that is missing or empty lets
-// nobody act.
+// GitLab groups, by their full paths. When there is a policy and one of its lists is missing or
+// empty, no user may do what that list is about.
 type Policy struct {
 	// OkToTest are the teams whose members may approve pull requests (/ok-to-test) and comment
 	// /test and /retest.
