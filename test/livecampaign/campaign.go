@@ -107,9 +107,9 @@ func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 // Run does what Plan has said, and judges until Length is over and nothing is due any more, or ctx
 // ends. What it made is removed then.
 func (c *Campaign) Run(ctx context.Context) (err error) {
-	// Whoever reads may be gone, as tee is after Ctrl-C: what was made has to be removed all the
-	// same. A signal that is caught ends nothing, and unlike one that is ignored it is as ever for
-	// --push-command.
+	// The process that reads the output may be gone, as tee is after Ctrl-C. The campaign must
+	// still remove what it created, so SIGPIPE must not end it. SIGPIPE is caught and not ignored,
+	// because --push-command would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.policy != nil {
 		if err := c.policy.begin(ctx); err != nil {
@@ -211,7 +211,7 @@ func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 func (c *Campaign) push(ctx context.Context, until time.Time) {
 	for time.Now().Before(until) {
 		limited, cancel := context.WithTimeout(ctx, pushLimit)
-		command := exec.CommandContext(limited, "sh", "-c", c.Push) // #nosec G204 -- whoever runs this has written it
+		command := exec.CommandContext(limited, "sh", "-c", c.Push) // #nosec G204 -- written by the user who runs this
 		command.Stdout, command.Stderr, command.WaitDelay = shown{c}, shown{c}, time.Second
 		err := command.Run()
 		cancel()

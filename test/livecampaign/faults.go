@@ -51,7 +51,7 @@ type copies struct {
 }
 
 const (
-	// appSecret and globalRepository are the names that the controllers have as shipped.
+	// appSecret and globalRepository are the names that the controllers use by default.
 	appSecret        = "plumbline-github-app" //nolint:gosec // a name
 	globalRepository = "pipelines-as-code"
 )

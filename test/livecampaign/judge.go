@@ -49,8 +49,8 @@ type judge struct {
 	// policy is the name of the policy that refuses patches.
 	policy string
 
-	// clock is the time in which the cluster could be read. A moment in which it could not, or in
-	// which this process was stopped, is held against nobody.
+	// clock is the time in which the cluster could be read. It does not count the time in which the
+	// cluster could not be read or this process was stopped.
 	clock  time.Duration
 	made   map[string]types.UID         // by delivery and definition
 	before map[string]v1alpha1.GitEvent // of the last look

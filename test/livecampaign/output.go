@@ -38,7 +38,7 @@ func (c *Campaign) say(format string, args ...any) {
 
 func (e entry) String() string { return e.at.Format(time.TimeOnly) + " " + e.what }
 
-// print writes to a terminal or a file: there is nobody to tell that it cannot be written.
+// print writes to a terminal or a file. If that fails, there is no other place to report it.
 func (c *Campaign) print(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format, args...) }
 
 // shown prints what a command of the caller writes.

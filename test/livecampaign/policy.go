@@ -144,7 +144,7 @@ func (p *policy) begin(ctx context.Context) error {
 		return nil
 	}
 	err = fmt.Errorf("creating the ValidatingAdmissionPolicy: %w", err)
-	if !apierrors.IsAlreadyExists(err) { // it may have been created all the same
+	if !apierrors.IsAlreadyExists(err) { // it may have been created anyway
 		err = errors.Join(err, p.remove(ctx))
 	}
 	return err
@@ -156,7 +156,7 @@ func (p *policy) inject(ctx context.Context) error {
 	if err == nil {
 		p.say("policy: patches of the canary's PipelineRuns are refused")
 		pause(ctx, p.hold)
-	} // else it may be there all the same
+	} // else it may exist anyway
 	left := p.unbind(ctx)
 	for left != nil && pause(ctx, retryEvery) { // an outage may last longer: as long as patches are refused nothing else is done
 		left = p.unbind(ctx)

@@ -29,7 +29,7 @@ const (
 	maxRuns = 500
 )
 
-// clients have the rights of whoever runs the campaign.
+// clients have the rights of the user who runs the campaign.
 type clients struct {
 	kube      kubernetes.Interface
 	tekton    tektonclient.Interface

@@ -176,7 +176,9 @@ func (r *Reconciler) keepsSlot(
 // not finished.
 func (r *Reconciler) recordedKeepsSlot(run *v1alpha1.Run) bool {
 	switch {
-	case run.UID == "": // a finished run in the cache may not be recorded yet: without its slot it would wait for one again
+	case run.UID == "":
+		// A finished run in the cache may not be recorded yet. Without its slot it would wait
+		// again.
 		return run.Refused == nil
 	case run.Result != nil:
 		return false

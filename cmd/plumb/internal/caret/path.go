@@ -75,7 +75,8 @@ func next(n *yaml.Node, path string) (at, value *yaml.Node, rest string) {
 	if whole := pair(n, strings.TrimPrefix(path, ".")); whole != nil { // a key with a dot in it
 		return whole[0], whole[1], ""
 	}
-	for _, key := range []string{parts[2], map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[parts[2]]} {
+	reference := map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[parts[2]]
+	for _, key := range []string{parts[2], reference} {
 		if found := pair(n, key); key != "" && found != nil {
 			return found[0], found[1], parts[3]
 		}

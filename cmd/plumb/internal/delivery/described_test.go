@@ -82,7 +82,7 @@ func TestDescribedEventsAreThoseOfDeliveries(t *testing.T) {
 			}
 			want := recorded.Spec
 			if want.PullRequest != nil {
-				want.PullRequest.Author = want.Sender // whoever acts in a described event has opened the pull request
+				want.PullRequest.Author = want.Sender // the sender of a described event is the author
 				if want.Actor != "" {
 					want.Actor = want.Sender
 				}

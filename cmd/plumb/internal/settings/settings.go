@@ -23,8 +23,8 @@ import (
 
 // Settings are what an event is planned with.
 type Settings struct {
-	// Repository is completed by the global one and by Params. It is nil as long as nobody has
-	// named one.
+	// Repository is completed by the global one and by Params. It is nil until a file, the cluster
+	// or a flag names one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
 	// Warnings are keys of the ConfigMap that cannot be used: the controller ignores them, too.

@@ -108,7 +108,10 @@ func makeImage(architecture string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
+	image, err := mutate.AppendLayers(
+		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		layer,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +146,9 @@ func files() ([]byte, error) {
 		{"etc/group", []byte("root:x:0:\nnonroot:x:65532:\n")},
 		{"etc/passwd", []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
 	} {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: int64(len(file.data))}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: int64(len(file.data))},
+		); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(file.data); err != nil {
