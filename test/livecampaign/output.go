@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// told is how far back a violation tells what was done.
+// told is how long before a violation the listed actions go back.
 const told = 5 * time.Minute
 
-// ErrBroken ends a campaign that has printed a violation.
+// ErrBroken is returned by a campaign that has printed a violation.
 var ErrBroken = errors.New("a promise was not kept")
 
 // entry is something that was done.

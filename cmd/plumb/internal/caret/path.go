@@ -17,9 +17,9 @@ import (
 // Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks.
 func (s *Sources) Unknown() []resolve.Field { return s.set.Unknown() }
 
-// Field says where a field of a definition is, by its path like spec.tasks[0].name. Of a field that
-// is not there it is where the last part of the path is that is, or what stands for it: a
-// reference, for what is inlined.
+// Field returns the place of a field of a definition, by its path, for example spec.tasks[0].name.
+// If the field does not exist, it returns the place of the last part of the path that does. For an
+// inlined field, that may be the reference that stands for it.
 func (s *Sources) Field(file string, document int, path string) Place {
 	return s.FieldAt(file, max(s.begins[file][document], 1), path)
 }

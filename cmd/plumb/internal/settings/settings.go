@@ -59,8 +59,8 @@ func (s *Settings) configure(data map[string]string) {
 	}
 }
 
-// Serve sets a plain Repository with the URL where none was given. It refuses a Repository with
-// another URL: the event is not for it.
+// Serve sets a minimal Repository with the URL if there is none. It refuses a Repository with
+// another URL, because the event is not for it.
 func (s *Settings) Serve(url, namespace string) error {
 	if s.Repository == nil {
 		s.Repository = plain(url, namespace)
@@ -74,7 +74,7 @@ func (s *Settings) Serve(url, namespace string) error {
 		url, s.Repository.Namespace, s.Repository.Name, s.Repository.Spec.URL)
 }
 
-// defaultNamespace is where kubectl creates what names no namespace.
+// defaultNamespace is where kubectl creates an object without a namespace.
 const defaultNamespace = "default"
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)

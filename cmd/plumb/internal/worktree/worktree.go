@@ -88,10 +88,10 @@ type gitError struct {
 func (e *gitError) Error() string { return "git " + e.command + ": " + e.said }
 func (e *gitError) Unwrap() error { return e.cause }
 
-// settings make git's answers the same whatever the user has configured, and keep it from running
-// hooks or reaching for what a partial clone has left at the remote. A bare repository among the
-// files of this one is none to be asked: its settings, which may name programs, came with the
-// clone. Replacements are unknown to the Git service.
+// settings make git's answers independent of the user's configuration. They also keep git from
+// running hooks and from fetching what a partial clone lacks. git must not use a bare repository
+// among the files of this one: its settings may name programs, and came with the clone. The Git
+// service knows no replacements, so they are off.
 func settings() []string {
 	return []string{
 		"--no-pager", "--no-replace-objects", "--literal-pathspecs",

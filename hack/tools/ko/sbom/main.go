@@ -41,7 +41,7 @@ type document struct {
 	} `json:"packages"`
 }
 
-// check looks at every image of the layout, those of its indexes included.
+// check checks every image of the layout, including those of its indexes.
 func check(at string) error {
 	index, err := layout.ImageIndexFromPath(at)
 	if err != nil {
