@@ -125,8 +125,8 @@ func (r *Reconciler) cachedRun(namespace, name string) *pipelinev1.PipelineRun {
 	return run
 }
 
-// sources are where one reconcile finds the runs of slots: in the open events and, until its time
-// has passed, in the API server.
+// sources are where one reconcile finds the runs of slots: in the open events, and in the API
+// server until the time for reads has passed.
 type sources struct {
 	events []*v1alpha1.GitEvent
 	over   func() error
