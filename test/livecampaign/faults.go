@@ -195,8 +195,8 @@ func (p *pods) inject(ctx context.Context) error {
 	return nil
 }
 
-// ready returns the pods of a Deployment if there are as many as there are to be, two at least, and
-// all are ready.
+// ready returns the pods of a Deployment if it has all of its pods, at least two, and all are
+// ready.
 func (p *pods) ready(ctx context.Context, name string) ([]corev1.Pod, error) {
 	deployment, err := p.kube.AppsV1().Deployments(p.System).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

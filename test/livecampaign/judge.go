@@ -124,8 +124,8 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 	return fresh
 }
 
-// overdue reports whether something has been due for longer than the deadline. What was refused is
-// tried again after as long as it has failed.
+// overdue reports whether something has been due for longer than the deadline. A refused patch is
+// retried after as long as it has failed, so its event has that much more time to settle.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]
 	if !known || refusing && v.Promise == settles {
@@ -139,8 +139,8 @@ func (j *judge) overdue(v Violation, refusing bool) bool {
 	return j.clock-since > patience
 }
 
-// once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and
-// definition.
+// once checks I-2: each PipelineRun was planned by its event, and is the only one of its delivery
+// and definition.
 func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitEvent) []Violation {
 	name := run.Labels[plumbline.EventLabel]
 	broken := func(format string, args ...any) []Violation {
@@ -207,8 +207,8 @@ func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	return broken
 }
 
-// patches counts the events of which a patch was refused, and finds those in which something else
-// waits for it: I-10.
+// patches counts the events of which a patch was refused. It also checks I-10: nothing else in such
+// an event waits for the patch.
 func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, wait := range event.Status.Waits {
 		if !strings.Contains(wait.Message, j.policy) {
@@ -286,7 +286,7 @@ func waiting(event v1alpha1.GitEvent) string {
 	return words.String()
 }
 
-// succeeded is Tekton's verdict, Unknown as long as the run goes on.
+// succeeded returns Tekton's condition Succeeded; Unknown while the run is not finished.
 func succeeded(run pipelinev1.PipelineRun) corev1.ConditionStatus {
 	if condition := run.Status.GetCondition(apis.ConditionSucceeded); condition != nil {
 		return condition.Status

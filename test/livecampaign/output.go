@@ -27,7 +27,7 @@ func (c *Campaign) count(name string) {
 	c.done[name]++
 }
 
-// say prints what was done, and keeps it for a violation.
+// say prints an action, and stores it for a later violation.
 func (c *Campaign) say(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Campaign) violated(v Violation) {
 	}
 }
 
-// conclude prints what there was. A campaign that saw no event has shown nothing.
+// conclude prints a summary. A campaign that saw no event has proven nothing.
 func (c *Campaign) conclude() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -136,7 +136,7 @@ func (p *policy) object() *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// begin creates the policy, which refuses nothing yet. One that is there already is another
+// begin creates the policy, which refuses nothing yet. A policy that exists already is another
 // campaign's.
 func (p *policy) begin(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{})

@@ -17,8 +17,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// What is interrupted while patches are refused removes its binding first and then its policy, and
-// tries again when a call fails.
+// An interrupt while patches are refused removes the binding first and then the policy. A call that
+// fails is repeated.
 func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	t.Parallel()
 	kube, out := fake.NewClientset(), &output{}
@@ -83,7 +83,7 @@ func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
 	}
 }
 
-// What could not be removed is not made.
+// An object that could not be removed is not created.
 func TestWhatMayNotBeDeletedIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {

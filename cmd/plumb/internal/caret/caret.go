@@ -48,9 +48,9 @@ func Read(files []git.File) *Sources {
 	return s
 }
 
-// link is one part of a message before the description of the mistake. In the next line, these are
-// the first three parts: ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task:
-// tasks/b.yaml:7: this is not YAML".
+// link is one part of a message before the description of the mistake. The message
+// ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:7: this is not YAML"
+// has three links.
 var (
 	located    = regexp.MustCompile(`^(.+?):([0-9]+)(?::([0-9]+))?$`)
 	annotation = regexp.MustCompile(`^(?:the )?annotation ([A-Za-z0-9._/-]+)\b`)
@@ -204,7 +204,7 @@ func harmless(c rune) rune {
 	return c
 }
 
-// withoutPlace is a message without the file, the line and the column that it begins with.
+// withoutPlace returns a message without the file, the line and the column at its start.
 func withoutPlace(file, message string) string {
 	part, rest, found := strings.Cut(message, ": ")
 	if place := located.FindStringSubmatch(part); place != nil {
@@ -216,7 +216,7 @@ func withoutPlace(file, message string) string {
 	return message
 }
 
-// blank is as wide as the beginning of a line.
+// blank returns white space that is as wide as the start of a line.
 func blank(line string, characters int) string {
 	wide := []rune(strings.Repeat(" ", characters))
 	for i, c := range []rune(line) {

@@ -250,8 +250,8 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// FileAt implements plan.Addresses: without credentials of the service, an address of its own is
-// read as everybody reads it, and is not believed to be missing.
+// FileAt implements plan.Addresses. plumb has no credentials of the service, so it reads an address
+// of the service as an anonymous user. A 404 then does not mean that the file is missing.
 func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {
 	if u, err := url.Parse(address); err == nil && provider.Host(u) == l.Spec.Host {
 		return nil, fault.Ignoredf(fault.ReasonNotFound, "plumb has none")

@@ -89,7 +89,7 @@ func plain(url, namespace string) *pacv1alpha1.Repository {
 	}
 }
 
-// Override sets custom params, in place of all the Repository has of the same name: k=v.
+// Override sets custom params (k=v). Each replaces all params of the Repository with the same name.
 func (s *Settings) Override(params []string) error {
 	for _, param := range params {
 		name, value, found := strings.Cut(param, "=")
@@ -109,5 +109,5 @@ func (s *Settings) Override(params []string) error {
 	return nil
 }
 
-// errEmpty is said of a file without content.
+// errEmpty is returned for a file without content.
 var errEmpty = errors.New("it is empty")

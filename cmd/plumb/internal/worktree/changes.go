@@ -68,8 +68,8 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	}
 	parent, found := t.Parent(ctx, sha)
 	if !found {
-		// In a shallow clone the oldest commit seems to have no parent, and to have brought every
-		// file there is.
+		// In a shallow clone the oldest commit seems to have no parent, and to have added every
+		// file.
 		if parents, err := t.git(
 			ctx,
 			"cat-file",
@@ -87,7 +87,7 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	return t.Between(ctx, parent, sha)
 }
 
-// header is what stands in front of a commit's message.
+// header is the part of a commit before its message.
 func header(commit string) string {
 	header, _, _ := strings.Cut(commit, "\n\n")
 	return header
@@ -231,7 +231,7 @@ func readStatus(said string) (git.Changes, error) {
 	return changes, nil
 }
 
-// fields are what NUL ends.
+// fields splits a text in which each field ends with NUL.
 func fields(said string) []string {
 	if said == "" {
 		return nil

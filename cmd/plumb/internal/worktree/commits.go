@@ -84,7 +84,8 @@ func (t *Tree) Parent(ctx context.Context, sha string) (parent string, found boo
 	return strings.TrimSpace(parent), err == nil
 }
 
-// DefaultBranch is the remote's, as the clone knows it, else main or master, whichever is there.
+// DefaultBranch returns the remote's default branch, as the clone knows it, else the one of main
+// and master that exists.
 func (t *Tree) DefaultBranch(ctx context.Context) string {
 	if remote, err := t.remote(ctx); err == nil {
 		prefix := "refs/remotes/" + remote + "/"

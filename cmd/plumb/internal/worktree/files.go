@@ -66,7 +66,7 @@ func (t *Tree) definitions(dir string, indexed map[string]indexEntry, untracked 
 	return names, nil
 }
 
-// checkDirectory refuses what is on disk where a directory should be. A missing one is fine.
+// checkDirectory refuses a file in place of a directory. A missing directory is fine.
 func (t *Tree) checkDirectory(dir string) error {
 	info, err := os.Lstat(t.path(dir))
 	switch {
@@ -98,7 +98,7 @@ type indexEntry struct {
 	sparse   bool
 }
 
-// index lists what the index has at a path and below it. Of a path with a conflict it has one
+// index lists the entries of the index at a path and below it. A path with a conflict has one
 // entry.
 func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, error) {
 	listed, err := t.git(ctx, "ls-files", "-z", "-t", "--stage", "--full-name", "--", name)

@@ -104,7 +104,7 @@ func (t *Tree) git(ctx context.Context, args ...string) (string, error) {
 	return t.gitWith(ctx, nil, args...)
 }
 
-// gitWith is git with more in its environment.
+// gitWith runs git like the method git, with more environment variables.
 func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (string, error) {
 	command := exec.CommandContext(
 		ctx,
@@ -124,7 +124,7 @@ func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (strin
 	return out.String(), nil
 }
 
-// firstWords is what git said, without its "fatal:" and its hints about how to go on.
+// firstWords returns git's error message without its "fatal:" and its hints.
 func firstWords(said string, err error) string {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)

@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// repository is in the reserved top-level domain: should ko not find the base in its cache, it
-	// cannot fetch somebody else's.
+	// repository is in the reserved top-level domain. If ko does not find the base in its cache, it
+	// cannot fetch another user's image by this name.
 	repository = "plumbline.invalid/static"
 	// user is the one that the Deployments in config/ run as.
 	user         = "65532:65532"
@@ -49,7 +49,7 @@ func main() {
 	fmt.Printf("%s@%s\n", repository, digest)
 }
 
-// write may be repeated: what is there already is replaced by the same.
+// write may be repeated: it replaces existing files by the same content.
 func write(path string) (v1.Hash, error) {
 	target, err := open(path)
 	if err != nil {

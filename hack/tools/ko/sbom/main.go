@@ -128,7 +128,7 @@ func checkImage(at string, image v1.Image) error {
 	return nil
 }
 
-// program is what Go has written into the image's program about how it was built.
+// program returns the build information that Go has written into the image's program.
 func program(image v1.Image, command string) (*debug.BuildInfo, error) {
 	layers, err := image.Layers()
 	if err != nil {
