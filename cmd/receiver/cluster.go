@@ -103,7 +103,8 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 		everywhere:  informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		settings: kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync,
 			kubeinformers.WithNamespace(namespace), kubeinformers.WithTweakListOptions(one)),
-		open: metadatainformer.NewFilteredMetadataInformer(objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
+		open: metadatainformer.NewFilteredMetadataInformer(
+			objects, v1alpha1.SchemeGroupVersion.WithResource("gitevents"), namespace, resync,
 			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).
 			Informer(),
 		budget: quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil),

@@ -13,6 +13,6 @@ func SkipsCI(message string) bool { return skipCommand.MatchString(message) }
 // ownComment is the invisible mark at the start of each of our comments.
 var ownComment = regexp.MustCompile(`<!-- plumbline [a-z]+`)
 
-// IsOwnComment reports whether a comment has our mark. Such a comment is ignored whoever wrote it,
-// because a user's token writes in that user's name.
+// IsOwnComment reports whether a comment has our mark. Such a comment is ignored, no matter which
+// account wrote it: with a user's token, we write in that user's name.
 func IsOwnComment(comment string) bool { return ownComment.MatchString(comment) }

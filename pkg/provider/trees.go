@@ -33,7 +33,7 @@ type Definition struct {
 // never changes.
 type TreeID struct {
 	// Reader identifies who reads which repository with which credentials: any comparable value.
-	// Nobody else gets what was read.
+	// What was read for one reader is never given to another.
 	Reader any
 	// ID is Git's id of the directory Dir.
 	ID, Dir string

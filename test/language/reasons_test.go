@@ -172,7 +172,6 @@ func reasonOf(call *ast.CallExpr) (class string, reason, message ast.Expr) {
 }
 
 // verb matches what a message takes from its arguments.
-//
 var verb = regexp.MustCompile(`%[+#]?[0-9.]*[a-zA-Z]`)
 
 // shownMessage returns a message as the page shows it.

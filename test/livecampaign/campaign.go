@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// lookEvery is how often the canary is looked at: three calls or so.
+	// lookEvery is the interval between two reads of the canary, of about three calls each.
 	lookEvery = 5 * time.Second
-	// countedPause is the most that one pause between two looks counts towards a deadline.
+	// countedPause is the most that the time between two reads counts towards a deadline.
 	countedPause = 3 * lookEvery
 	// pushLimit ends a push that hangs.
 	pushLimit = 2 * time.Minute
 )
 
-// Options say what is done to whom.
+// Options are the canary, the faults and the times of a campaign.
 type Options struct {
 	// Canary is the Repository.
 	Canary types.NamespacedName
@@ -40,8 +40,9 @@ type Options struct {
 	System string
 	// Faults are some of Names.
 	Faults []string
-	// Length is how long faults are made, Pause what lies between two of them. Hold is how long
-	// patches are refused at a time, and Deadline how long what is promised "in the end" may take.
+	// Length is how long faults are made, and Pause is the time between two of them. Hold is how
+	// long patches are refused at a time. Deadline is the time limit for everything that is
+	// promised "in the end".
 	Length, Pause, Hold, Deadline time.Duration
 	// Push is a shell command that makes a push, empty for none; it is run every Every.
 	Push  string
@@ -78,8 +79,8 @@ func newCampaign(o Options, c clients) *Campaign {
 	return k
 }
 
-// Plan says in sentences what Run would do. It fails where something of it cannot be done, and
-// changes nothing. What there is already is not judged.
+// Plan returns sentences about what Run would do. It changes nothing, and fails if a part cannot be
+// done. Objects that exist before the campaign are not judged.
 func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 	if err := c.newPolicy().left(ctx); err != nil { // whatever the faults are: patches may be refused
 		return nil, err
@@ -104,12 +105,12 @@ func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
 	return plan, nil
 }
 
-// Run does what Plan has said, and judges until Length is over and nothing is due any more, or ctx
-// ends. What it made is removed then.
+// Run does what Plan has announced. It judges until Length is over and nothing is due any more, or
+// until ctx ends. Then it removes what it created.
 func (c *Campaign) Run(ctx context.Context) (err error) {
-	// Whoever reads may be gone, as tee is after Ctrl-C: what was made has to be removed all the
-	// same. A signal that is caught ends nothing, and unlike one that is ignored it is as ever for
-	// --push-command.
+	// The process that reads the output may be gone, as tee is after Ctrl-C. The campaign must
+	// still remove what it created, so SIGPIPE must not end it. SIGPIPE is caught and not ignored,
+	// because --push-command would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.policy != nil {
 		if err := c.policy.begin(ctx); err != nil {
@@ -158,8 +159,8 @@ func (c *Campaign) watch(ctx context.Context, over <-chan struct{}) error {
 	}
 }
 
-// judgeNow looks once. When the work is over and nothing is due, it looks at everything, and tells
-// whether that leaves nothing to wait for.
+// judgeNow reads and judges once. When the work is over and nothing is due, it reads everything,
+// and reports whether there is nothing left to wait for.
 func (c *Campaign) judgeNow(ctx context.Context, over bool, passed time.Duration) (done bool, err error) {
 	last := over && c.judge.patient()
 	now, err := c.look(ctx, last)
@@ -181,8 +182,8 @@ func ended(work <-chan struct{}) bool {
 	}
 }
 
-// disturb makes one fault after the other, until something does not come back: another fault would
-// not be harmless then.
+// disturb makes one fault after the other. It stops when something does not recover, because
+// another fault would not be harmless then.
 func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 	for n := 0; time.Now().Before(until) && len(c.faults) > 0; n++ {
 		f, name := c.faults[n%len(c.faults)], c.Faults[n%len(c.faults)]
@@ -211,7 +212,7 @@ func (c *Campaign) disturb(ctx context.Context, until time.Time) {
 func (c *Campaign) push(ctx context.Context, until time.Time) {
 	for time.Now().Before(until) {
 		limited, cancel := context.WithTimeout(ctx, pushLimit)
-		command := exec.CommandContext(limited, "sh", "-c", c.Push) // #nosec G204 -- whoever runs this has written it
+		command := exec.CommandContext(limited, "sh", "-c", c.Push) // #nosec G204 -- written by the user who runs this
 		command.Stdout, command.Stderr, command.WaitDelay = shown{c}, shown{c}, time.Second
 		err := command.Run()
 		cancel()

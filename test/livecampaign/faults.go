@@ -22,10 +22,11 @@ import (
 
 // fault is one harmless thing that is done to an installation.
 type fault interface {
-	// prepare says what will be done. It changes nothing; an error says why it cannot be done here.
+	// prepare returns what will be done. It changes nothing. An error says why the fault cannot be
+	// made here.
 	prepare(ctx context.Context) (string, error)
-	// inject does it once and waits until it is over. A Violation is what did not come back in
-	// time.
+	// inject makes the fault once and waits for the recovery. A Violation names what did not
+	// recover in time.
 	inject(ctx context.Context) error
 }
 
@@ -43,15 +44,15 @@ func (c *Campaign) fault(name string) fault {
 	return c.policy
 }
 
-// copies deletes the Secret with the copy of the canary's webhook secret, which the controllers
-// make again. Until then receivers go on with what they have.
+// copies deletes the Secret with the copy of the canary's webhook secret. The controllers recreate
+// it. Until then, receivers use the copy that they have in memory.
 type copies struct {
 	*Campaign
 	id string
 }
 
 const (
-	// appSecret and globalRepository are the names that the controllers have as shipped.
+	// appSecret and globalRepository are the names that the controllers use by default.
 	appSecret        = "plumbline-github-app"
 	globalRepository = "pipelines-as-code"
 )
@@ -119,7 +120,7 @@ func (s *copies) inject(ctx context.Context) error {
 	})
 }
 
-// back waits until what was taken away is there again. That it is not in time is a Violation.
+// back waits until a deleted object exists again. It returns a Violation if that takes too long.
 func (c *Campaign) back(ctx context.Context, promise, what string, there func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, c.Deadline)
 	defer cancel()
@@ -140,8 +141,8 @@ func (c *Campaign) back(ctx context.Context, promise, what string, there func(co
 	return Violation{Promise: promise, Message: fmt.Sprintf("%s is not back after %s: %v", what, c.Deadline, last)}
 }
 
-// pods evicts one pod of each Deployment after the other, as a node drain does: the
-// PodDisruptionBudgets have a say.
+// pods evicts one pod of each Deployment after the other, as a node drain does. A
+// PodDisruptionBudget may refuse an eviction.
 type pods struct{ *Campaign }
 
 func deployments() []string { return []string{"plumbline-receiver", "plumbline-controller"} }
@@ -194,8 +195,8 @@ func (p *pods) inject(ctx context.Context) error {
 	return nil
 }
 
-// ready returns the pods of a Deployment if there are as many as there are to be, two at least, and
-// all are ready.
+// ready returns the pods of a Deployment if it has all of its pods, at least two, and all are
+// ready.
 func (p *pods) ready(ctx context.Context, name string) ([]corev1.Pod, error) {
 	deployment, err := p.kube.AppsV1().Deployments(p.System).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

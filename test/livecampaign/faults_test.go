@@ -64,7 +64,7 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// installed has two ready pods of each Deployment. Evicted ones become others, if they come back.
+// installed has two ready pods of each Deployment. An evicted pod is replaced, if pods recover.
 func installed(comesBack bool) (*fake.Clientset, *[]string) {
 	kube, evicted := fake.NewClientset(), &[]string{}
 	for _, name := range deployments() {
@@ -119,8 +119,8 @@ func TestAPodThatDoesNotComeBackIsAViolation(t *testing.T) {
 	}
 }
 
-// What does not come back is the last that is disturbed: a receiver that is replaced while the
-// copies are away is not ready.
+// After a fault that does not recover, no other fault is made: a receiver that is replaced while
+// the copies are missing is not ready.
 func TestNothingIsDisturbedWhenSomethingStaysAway(t *testing.T) {
 	t.Parallel()
 	kube, evicted := installed(true)

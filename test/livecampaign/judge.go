@@ -31,26 +31,25 @@ func (v Violation) Error() string { return v.Promise + ": " + v.Message }
 // key is the same each time that the violation is seen.
 func (v Violation) key() string { return v.Promise + " " + v.Event + " " + v.Run }
 
-// look is the canary at one moment. The PipelineRuns were read before the events: each was planned
-// before it was made.
+// look is the canary at one moment. The PipelineRuns were read before the events, so each run in it
+// was planned before.
 type look struct {
 	runs   []pipelinev1.PipelineRun
 	events map[string]v1alpha1.GitEvent
-	// refusing tells that patches are being refused: an event whose runs cannot be patched need not
-	// settle.
+	// refusing is true while patches are being refused. An event whose runs cannot be patched need
+	// not settle then.
 	refusing bool
 }
 
-// judge compares what the cluster says with what is promised. Nothing but what can be seen there is
-// judged.
+// judge compares what the cluster shows with what is promised. It judges nothing else.
 type judge struct {
-	// deadline is how long what is promised "in the end" may take.
+	// deadline is the time limit for everything that is promised "in the end".
 	deadline time.Duration
 	// policy is the name of the policy that refuses patches.
 	policy string
 
-	// clock is the time in which the cluster could be read. A moment in which it could not, or in
-	// which this process was stopped, is held against nobody.
+	// clock is the time in which the cluster could be read. It does not count the time in which the
+	// cluster could not be read or this process was stopped.
 	clock  time.Duration
 	made   map[string]types.UID         // by delivery and definition
 	before map[string]v1alpha1.GitEvent // of the last look
@@ -71,7 +70,7 @@ func newJudge(deadline time.Duration, policy string) *judge {
 	}
 }
 
-// see returns the violations that were not told before. passed is the time since the look before.
+// see returns the violations that were not reported before. passed is the time since the last look.
 func (j *judge) see(now look, passed time.Duration) (broken []Violation) {
 	j.clock += passed
 	live := map[types.UID]pipelinev1.PipelineRun{}
@@ -105,7 +104,7 @@ func (j *judge) see(now look, passed time.Duration) (broken []Violation) {
 	return j.untold(broken)
 }
 
-// patient reports whether nothing is due that was not told as overdue.
+// patient reports whether nothing is due, apart from what was reported as overdue.
 func (j *judge) patient() bool {
 	for key := range j.since {
 		if !j.told[key] {
@@ -125,8 +124,8 @@ func (j *judge) untold(broken []Violation) (fresh []Violation) {
 	return fresh
 }
 
-// overdue reports whether something has been due for longer than the deadline. What was refused is
-// tried again after as long as it has failed.
+// overdue reports whether something has been due for longer than the deadline. A refused patch is
+// retried after as long as it has failed, so its event has that much more time to settle.
 func (j *judge) overdue(v Violation, refusing bool) bool {
 	since, known := j.since[v.key()]
 	if !known || refusing && v.Promise == settles {
@@ -140,8 +139,8 @@ func (j *judge) overdue(v Violation, refusing bool) bool {
 	return j.clock-since > patience
 }
 
-// once is I-2: each PipelineRun was planned by its event, and is the only one of its delivery and
-// definition.
+// once checks I-2: each PipelineRun was planned by its event, and is the only one of its delivery
+// and definition.
 func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitEvent) []Violation {
 	name := run.Labels[plumbline.EventLabel]
 	broken := func(format string, args ...any) []Violation {
@@ -167,7 +166,7 @@ func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitE
 	return nil
 }
 
-// never is what may not be so at any moment, in one event alone: I-3, I-4 and I-5.
+// never finds what must not be true at any moment, in one event alone: I-3, I-4 and I-5.
 func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		if run.Refused != nil && strings.Contains(run.Refused.Message, j.policy) {
@@ -208,8 +207,8 @@ func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 	return broken
 }
 
-// patches counts the events of which a patch was refused, and finds those in which something else
-// waits for it: I-10.
+// patches counts the events of which a patch was refused. It also checks I-10: nothing else in such
+// an event waits for the patch.
 func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	for _, wait := range event.Status.Waits {
 		if !strings.Contains(wait.Message, j.policy) {
@@ -234,8 +233,8 @@ func (j *judge) patches(event v1alpha1.GitEvent) (broken []Violation) {
 	return broken
 }
 
-// contradicted is I-3 and I-4: what an event says of a PipelineRun's end, and so its check, is what
-// Tekton says. live was read later.
+// contradicted checks I-3 and I-4: the end of a PipelineRun that an event records, and so its
+// check, agrees with Tekton. live was read later.
 func contradicted(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineRun) (broken []Violation) {
 	for _, run := range event.Status.Runs {
 		found, there := live[run.UID]
@@ -287,7 +286,7 @@ func waiting(event v1alpha1.GitEvent) string {
 	return words.String()
 }
 
-// succeeded is Tekton's verdict, Unknown as long as the run goes on.
+// succeeded returns Tekton's condition Succeeded; Unknown while the run is not finished.
 func succeeded(run pipelinev1.PipelineRun) corev1.ConditionStatus {
 	if condition := run.Status.GetCondition(apis.ConditionSucceeded); condition != nil {
 		return condition.Status

@@ -83,8 +83,8 @@ func (s *scene) look() look {
 	return now
 }
 
-// Each violation that the cluster can show is found; what is as promised, or may still become so,
-// is not told.
+// The judge finds each violation that the cluster can show. It does not report what is as promised,
+// or may still become so.
 func TestTheJudge(t *testing.T) {
 	t.Parallel()
 	const deadline = time.Minute

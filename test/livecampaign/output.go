@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// told is how far back a violation tells what was done.
+// told is how long before a violation the listed actions go back.
 const told = 5 * time.Minute
 
-// ErrBroken ends a campaign that has printed a violation.
+// ErrBroken is returned by a campaign that has printed a violation.
 var ErrBroken = errors.New("a promise was not kept")
 
 // entry is something that was done.
@@ -27,7 +27,7 @@ func (c *Campaign) count(name string) {
 	c.done[name]++
 }
 
-// say prints what was done, and keeps it for a violation.
+// say prints an action, and stores it for a later violation.
 func (c *Campaign) say(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *Campaign) say(format string, args ...any) {
 
 func (e entry) String() string { return e.at.Format(time.TimeOnly) + " " + e.what }
 
-// print writes to a terminal or a file: there is nobody to tell that it cannot be written.
+// print writes to a terminal or a file. If that fails, there is no other place to report it.
 func (c *Campaign) print(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format, args...) }
 
 // shown prints what a command of the caller writes.
@@ -71,7 +71,7 @@ func (c *Campaign) violated(v Violation) {
 	}
 }
 
-// conclude prints what there was. A campaign that saw no event has shown nothing.
+// conclude prints a summary. A campaign that saw no event has proven nothing.
 func (c *Campaign) conclude() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

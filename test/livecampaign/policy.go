@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// removeLimit is how long it is tried to remove what the campaign made, also after it was
-	// interrupted.
+	// removeLimit is how long the campaign tries to remove what it created, even after an
+	// interrupt.
 	removeLimit = 30 * time.Second
 	// retryEvery is how often a call is repeated.
 	retryEvery = time.Second
 )
 
-// policy refuses what Plumbline patches on the canary's PipelineRuns. The policy itself is there
-// all the time and keeps a second campaign away; it refuses while its binding exists.
+// policy refuses Plumbline's patches of the canary's PipelineRuns. The policy exists during the
+// whole campaign and keeps a second one away. It refuses patches while its binding exists.
 type policy struct {
 	client typedadmissionv1.AdmissionregistrationV1Interface
 	canary types.NamespacedName
 	system string
 	hold   time.Duration
 	say    func(format string, args ...any)
-	// limit is how long it is tried to remove something before that is told.
+	// limit is how long a removal is retried before the problem is reported.
 	limit time.Duration
 	// on is true while something may be refused.
 	on atomic.Bool
 }
 
-// policyName is that of the policy and of its binding. Names of namespaces have no dots, so that
-// two canaries have two.
+// policyName is the name of the policy and of its binding. Names of namespaces have no dots, so two
+// canaries never share a name.
 func policyName(canary types.NamespacedName) string {
 	return canary.Namespace + "." + canary.Name + ".campaign.plumbline.dev"
 }
@@ -52,8 +52,8 @@ func (p *policy) clean() string {
 	return fmt.Sprintf("livecampaign --clean --namespace %s --repository %s", p.canary.Namespace, p.canary.Name)
 }
 
-// prepare tries without effect whatever will be done: what may be created and not deleted would be
-// left.
+// prepare tries all later calls as dry runs. If an object could be created but not deleted, it
+// would stay.
 func (p *policy) prepare(ctx context.Context) (string, error) {
 	tried, name := []string{metav1.DryRunAll}, policyName(p.canary)
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{DryRun: tried})
@@ -86,13 +86,13 @@ func (p *policy) prepare(ctx context.Context) (string, error) {
 	), nil
 }
 
-// errUnderWay says that the policy of a campaign is there.
+// errUnderWay is returned if the policy of a campaign exists.
 func (p *policy) errUnderWay() error {
 	return fmt.Errorf("another campaign is under way, or has left its policy: %s removes that", p.clean())
 }
 
-// left is an error if a campaign's policy or binding is there. What cannot be read is not known to
-// be.
+// left returns an error if the policy or binding of a campaign exists. An object that cannot be
+// read counts as missing.
 func (p *policy) left(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Get(ctx, policyName(p.canary), metav1.GetOptions{})
 	_, bound := p.client.ValidatingAdmissionPolicyBindings().Get(ctx, policyName(p.canary), metav1.GetOptions{})
@@ -136,7 +136,7 @@ func (p *policy) object() *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// begin creates the policy, which refuses nothing yet. One that is there already is another
+// begin creates the policy, which refuses nothing yet. A policy that exists already is another
 // campaign's.
 func (p *policy) begin(ctx context.Context) error {
 	_, err := p.client.ValidatingAdmissionPolicies().Create(ctx, p.object(), metav1.CreateOptions{})
@@ -144,7 +144,7 @@ func (p *policy) begin(ctx context.Context) error {
 		return nil
 	}
 	err = fmt.Errorf("creating the ValidatingAdmissionPolicy: %w", err)
-	if !apierrors.IsAlreadyExists(err) { // it may have been created all the same
+	if !apierrors.IsAlreadyExists(err) { // it may have been created anyway
 		err = errors.Join(err, p.remove(ctx))
 	}
 	return err
@@ -156,7 +156,7 @@ func (p *policy) inject(ctx context.Context) error {
 	if err == nil {
 		p.say("policy: patches of the canary's PipelineRuns are refused")
 		pause(ctx, p.hold)
-	} // else it may be there all the same
+	} // else it may exist anyway
 	left := p.unbind(ctx)
 	for left != nil && pause(ctx, retryEvery) { // an outage may last longer: as long as patches are refused nothing else is done
 		left = p.unbind(ctx)
@@ -199,8 +199,8 @@ func (p *policy) remove(ctx context.Context) error {
 	return errors.Join(p.unbind(ctx), p.gone(ctx, kindPolicy))
 }
 
-// gone repeats a delete until it has worked, also when ctx has ended. That a proxy or an API server
-// that does not serve the kind answers 404 does not mean that the object is not there.
+// gone repeats a delete until it has worked, even when ctx has ended. A 404 may come from a proxy,
+// or from an API server that does not serve the kind. It does not prove that the object is missing.
 func (p *policy) gone(ctx context.Context, kind string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.limit)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// What is interrupted while patches are refused removes its binding first and then its policy, and
-// tries again when a call fails.
+// An interrupt while patches are refused removes the binding first and then the policy. A call that
+// fails is repeated.
 func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	t.Parallel()
 	kube, out := fake.NewClientset(), &output{}
@@ -50,9 +50,9 @@ func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	}
 }
 
-// An API server that is away for longer than one attempt to remove the binding lasts does not leave
-// it: patches would be refused for the rest of the campaign, while nobody expects it. Nor does one
-// that has not read its roles yet, or a proxy that answers for it.
+// The campaign removes the binding even if the API server is away for longer than one attempt
+// takes, has not read its roles yet, or has a proxy that answers for it. Otherwise the API server
+// would refuse patches for the rest of the campaign, when refusals are no longer expected.
 func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	bindings := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}
@@ -83,7 +83,7 @@ func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
 	}
 }
 
-// What could not be removed is not made.
+// An object that could not be removed is not created.
 func TestWhatMayNotBeDeletedIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {

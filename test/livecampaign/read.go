@@ -29,7 +29,7 @@ const (
 	maxRuns = 500
 )
 
-// clients have the rights of whoever runs the campaign.
+// clients have the rights of the user who runs the campaign.
 type clients struct {
 	kube      kubernetes.Interface
 	tekton    tektonclient.Interface
@@ -56,7 +56,7 @@ func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 	return newCampaign(o, clients{kube, tekton, own}), nil
 }
 
-// served fails unless this installation serves the canary: the claim of its URL tells.
+// served fails unless this installation serves the canary, which the claim of its URL shows.
 func (c *Campaign) served(ctx context.Context) error {
 	repository, err := c.plumbline.PipelinesascodeV1alpha1().
 		Repositories(c.Canary.Namespace).
@@ -95,7 +95,7 @@ func (c *Campaign) served(ctx context.Context) error {
 	return nil
 }
 
-// remember notes what there is of the canary already.
+// remember records the canary's objects that exist already.
 func (c *Campaign) remember(ctx context.Context) error {
 	runs, err := c.tekton.TektonV1().
 		PipelineRuns(c.Canary.Namespace).
@@ -142,8 +142,8 @@ func (c *Campaign) list(ctx context.Context, selector string, take func(v1alpha1
 	}
 }
 
-// look reads the canary. Open events are listed, those that have settled since are read by name;
-// with all of them, those too that came and settled between two looks.
+// look reads the canary. It lists open events, and reads by name those that have settled since.
+// If all is set, it also lists events that arrived and settled between two looks.
 func (c *Campaign) look(ctx context.Context, all bool) (look, error) {
 	now := look{events: map[string]v1alpha1.GitEvent{}, refusing: c.policy != nil && c.policy.on.Load()}
 	runs, err := c.tekton.TektonV1().

@@ -13,10 +13,10 @@ import (
 	pkgfault "github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// settles is promised of an event with nothing left to do.
+// settles is the promise for an event with nothing left to do.
 const settles = "settled"
 
-// unfinished is what an event has still to become: I-1, I-5 and I-10, and that it settles.
+// unfinished returns what an event still has to do: I-1, I-5, I-10, and to settle.
 func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineRun) (due []Violation) {
 	add := func(promise, run, message string) {
 		due = append(due, Violation{promise, event.Name, run, message + waiting(event)})
@@ -41,7 +41,7 @@ func unfinished(event v1alpha1.GitEvent, live map[types.UID]pipelinev1.PipelineR
 	return due
 }
 
-// unfinishedRun is what one run has still to become, "" for nothing.
+// unfinishedRun returns what one run still has to do; "" for nothing.
 func unfinishedRun(
 	event v1alpha1.GitEvent,
 	run v1alpha1.Run,

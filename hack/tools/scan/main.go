@@ -23,7 +23,7 @@ import (
 	"golang.org/x/vuln/scan"
 )
 
-// errFound is the answer of a scan that found something to do.
+// errFound is returned when the scan found a vulnerability that has a fix.
 var errFound = errors.New("vulnerabilities that are reachable and fixed upstream: raise the modules that are named (go get module@version), or Go itself for stdlib")
 
 func main() {
@@ -100,8 +100,8 @@ func report(out io.Writer, reachable []finding) error {
 	return nil
 }
 
-// errNoDatabase means that the database did not answer. Govulncheck finds that out itself, but only
-// after it has read all packages, which takes minutes.
+// errNoDatabase is returned when the database did not answer. Govulncheck notices that, too, but
+// only after it has read all packages, which takes minutes.
 var errNoDatabase = errors.New("the vulnerability database does not answer: give the address of a mirror, for example make scan DB=https://mirror.example.com or DB=file:///srv/vulndb (https://go.dev/doc/security/vuln/database)")
 
 // read returns the findings about functions that are called, one for each vulnerability and module,

@@ -23,8 +23,8 @@ type authenticated struct {
 }
 
 // RoundTrip implements http.RoundTripper. If GitHub refuses the token, it mints a new one and
-// repeats the call, both once (G5): neither a call that was answered 401 nor one that the token is
-// too old for was carried out.
+// repeats the call, both once (G5). That is safe: GitHub did not carry out a call that it answered
+// 401, or that the token was too old for.
 func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer closeBody(req)
 	if !strings.EqualFold(req.URL.Host, a.host) {

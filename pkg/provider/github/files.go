@@ -136,8 +136,8 @@ func (r *repository) list(ctx context.Context, what, id string) ([]*gh.TreeEntry
 	return out, nil
 }
 
-// RootFiles reads files of the default branch at the tree that GitHub calls HEAD. Everything else
-// is named by its digest, so all files are of the same commit.
+// RootFiles reads files of the default branch. Only the root tree is read by a name that moves,
+// HEAD. Everything else is read by its digest, so all files are of the same commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, sizes, err := r.root(ctx, "reading the root directory of the default branch", "HEAD")
 	if err != nil {
@@ -196,8 +196,8 @@ func (r *repository) tree(ctx context.Context, what, id string, recursive bool) 
 	return tree, nil
 }
 
-// isTree reports whether an answer lists a directory. Any other JSON object would be decoded as one
-// without files.
+// isTree reports whether an answer lists a directory. Any other JSON object would be decoded as a
+// directory without files.
 func isTree(tree *gh.Tree) bool {
 	return provider.IsSHA(tree.GetSHA()) && tree.Entries != nil &&
 		!slices.ContainsFunc(tree.Entries, func(e *gh.TreeEntry) bool {

@@ -108,8 +108,8 @@ func TestReinstalledAppServesEarlierEvents(t *testing.T) {
 	}
 }
 
-// A repository with the same name is not the one that the event came from, whoever installed the
-// App there.
+// A repository that took over the name is not the one that the event came from, even if the App is
+// installed there.
 func TestReplacedRepositoryIsNotServed(t *testing.T) {
 	b := newBench(t)
 	b.Uninstall(b.installation())

@@ -191,7 +191,8 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 	return format(run.GetID()), nil
 }
 
-// refusedCheck makes a refused check never the author's fault: by G10 and D3 it is never Invalid.
+// refusedCheck returns the fault of a refused check. It is never Invalid, because the author has
+// not caused it (G10, D3).
 func refusedCheck(what string, err error) error {
 	err = limits.Failed(what, err)
 	if provider.StatusCode(err) == http.StatusUnprocessableEntity &&

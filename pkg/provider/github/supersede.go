@@ -50,8 +50,8 @@ func (r *repository) BranchTip(ctx context.Context, branch string) (string, erro
 }
 
 // Left implements provider.Refs by a comparison of the two commits
-// (https://docs.github.com/rest/commits/commits#compare-two-commits). A 404 does not decide: the
-// commit is gone or not there yet, or the histories have nothing in common.
+// (https://docs.github.com/rest/commits/commits#compare-two-commits). A 404 proves nothing: the
+// commit may be gone or not there yet, or the histories may have nothing in common.
 func (r *repository) Left(ctx context.Context, _, tip, sha string) (bool, error) {
 	const what = "comparing with where the branch is now"
 	diff, _, err := r.client.Repositories.CompareCommits(ctx, r.owner, r.name, sha, tip, &gh.ListOptions{PerPage: 1})

@@ -42,7 +42,8 @@ func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
 			at.project,
 			at.ref,
 		)
-	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) && !strings.EqualFold(at.project, r.Path):
+	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) &&
+		!strings.EqualFold(at.project, r.Path):
 		// These are another project's rules about who may read. They say nothing about our
 		// credentials.
 		return nil, fault.Ignoredf(reasonNotCovered, "%s: %s", at.project, fault.Of(err).Message)

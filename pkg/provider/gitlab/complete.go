@@ -29,7 +29,7 @@ const (
 	reasonForged = "NotTrue"
 )
 
-// Complete reads from GitLab everything that the delivery says. GitLab signs nothing: anybody who
+// Complete reads from GitLab everything that the delivery says. GitLab signs nothing: a user who
 // knows a webhook's token can send any body, and every team that uses the global token knows it. So
 // a body only says where to look.
 func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {

@@ -30,8 +30,8 @@ const (
 )
 
 // completePush confirms that the ref is at the commit or, if it has moved on or was deleted, that
-// it was. It is not enough that the ref's history contains the commit: then nobody has pushed it to
-// the ref.
+// it was. It is not enough that the ref's history contains the commit: a commit inside of a push
+// was never the head of the ref.
 func (r *repository) completePush(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func TestHookLogRefusesOversizedPage(t *testing.T) {
 	entries := hooks.PerPage
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write([]byte("[" + strings.Repeat(`{"id":1},`, entries-1) + `{"id":1}]`)) // nobody else can be told
+		_, _ = rw.Write([]byte("[" + strings.Repeat(`{"id":1},`, entries-1) + `{"id":1}]`)) // each page is full
 	}))
 	t.Cleanup(server.Close)
 	log, err := New(Options{}).Hooks(server.URL, v1alpha1.Project{Owner: "acme", Name: "app", URL: server.URL + "/acme/app"}, provider.Credentials{Token: "t", Reach: loopback()})

@@ -163,7 +163,7 @@ type ownNote struct {
 }
 
 // ownNotes returns the notes of a check, oldest first. Only notes by the token's own user count,
-// because anybody can copy the marks.
+// because every user can copy the marks.
 func (r *repository) ownNotes(ctx context.Context, number int, check string) (ours []ownNote, err error) {
 	notes, err := r.myNotes(ctx, number)
 	if err != nil {

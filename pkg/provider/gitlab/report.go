@@ -179,7 +179,8 @@ func (p place) refused(what string, err error) error {
 	switch said := provider.Message(err); {
 	case p.foreign:
 		return provider.Failed(what, err)
-	case provider.StatusCode(err) == http.StatusNotFound && (strings.Contains(said, "Commit Not Found") || strings.Contains(said, "References for commit")):
+	case provider.StatusCode(err) == http.StatusNotFound &&
+		(strings.Contains(said, "Commit Not Found") || strings.Contains(said, "References for commit")):
 		return fault.Transientf(fault.ReasonCommitUnknown, "%s: GitLab does not know the commit (yet)", what)
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator):
 		return fmt.Errorf(

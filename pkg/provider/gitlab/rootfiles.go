@@ -14,8 +14,8 @@ import (
 // (https://docs.gitlab.com/api/repository_files/).
 const headRef = "HEAD"
 
-// RootFiles reads files of the default branch. The directory has the id of each file's content; a
-// file with another id when it is read is of another commit.
+// RootFiles reads files of the default branch. The list of the directory has the id of each file's
+// content. If a file has another id when it is read, it is of another commit.
 func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string][]byte, error) {
 	entries, err := r.root(ctx, "")
 	if err != nil {

@@ -49,7 +49,8 @@ func Element(body []byte, list, key, value string, into any) error {
 		if !strings.EqualFold(name, list) || array[0] != '[' {
 			return nil
 		}
-		for rest := bytes.TrimLeft(array[1:], space+","); len(rest) > 0 && rest[0] != ']'; rest = bytes.TrimLeft(rest, space+",") {
+		rest := bytes.TrimLeft(array[1:], space+",")
+		for ; len(rest) > 0 && rest[0] != ']'; rest = bytes.TrimLeft(rest, space+",") {
 			n := length(rest)
 			element := rest[:n:n]
 			rest = rest[n:]

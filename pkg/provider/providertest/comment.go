@@ -37,7 +37,8 @@ func testComment(t *testing.T, w Env) {
 		t.Fatal(err)
 	}
 	want := event.DeepCopy()
-	want.SHA, want.BaseRef, want.HeadRef, want.HeadURL, want.PullRequest = head, opened.BaseRef, opened.HeadRef, opened.HeadURL, opened.PullRequest
+	want.SHA, want.BaseRef, want.HeadRef = head, opened.BaseRef, opened.HeadRef
+	want.HeadURL, want.PullRequest = opened.HeadURL, opened.PullRequest
 	want.Project.OwnerID = owned(t, got)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

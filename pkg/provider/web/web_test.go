@@ -107,7 +107,7 @@ func TestGetRefusesLargeAnswers(t *testing.T) {
 func TestGetFollowsFiveRedirects(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Referer() != "" {
-			w.WriteHeader(http.StatusTeapot) // the address that redirected is nobody else's business
+			w.WriteHeader(http.StatusTeapot) // another server must not see the address that redirected
 			return
 		}
 		var left int

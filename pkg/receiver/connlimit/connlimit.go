@@ -56,8 +56,8 @@ type Metrics interface {
 }
 
 // Set is the connections of one server. Each is in one of three states:
-//   - unverified: it has sent no complete request since it was accepted or idle, or it waits for the
-//     delayed answer to an unverified delivery;
+//   - unverified: it has sent no complete request since it was accepted or idle, or it waits for
+//     the delayed answer to an unverified delivery;
 //   - handled: its delivery is being handled;
 //   - idle: it waits for its next request.
 //

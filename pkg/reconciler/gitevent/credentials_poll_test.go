@@ -161,10 +161,10 @@ func TestRefusedCredentialsAreRetriedOnce(t *testing.T) {
 	}
 	asks("first", 1)
 	asks("before its time", 0)
-	p.mended()
+	p.repositoryChanged()
 	asks("another event at the same moment", 0)
 	w.clock.SetTime(w.clock.Now().Add(credentials.RefusalLife))
-	p.mended()
+	p.repositoryChanged()
 	asks("later", 1)
 	w.storeApp(func(s *corev1.Secret) { s.Data[keyPrivateKey] = []byte("other") })
 	p.looks("rotated", true)
@@ -178,8 +178,8 @@ func TestRefusedCredentialsAreRetriedOnce(t *testing.T) {
 	}
 }
 
-// mended reports a change of the Repository to the process.
-func (p *process) mended() {
+// repositoryChanged reports a change of the Repository to the process.
+func (p *process) repositoryChanged() {
 	p.r.credentials.RepositoryChanged(nil, repository(), func() []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{p.event()} })
 }
 

@@ -58,7 +58,7 @@ type fakeGit struct {
 
 	asked       func(status.Check) error // may refuse a Put
 	putBy       time.Time                // the deadline of the last Put
-	soles       []bool                   // of each Put whether nobody else can have posted the check
+	soles       []bool                   // of each Put: only this process can have posted the check
 	tokenLife   time.Duration            // an hour if it is not set
 	tokens      []provider.Token         // all that were minted
 	revoked     []string

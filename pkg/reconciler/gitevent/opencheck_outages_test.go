@@ -167,7 +167,7 @@ func TestRestoredCredentialsReport(t *testing.T) {
 }
 
 // The answer to the check's creation was lost, and the process crashed; then the run is superseded
-// before it is created. The check whose ID nobody knows is found and concluded.
+// before it is created. The check whose ID was lost is found and concluded.
 func TestCheckWithALostAnswerIsConcluded(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]outcome{"killed": {kill: true, apply: true}, "answered 502": {err: errDown, apply: true}} {

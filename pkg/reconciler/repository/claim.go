@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// claim returns the claim of the URL, whoever owns it. It creates the claim if there is none, and
-// takes it over if the Repository may. The first create wins.
+// claim returns the claim of the URL, which another Repository may own. It creates the claim if
+// there is none, and takes it over if the Repository may. The first create wins.
 func (r *Reconciler) claim(
 	ctx context.Context,
 	repository *pacv1alpha1.Repository,

@@ -231,7 +231,8 @@ func sameProblem(a, b *problem) bool {
 // true from the start has no Event.
 func (r *Reconciler) report(repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus) {
 	for _, condition := range []apis.ConditionType{
-		pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings, pacv1alpha1.RepositoryBudget, pacv1alpha1.RepositorySlots,
+		pacv1alpha1.RepositoryURL, pacv1alpha1.RepositoryCredentials, pacv1alpha1.RepositorySettings,
+		pacv1alpha1.RepositoryBudget, pacv1alpha1.RepositorySlots,
 	} {
 		was, is := before.GetCondition(condition), repository.Status.GetCondition(condition)
 		if is == nil || was == nil && is.IsTrue() || was != nil && was.Reason == is.Reason {

@@ -60,7 +60,8 @@ type Reconciler struct {
 	clock        clock.PassiveClock
 	retries      *backoff.Timers
 	hanging      hanging
-	wake         func(owner types.NamespacedName, after time.Duration) // enqueues, in addition to what the reconcile returns
+	// wake enqueues a Repository, in addition to what the reconcile returns.
+	wake func(owner types.NamespacedName, after time.Duration)
 }
 
 var (

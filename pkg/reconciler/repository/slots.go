@@ -125,8 +125,8 @@ func (r *Reconciler) cachedRun(namespace, name string) *pipelinev1.PipelineRun {
 	return run
 }
 
-// sources are where one reconcile finds the runs of slots: in the open events and, until its time
-// has passed, in the API server.
+// sources are where one reconcile finds the runs of slots: in the open events, and in the API
+// server until the time for reads has passed.
 type sources struct {
 	events []*v1alpha1.GitEvent
 	over   func() error
@@ -176,7 +176,9 @@ func (r *Reconciler) keepsSlot(
 // not finished.
 func (r *Reconciler) recordedKeepsSlot(run *v1alpha1.Run) bool {
 	switch {
-	case run.UID == "": // a finished run in the cache may not be recorded yet: without its slot it would wait for one again
+	case run.UID == "":
+		// A finished run in the cache may not be recorded yet. Without its slot it would wait
+		// again.
 		return run.Refused == nil
 	case run.Result != nil:
 		return false

@@ -37,9 +37,9 @@ func (r *Reconciler) mayExist(ctx context.Context, owner types.NamespacedName, s
 	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // a free slot is forgotten when the status is stored
 }
 
-// unseen is since when this process knows that the PipelineRun of a slot does not exist, and that
-// no event will create it. The time in the status is by the clock of another process, whose create
-// may still be running. The zero value is empty. Safe for concurrent use.
+// unseen records since when this process knows that the PipelineRun of a slot does not exist, and
+// that no event will create it. The time in the status is by the clock of another process, whose
+// create may still be running. The zero value is empty. Safe for concurrent use.
 type unseen struct {
 	mu    sync.Mutex
 	times map[types.NamespacedName]map[string]missed

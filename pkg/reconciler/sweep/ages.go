@@ -14,8 +14,8 @@ type ages struct {
 	keep      int
 	total     int
 	perMinute map[int64]int
-	// limit is the oldest minute of which some stay, and rest how many of it do not. Both are set
-	// by cut.
+	// limit is the oldest minute of which some stubs stay, and rest is how many stubs of that
+	// minute do not. Both are set by cut.
 	limit int64
 	rest  int
 	known bool
@@ -28,10 +28,10 @@ func (a *ages) add(created time.Time) {
 	a.perMinute[minute(created)]++
 }
 
-// excess returns how many there are above the number to keep.
+// excess returns the number of stubs above the number to keep.
 func (a *ages) excess() int { return a.total - a.keep }
 
-// cut sets limit and rest, after all are counted.
+// cut sets limit and rest after all stubs are counted.
 func (a *ages) cut() {
 	if a.known {
 		return

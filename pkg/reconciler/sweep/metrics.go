@@ -15,7 +15,7 @@ import (
 
 const meterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 
-// metrics are of the process that sweeps. The gauges of the others have no values.
+// metrics are the metrics of the process that sweeps. In other processes the gauges have no values.
 type metrics struct {
 	skips, losses, passes metric.Int64Counter
 

@@ -28,7 +28,7 @@ const (
 	// process that was paused.
 	lateAfter = 10 * time.Minute
 	lateFor   = 30 * time.Minute
-	// lateLimit is how long it is retried while the API server refuses.
+	// lateLimit is how long the deletes are retried while the API server refuses them.
 	lateLimit = 24 * time.Hour
 	// lateBudget bounds the deletes of one event: a team's admission webhook may hang at each.
 	lateBudget = 20 * time.Second

@@ -90,8 +90,8 @@ func (p *pass) dueAsBefore(f found) {
 	}
 }
 
-// countFailure counts a failure. It reports whether there were so many that the secret is retried
-// with all others only.
+// countFailure counts a failure. It reports whether the limit is reached: then the secret is only
+// retried together with all others.
 func (p *pass) countFailure(id string) bool {
 	p.next.failed[id] = min(maxFailures, p.next.failed[id]+1)
 	return p.next.failed[id] == maxFailures

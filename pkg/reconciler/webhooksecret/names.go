@@ -51,7 +51,7 @@ func (n *names) in(shard int) (wanted map[string]named, incomplete bool) {
 	return n.shards[shard], n.incomplete
 }
 
-// collect goes through all Repositories: some microseconds for each, and only after a change.
+// collect reads all Repositories, but only after a change. Each takes some microseconds.
 func (n *names) collect() {
 	n.incomplete = n.unread != nil && n.unread()
 	for shard := range n.shards {

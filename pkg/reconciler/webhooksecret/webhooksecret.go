@@ -115,8 +115,8 @@ func (r *Reconciler) keys() []types.NamespacedName {
 	return all
 }
 
-// Request has the copies of these IDs made again, if a Repository names the secret and this process
-// leads its shard.
+// Request requests that the secrets with these IDs are read and copied again. It does so for those
+// that a Repository names, if this process leads their shard.
 func (r *Reconciler) Request(ids []string) {
 	for _, id := range ids {
 		shard := copies.ShardOf(id)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package caret shows an author's mistake as compilers do: the place, the message, the line, and a
-// caret below it. The controller's messages name the file and mostly the line and column; where
-// they do not, the place is searched in the text of the file.
+// caret below it. The controller's messages name the file, and mostly the line and column. If they
+// do not, this package searches the text of the file for the place.
 package caret
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 )
 
-// Place is where a mistake is. Line and Column count from 1 and are 0 as long as they are not
-// known; columns count characters.
+// Place is where a mistake is. Line and Column count from 1, and are 0 if they are unknown. Columns
+// count characters.
 type Place struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`
@@ -29,11 +29,11 @@ type Place struct {
 type Sources struct {
 	set   *resolve.Set
 	texts map[string]string
-	// begins are the lines at which documents begin, by file and index.
+	// begins are the first lines of the documents, by file and index.
 	begins map[string]map[int]int
 }
 
-// Read takes the files of an event.
+// Read adds the files of an event.
 func Read(files []git.File) *Sources {
 	s := &Sources{set: resolve.Load(files), texts: map[string]string{}, begins: map[string]map[int]int{}}
 	for _, def := range s.set.Definitions() {
@@ -48,8 +48,9 @@ func Read(files []git.File) *Sources {
 	return s
 }
 
-// link is one part of a message in front of what is wrong, e.g. the first three of
-// ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:7: this is not YAML".
+// link is one part of a message before the description of the mistake. The message
+// ".tekton/a.yaml:3: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:7: this is not YAML"
+// has three links.
 var (
 	located    = regexp.MustCompile(`^(.+?):([0-9]+)(?::([0-9]+))?$`)
 	annotation = regexp.MustCompile(`^(?:the )?annotation ([A-Za-z0-9._/-]+)\b`)
@@ -58,17 +59,17 @@ var (
 	pipeline   = regexp.MustCompile(`^pipeline \S+$`)
 )
 
-// expressionAnnotation is how messages call the annotation on-cel-expression.
+// expressionAnnotation is the name that messages give to the annotation on-cel-expression.
 const expressionAnnotation = "on-cel-expression"
 
-// clue is what a message says about where its mistake is.
+// clue is what a message says about the place of its mistake.
 type clue struct {
 	Place
-	// annotation is the key of one, placeholder the text of one.
+	// annotation is the key of an annotation. placeholder is the text of a placeholder.
 	annotation, placeholder string
 	// row and column are those within an expression.
 	row, column int
-	// rest is what is wrong.
+	// rest is the description of the mistake.
 	rest string
 }
 
@@ -99,7 +100,7 @@ func (s *Sources) Find(file string, document int, message string) Place {
 	return Place{File: c.File, Line: begin, Column: d.indentation(begin) + 1}
 }
 
-// clue reads a message from its beginning, as long as its parts say where and not what.
+// clue reads the parts of a message that name a place, up to the description of the mistake.
 func (s *Sources) clue(file, message string) clue {
 	c := clue{Place: Place{File: file}, rest: message}
 	for {
@@ -130,7 +131,7 @@ func placeholderAt(text string) string {
 	return text[:end+2]
 }
 
-// take reads one part; false if it says what is wrong.
+// take reads one part. It returns false at the description of the mistake.
 func (c *clue) take(s *Sources, part string) bool {
 	if place := located.FindStringSubmatch(part); place != nil {
 		if _, known := s.texts[place[1]]; known {
@@ -188,14 +189,14 @@ func (s *Sources) show(at Place, how, message string) string {
 	return b.String()
 }
 
-// Plain is a text of an author's on one line, without what would command a terminal: line breaks,
-// escape sequences and marks that turn the direction of writing.
+// Plain returns an author's text on one line, without characters that control a terminal: line
+// breaks, escape sequences and marks that change the direction of writing.
 func Plain(text string) string {
 	return strings.ReplaceAll(strings.Map(harmless, text), "\t", " ")
 }
 
-// harmless is a character, or a space as wide in place of one that commands a terminal. A tab is
-// left.
+// harmless returns the character, or a space of the same width if the character controls a
+// terminal. It keeps tabs.
 func harmless(c rune) rune {
 	if c != '\t' && unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029' {
 		return ' '
@@ -203,7 +204,7 @@ func harmless(c rune) rune {
 	return c
 }
 
-// withoutPlace is a message without the file, the line and the column that it begins with.
+// withoutPlace returns a message without the file, the line and the column at its start.
 func withoutPlace(file, message string) string {
 	part, rest, found := strings.Cut(message, ": ")
 	if place := located.FindStringSubmatch(part); place != nil {
@@ -215,7 +216,7 @@ func withoutPlace(file, message string) string {
 	return message
 }
 
-// blank is as wide as the beginning of a line.
+// blank returns white space that is as wide as the start of a line.
 func blank(line string, characters int) string {
 	wide := []rune(strings.Repeat(" ", characters))
 	for i, c := range []rune(line) {

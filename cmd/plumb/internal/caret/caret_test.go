@@ -13,7 +13,7 @@ import (
 
 const file = ".tekton/a.yaml"
 
-// twoDocuments has the second one at line 9.
+// twoDocuments has two documents. The second one starts at line 9.
 const twoDocuments = `# first
 apiVersion: tekton.dev/v1
 kind: PipelineRun
@@ -91,7 +91,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The place of an expression's mistake is found in each of the ways in which YAML writes a text.
+// Find returns the place of an expression's mistake for each way in which YAML writes a text.
 func TestFindInScalars(t *testing.T) {
 	const above = "metadata:\n  annotations:\n    pipelinesascode.tekton.dev/on-cel-expression: "
 	for name, test := range map[string]struct {
@@ -123,7 +123,7 @@ func TestFindInScalars(t *testing.T) {
 	}
 }
 
-// What an author wrote is shown on a terminal, and does not command it.
+// A terminal shows an author's text, but does not interpret its control characters.
 func TestShowCommandsNoTerminal(t *testing.T) {
 	sources := Read([]git.File{{Path: "a\nb.yaml", Data: []byte("a: \x1b[31m\u009b\u202e\xff\tb\n")}})
 	want := "a b.yaml:1:4: error: oops  [0m  no\n 1 | a:  [31m  \ufffd\tb\n   |    ^\n"

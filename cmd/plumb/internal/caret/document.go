@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
-// document is one document of a file, as its author wrote it.
+// document is one document of a file, as the author wrote it.
 type document struct {
-	// lines are the file's, and from and to are the document's among them.
+	// lines are the lines of the file. The document goes from line from to line to.
 	lines    []string
 	from, to int
 	// hidden are the lines as the parser has seen them, up to the document's end.
@@ -27,7 +27,7 @@ type document struct {
 // separator is a line that starts a document.
 var separator = regexp.MustCompile(`^---(?:[ \t].*)?\r?$`)
 
-// placeholders are hidden from the parser by as many letters, so that nothing moves.
+// placeholders are replaced by as many letters before the parser runs, so that no column changes.
 var placeholders = regexp.MustCompile(`{{[^{}\r\n]*}}`)
 
 // newDocument returns the document that has content at a line.
@@ -54,7 +54,7 @@ func newDocument(text string, line int) *document {
 	return d
 }
 
-// indentation is how many characters of white space a line begins with.
+// indentation returns the number of white space characters at the start of a line.
 func (d *document) indentation(line int) int {
 	if line > len(d.lines) {
 		return 0
@@ -68,7 +68,7 @@ var (
 	namedThere = regexp.MustCompile(`{{[^{}]*}}`)
 )
 
-// find returns where a clue leads.
+// find returns the place that a clue describes.
 func (d *document) find(c clue) (line, column int, found bool) {
 	if c.annotation != "" {
 		return d.findAnnotation(c)
@@ -155,8 +155,8 @@ func (d *document) findText(placeholder string, c clue) (line, column int, found
 	return 0, 0, false
 }
 
-// at returns the first node at a path that fits. Of lists each item is looked at, as the path names
-// no index.
+// at returns the first node at a path that fits. It searches each item of a list, because the path
+// names no index.
 func at(n *yaml.Node, path []string, fits func(*yaml.Node) bool) *yaml.Node {
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -17,9 +17,9 @@ import (
 // Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks.
 func (s *Sources) Unknown() []resolve.Field { return s.set.Unknown() }
 
-// Field says where a field of a definition is, by its path like spec.tasks[0].name. Of a field that
-// is not there it is where the last part of the path is that is, or what stands for it: a
-// reference, for what is inlined.
+// Field returns the place of a field of a definition, by its path, for example spec.tasks[0].name.
+// If the field does not exist, it returns the place of the last part of the path that does. For an
+// inlined field, that may be the reference that stands for it.
 func (s *Sources) Field(file string, document int, path string) Place {
 	return s.FieldAt(file, max(s.begins[file][document], 1), path)
 }
@@ -75,7 +75,8 @@ func next(n *yaml.Node, path string) (at, value *yaml.Node, rest string) {
 	if whole := pair(n, strings.TrimPrefix(path, ".")); whole != nil { // a key with a dot in it
 		return whole[0], whole[1], ""
 	}
-	for _, key := range []string{parts[2], map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[parts[2]]} {
+	reference := map[string]string{"pipelineSpec": "pipelineRef", "taskSpec": "taskRef"}[parts[2]]
+	for _, key := range []string{parts[2], reference} {
 		if found := pair(n, key); key != "" && found != nil {
 			return found[0], found[1], parts[3]
 		}

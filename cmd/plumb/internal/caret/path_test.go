@@ -26,7 +26,7 @@ metadata: {name: b}
 spec: {pipelineRef: {name: p}}
 `
 
-// A field is where its key is, or as near as what is written leads.
+// Field returns the place of the field's key, or of the nearest part of the path that exists.
 func TestField(t *testing.T) {
 	sources := Read([]git.File{{Path: "a.yaml", Data: []byte(nested)}})
 	for path, want := range map[string]Place{
@@ -64,7 +64,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-// A field that a merge key brings is where its value is.
+// The place of a field from a merge key is where its value is.
 func TestFieldOfAMergeKey(t *testing.T) {
 	const merging = `apiVersion: tekton.dev/v1
 x-task: &base

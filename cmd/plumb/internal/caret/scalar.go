@@ -12,8 +12,8 @@ import (
 // spot is a line and a column of a file, both from 1.
 type spot struct{ line, column int }
 
-// written tells for each character of a scalar's text where it is in the file, and where the one
-// behind the last would be. It is nil where that is not certain, e.g. of a folded text with empty
+// written returns where each character of a scalar's text is in the file, and where the one after
+// the last would be. It returns nil if that is uncertain, for example in a folded text with empty
 // lines.
 func (d *document) written(value *yaml.Node) []spot {
 	r := reader{
@@ -39,7 +39,7 @@ func (d *document) written(value *yaml.Node) []spot {
 	return append(r.places, spot{r.row + 1, r.column + 1})
 }
 
-// filled is the first line from one on that is not blank.
+// filled returns the first line, from a given one on, that is not blank.
 func (d *document) filled(line int) int {
 	for line < len(d.lines) && strings.TrimSpace(d.lines[line-1]) == "" {
 		line++
@@ -47,10 +47,10 @@ func (d *document) filled(line int) int {
 	return line
 }
 
-// reader reads a scalar as YAML does and keeps where each character was.
+// reader reads a scalar as YAML does, and records the place of each character.
 type reader struct {
 	lines []string
-	// want is what the parser has read: more than that is not there.
+	// want is the text that the parser has read. The reader expects nothing after it.
 	want, got   []rune
 	places      []spot
 	row, column int
@@ -76,7 +76,7 @@ func (r *reader) properties() {
 	}
 }
 
-// take notes a character that is as wide as it is written.
+// take records a character. width is the number of columns that it has in the file.
 func (r *reader) take(c rune, width int) {
 	r.got, r.places = append(r.got, c), append(r.places, spot{r.row + 1, r.column + 1})
 	r.column += width
@@ -124,8 +124,8 @@ func (r *reader) folded() {
 	}
 }
 
-// flow reads a text in quotes or without any. Of several lines white space at their ends does not
-// count, and a single line break is a space.
+// flow reads a quoted or plain text. If it has several lines, white space at their ends is dropped,
+// and a single line break is a space.
 func (r *reader) flow() {
 	for !r.done() {
 		line := []rune(strings.TrimRight(string(r.line()), " \t"))
@@ -140,7 +140,7 @@ func (r *reader) flow() {
 	}
 }
 
-// breaks reads line breaks: one is a space, and of more all but the first are kept.
+// breaks reads line breaks. A single one is a space. Of several, the first is dropped.
 func (r *reader) breaks() {
 	empty := 0
 	for r.row++; r.row < len(r.lines) && strings.TrimSpace(r.lines[r.row]) == ""; r.row++ {
@@ -156,7 +156,7 @@ func (r *reader) breaks() {
 	}
 }
 
-// character reads one character and says how many it is written with.
+// character reads one character and returns how many characters of the file it takes.
 func (r *reader) character(rest []rune) (c rune, width int) {
 	switch {
 	case r.style&yaml.SingleQuotedStyle != 0 && len(rest) > 1 && rest[0] == '\'' && rest[1] == '\'':

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery has what a Git service sends: recorded deliveries, read from files, and those
-// that describe an event that has not happened. Both are decoded by the code that decodes real
-// ones, so that the event is the same.
+// Package delivery provides the requests that a Git service sends. A recorded delivery is read from
+// files. A described one stands for an event that has not happened. The decoder of real deliveries
+// decodes both, so the event is the same.
 package delivery
 
 import (
@@ -24,7 +24,7 @@ import (
 type Delivery struct {
 	Header http.Header
 	Body   []byte
-	// Recorded is true if a Git service has sent it: its body is then what expressions may read.
+	// Recorded is true if a Git service has sent the delivery. Expressions may then read its body.
 	Recorded bool
 }
 
@@ -36,7 +36,7 @@ func Services() map[string]provider.Provider {
 	}
 }
 
-// Names lists the services, for people.
+// Names lists the services for messages.
 func Names() []string { return []string{github.Name, gitlab.Name} }
 
 // Event is what a delivery says.
@@ -45,10 +45,10 @@ type Event struct {
 	Spec *v1alpha1.GitEventSpec
 	// URL is the web URL of its repository.
 	URL string
-	// Ignored says why the delivery never starts anything; Spec is nil then.
+	// Ignored is the reason why the delivery never starts a pipeline. Spec is nil then.
 	Ignored string
-	// Foreign is true if the receiver would not take it: it is a GitHub webhook's that is not the
-	// App's.
+	// Foreign is true if the receiver would refuse the delivery: it comes from a GitHub webhook
+	// that is not the App's.
 	Foreign bool
 }
 
@@ -87,8 +87,9 @@ func (d Delivery) service() (provider.Provider, error) {
 	)
 }
 
-// unusable says what is wrong with a delivery as a whole: a payload that is not JSON was likely
-// cut, and one that lacks what the headers promise is likely another delivery's.
+// unusable returns what is wrong with a delivery as a whole. A payload that is not JSON was
+// probably cut. A payload without the fields of the event in the headers is probably another
+// delivery's.
 func (d Delivery) unusable(service string, err error) error {
 	if !d.Recorded {
 		return fmt.Errorf(
@@ -120,8 +121,8 @@ func title(service string) string {
 	return map[string]string{github.Name: "GitHub", gitlab.Name: "GitLab"}[service]
 }
 
-// For returns the service that a repository is most likely at: the one that is named, or GitLab if
-// the host says so.
+// For returns the service that a repository is most likely at: the named one, or GitLab if the name
+// of the host contains it, else GitHub.
 func For(named, host string) (string, error) {
 	switch {
 	case named != "" && !slices.Contains(Names(), named):

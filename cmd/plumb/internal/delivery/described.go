@@ -25,7 +25,7 @@ const (
 	noteID    = 1
 )
 
-// Kind is what happens in a described event.
+// Kind is the kind of a described event.
 type Kind int
 
 // The kinds of events that can be described.
@@ -45,20 +45,20 @@ const (
 // OfPull reports whether the event is a pull request's.
 func (k Kind) OfPull() bool { return k == Opened || k == Labeled || k == Commented }
 
-// Described is an event that has not happened, as far as it is known before.
+// Described is an event that has not happened, with what the user knows of it.
 type Described struct {
 	Kind Kind
 	// Service is github or gitlab, URL the repository's web URL, and HeadURL the one of the
 	// repository that the branch of a pull request is in.
 	Service, URL, HeadURL string
-	// Base is the branch that a pull request goes to, or that is pushed to, or the tag; Head is the
-	// branch it comes from.
+	// Base is the branch that a pull request targets, or the branch or tag that is pushed. Head is
+	// the branch of the pull request.
 	Base, Head, DefaultBranch string
 	// SHA is the commit, Message its message, and Before what a push replaces.
 	SHA, Message, Before string
-	// Sender is who does it, and who opened the pull request.
+	// Sender is the user who causes the event, and who opened the pull request.
 	Sender string
-	// Number is the pull request's, Labels are those it has, and Comment is what is written.
+	// Number and Labels are the pull request's. Comment is the text of the comment.
 	Number  int64
 	Labels  []string
 	Comment string
@@ -66,7 +66,7 @@ type Described struct {
 	Key string
 }
 
-// Delivery returns what the service would send, as far as it is read to decode the event.
+// Delivery returns what the service would send, with the fields that decoding the event needs.
 func (e Described) Delivery() (Delivery, error) {
 	header, body := e.github()
 	if e.Service == gitlab.Name {

@@ -35,7 +35,7 @@ func sample(t *testing.T, service, event, file string) Delivery {
 	return Delivery{Header: header, Body: data, Recorded: true}
 }
 
-// onlyTheServiceKnows are made up, or cannot be known before a delivery.
+// onlyTheServiceKnows are fields that a described event makes up, or lacks.
 var onlyTheServiceKnows = cmp.Options{
 	cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "InstallationID", "Body", "HappenedAt"), cmpopts.IgnoreFields(v1alpha1.Project{}, "ID", "OwnerID"),
 	cmpopts.IgnoreFields(v1alpha1.PullRequest{}, "HeadProjectID", "AuthorID"), cmpopts.IgnoreFields(v1alpha1.Comment{}, "ID"),
@@ -44,7 +44,7 @@ var onlyTheServiceKnows = cmp.Options{
 	cmpopts.IgnoreFields(v1alpha1.Commit{}, "URL"),
 }
 
-// A described event is the one that is decoded of a real delivery with the same facts.
+// A described event equals the event that is decoded from a real delivery with the same facts.
 func TestDescribedEventsAreThoseOfDeliveries(t *testing.T) {
 	for _, test := range []struct {
 		service, event, file string
@@ -82,7 +82,7 @@ func TestDescribedEventsAreThoseOfDeliveries(t *testing.T) {
 			}
 			want := recorded.Spec
 			if want.PullRequest != nil {
-				want.PullRequest.Author = want.Sender // whoever acts in a described event has opened the pull request
+				want.PullRequest.Author = want.Sender // the sender of a described event is the author
 				if want.Actor != "" {
 					want.Actor = want.Sender
 				}

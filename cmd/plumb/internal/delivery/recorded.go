@@ -52,8 +52,8 @@ func readHeaders(data []byte) (http.Header, error) {
 }
 
 // lineHeaders reads lines. GitHub's page shows the address and method of the request above the
-// headers, with a colon too; what has no colon is refused, because half a header would be a header
-// that is missing.
+// headers, with a colon too. A line without a colon is refused: it may be the end of a header that
+// was cut, which would then be missing.
 func lineHeaders(lines string) (http.Header, error) {
 	header := http.Header{}
 	number := 0

@@ -26,8 +26,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// reasonUnknown is the reason of a question that plumb cannot answer: what depends on it stays
-// open.
+// reasonUnknown is the reason of a question that plumb cannot answer. Decisions that depend on the
+// answer stay open.
 const reasonUnknown = "NotKnownHere"
 
 // local answers the planner's questions from the working tree.
@@ -107,7 +107,7 @@ func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Hea
 	return head, nil
 }
 
-// DefaultBranch implements plan.Source. A push to that branch is what it is at.
+// DefaultBranch implements plan.Source. For a push to that branch, its head is the pushed commit.
 func (l *local) DefaultBranch(ctx context.Context) (string, error) {
 	name := l.Spec.Project.DefaultBranch
 	if l.Spec.Trigger == v1alpha1.TriggerPush && l.Spec.BaseRef == "refs/heads/"+name {
@@ -125,7 +125,7 @@ func (l *local) DefaultBranch(ctx context.Context) (string, error) {
 	return sha, nil
 }
 
-// at is where the files of a commit are read.
+// at returns where to read the files of a commit.
 func (l *local) at(sha string) string {
 	if l.elsewhere {
 		return sha
@@ -201,8 +201,8 @@ func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 	return []git.Pull{{Number: l.Number, Merged: true, BaseRef: strings.TrimPrefix(l.Spec.BaseRef, "refs/heads/")}}, nil
 }
 
-// Complete implements plan.History: what the delivery of a comment does not say of its pull request
-// is that of the branch.
+// Complete implements plan.History. If the delivery of a comment lacks data of its pull request,
+// the data comes from the branch.
 func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	if event.Comment == nil {
 		return event, nil
@@ -235,13 +235,13 @@ func (l *local) records(context.Context) ([]history.Record, error) {
 	return nil, nil
 }
 
-// Differ implements plan.History: nothing is on record of an approval that could be remembered.
+// Differ implements plan.History. There is no record of an earlier approval to compare with.
 func (l *local) Differ(context.Context, string, string, ...string) ([]string, error) {
 	return nil, nil
 }
 
-// pointed is a comment on a commit, which is taken for the head of the branch or tag that the
-// comment is about.
+// pointed completes a comment on a commit. plumb assumes that the commit is the head of the branch
+// or tag that the comment names.
 func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	out := event.DeepCopy()
 	out.BaseRef = cmp.Or(event.BaseRef, "refs/heads/"+cmp.Or(event.Project.DefaultBranch, "main"))
@@ -250,8 +250,8 @@ func (l *local) pointed(event *v1alpha1.GitEventSpec) *v1alpha1.GitEventSpec {
 	return out
 }
 
-// FileAt implements plan.Addresses: without credentials of the service, an address of its own is
-// read as everybody reads it, and is not believed to be missing.
+// FileAt implements plan.Addresses. plumb has no credentials of the service, so it reads an address
+// of the service as an anonymous user. A 404 then does not mean that the file is missing.
 func (l *local) FileAt(_ context.Context, address string) ([]byte, error) {
 	if u, err := url.Parse(address); err == nil && provider.Host(u) == l.Spec.Host {
 		return nil, fault.Ignoredf(fault.ReasonNotFound, "plumb has none")

@@ -26,13 +26,13 @@ type Request struct {
 	Delivery delivery.Delivery
 	Spec     *v1alpha1.GitEventSpec
 	Settings *settings.Settings
-	// At is the commit that .tekton is read at, worktree.OnDisk for what is on disk.
+	// At is the commit to read .tekton at; worktree.OnDisk means the files on disk.
 	At string
 	// From and To are the branches of the pull request that a comment is on.
 	From, To string
-	// Number is that of the merged pull request that a push comes from, 0 if it comes from none.
+	// Number is the number of the merged pull request that caused a push; 0 for none.
 	Number int64
-	// Changed are the changed files, nil if Git is asked.
+	// Changed are the changed files. If it is nil, Git lists them.
 	Changed *git.Changes
 	// Namespace is Plumbline's own, Version its version.
 	Namespace, Version string
@@ -98,8 +98,8 @@ func withSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error)
 }
 
 // withoutSecrets plans twice if a secret matters. The first plan has no value for it, and shows
-// what starts in any case. The second has a placeholder, with which PipelineRuns are shown. What
-// only the value decides stays open.
+// what starts in any case. The second has a placeholder, and shows the PipelineRuns. A decision
+// that depends on the value stays open.
 func withoutSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
 	l := newLocal(r)
 	asked := map[template.SecretRef]bool{}

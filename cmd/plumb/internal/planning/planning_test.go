@@ -45,7 +45,8 @@ metadata:
   annotations: {pipelinesascode.tekton.dev/on-cel-expression: token == "other"}
 `
 
-// With a cluster the values decide, and without one nobody knows; neither prints them.
+// With a cluster, the values of the secrets decide. Without one they are unknown. Neither prints
+// them.
 func TestSecretsAreNeverShown(t *testing.T) {
 	for name, test := range map[string]struct {
 		secret func(context.Context, template.SecretRef) (string, error)

@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
-// filtered are pipelines that start for a file of a name, or for what became of it.
+// filtered are pipelines that start for a changed file by its name, or by how it changed.
 func filtered() string {
 	var all strings.Builder
 	pipeline := func(name, annotation string) {
@@ -41,8 +41,8 @@ func filtered() string {
 	return strings.TrimSuffix(all.String(), "---\n")
 }
 
-// commit is a commit of a history: on which one it is, none for one that begins a history, and the
-// files it changes.
+// commit is a commit of a history: its parent, which the first commit lacks, and the files that it
+// changes.
 type commit struct {
 	name, parent string
 	files        map[string]string
@@ -67,7 +67,7 @@ func history() []commit {
 	}
 }
 
-// The planner says what the controller does: of the same repository and the same push both start
+// plumb's plan agrees with the controller. For the same repository and the same push, both start
 // the same pipelines.
 func TestAPushStartsHereWhatTheControllerStarts(t *testing.T) {
 	c := newControllersService(t)

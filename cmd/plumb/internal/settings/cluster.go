@@ -24,10 +24,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
-// Cluster is where settings are read from.
+// Cluster says where to read settings from.
 type Cluster struct {
-	// Kubeconfig is a file, empty for KUBECONFIG or ~/.kube/config; Context one of its contexts,
-	// empty for the current one.
+	// Kubeconfig is a file; empty means KUBECONFIG or ~/.kube/config. Context is one of its
+	// contexts; empty means the current one.
 	Kubeconfig, Context string
 	// Namespace is the Repository's, empty for all; System is Plumbline's own.
 	Namespace, System string
@@ -43,8 +43,8 @@ type clients struct {
 	host string
 }
 
-// Complete reads from the cluster what the files do not say: the Repository of a URL, the settings
-// that the global one adds, and the ConfigMap.
+// Complete reads from the cluster what the files lack: the Repository of a URL, the settings that
+// the global Repository adds, and the ConfigMap.
 func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveConfig bool) error {
 	c, err := from.connect()
 	if err != nil {
@@ -96,7 +96,7 @@ func (c Cluster) connect() (*clients, error) {
 	return &clients{Cluster: c, kube: kube, own: own, host: withoutUser(cfg.Host)}, nil
 }
 
-// withoutUser is an address without the user and password that may stand in it.
+// withoutUser returns an address without the user and password that it may contain.
 func withoutUser(address string) string {
 	u, err := neturl.Parse(address)
 	if err != nil || u.User == nil {
@@ -106,7 +106,8 @@ func withoutUser(address string) string {
 	return u.String()
 }
 
-// failed says what could not be read, and which flag does without it.
+// failed returns an error that says what could not be read, and which flag makes the read
+// unnecessary.
 func (c *clients) failed(what, instead string, err error) error {
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("--from-cluster: you may not read %s in %s: %s", what, c.host, instead)
@@ -131,7 +132,8 @@ func (c *clients) readConfig(ctx context.Context, s *Settings) error {
 	return nil
 }
 
-// repository returns the one Repository of a URL. Of several the one that is served is meant.
+// repository returns the one Repository of a URL. If there are several, it returns the one that
+// Plumbline serves.
 func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repository, error) {
 	list, err := c.own.PipelinesascodeV1alpha1().Repositories(c.Namespace).List(ctx, metav1.ListOptions{})
 	where := cmp.Or(c.Namespace, "all namespaces")

@@ -30,8 +30,8 @@ func served(namespace, name, url string, ready metav1.ConditionStatus) pacv1alph
 	return r
 }
 
-// cluster answers as an API server does and returns its kubeconfig. What is nil does not exist;
-// what is an int is that status.
+// cluster answers as an API server does and returns its kubeconfig. A nil object does not exist. An
+// int is the status of the answer.
 func cluster(t *testing.T, objects map[string]any) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +102,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// What files give is not read from the cluster.
+// Complete does not read from the cluster what files provide.
 func TestCompleteLeavesWhatFilesSay(t *testing.T) {
 	s, err := FromFiles([]byte(repository), []byte(configMap), "team")
 	if err != nil {

@@ -54,8 +54,8 @@ func (s *Settings) readConfig(data []byte) error {
 	return nil
 }
 
-// readObject reads one object of a kind from YAML or JSON. What the kind does not have is refused
-// by its name: a setting that is misspelt would else be missing.
+// readObject reads one object of a kind from YAML or JSON. It refuses unknown fields by name,
+// because a misspelt setting would otherwise have no effect.
 func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	data, err := one(data)
 	if err != nil {
@@ -109,12 +109,13 @@ func shown(kind metav1.TypeMeta) string {
 	return strings.TrimSpace("a " + kind.Kind + " of " + cmp.Or(kind.APIVersion, "no apiVersion"))
 }
 
-// wrongType is what the decoder of JSON says of a value: of which type it is, and where.
+// wrongType matches the JSON decoder's message about a value of the wrong type, with the type and
+// the field.
 var wrongType = regexp.MustCompile(
 	`^cannot unmarshal (\S+)(?: \S+)? into Go (?:struct field [^.\s]+\.(\S+) of type|value of type) \S+$`,
 )
 
-// readable is a decoder's error without the names of its functions and types.
+// readable returns a decoder's error without the names of Go functions and types.
 func readable(err error) string {
 	message := err.Error()
 	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "strict decoding error: ", "json: ", "yaml: ", "unmarshal errors:"} {

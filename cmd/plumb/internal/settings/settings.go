@@ -23,8 +23,8 @@ import (
 
 // Settings are what an event is planned with.
 type Settings struct {
-	// Repository is completed by the global one and by Params. It is nil as long as nobody has
-	// named one.
+	// Repository is completed by the global one and by Params. It is nil until a file, the cluster
+	// or a flag names one.
 	Repository *pacv1alpha1.Repository
 	Config     *config.Config
 	// Warnings are keys of the ConfigMap that cannot be used: the controller ignores them, too.
@@ -59,8 +59,8 @@ func (s *Settings) configure(data map[string]string) {
 	}
 }
 
-// Serve sets a plain Repository with the URL where none was given. It refuses a Repository with
-// another URL: the event is not for it.
+// Serve sets a minimal Repository with the URL if there is none. It refuses a Repository with
+// another URL, because the event is not for it.
 func (s *Settings) Serve(url, namespace string) error {
 	if s.Repository == nil {
 		s.Repository = plain(url, namespace)
@@ -74,7 +74,7 @@ func (s *Settings) Serve(url, namespace string) error {
 		url, s.Repository.Namespace, s.Repository.Name, s.Repository.Spec.URL)
 }
 
-// defaultNamespace is where kubectl creates what names no namespace.
+// defaultNamespace is where kubectl creates an object without a namespace.
 const defaultNamespace = "default"
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
@@ -89,7 +89,7 @@ func plain(url, namespace string) *pacv1alpha1.Repository {
 	}
 }
 
-// Override sets custom params, in place of all the Repository has of the same name: k=v.
+// Override sets custom params (k=v). Each replaces all params of the Repository with the same name.
 func (s *Settings) Override(params []string) error {
 	for _, param := range params {
 		name, value, found := strings.Cut(param, "=")
@@ -109,5 +109,5 @@ func (s *Settings) Override(params []string) error {
 	return nil
 }
 
-// errEmpty is said of a file without content.
+// errEmpty is returned for a file without content.
 var errEmpty = errors.New("it is empty")

@@ -29,9 +29,9 @@ type Refusal struct {
 	Path string
 }
 
-// Judge returns why a PipelineRun would be refused, nil if it would not. What depends on the
-// settings of a cluster is taken for allowed: features behind flags, the number of combinations of
-// a matrix, a default timeout that is longer than those that the run names, and a default resolver.
+// Judge returns why a PipelineRun would be refused; nil if it would not. It allows what depends on
+// the settings of a cluster: features behind flags, the number of combinations of a matrix, a
+// default timeout that is longer than the run's own, and a default resolver.
 func Judge(ctx context.Context, run *pipelinev1.PipelineRun) (*Refusal, error) {
 	if errs := metadata(run); len(errs) > 0 {
 		return &Refusal{Message: "Kubernetes would refuse it: " + join(errs), Path: errs[0].Field}, nil
@@ -49,8 +49,8 @@ func Judge(ctx context.Context, run *pipelinev1.PipelineRun) (*Refusal, error) {
 	return refusal, nil
 }
 
-// validate sets Tekton's defaults in a PipelineRun and returns why Tekton's webhook refuses it, nil
-// if it does not. The webhook refuses as well what makes it panic.
+// validate sets Tekton's defaults in a PipelineRun. It returns why Tekton's webhook refuses the
+// PipelineRun; nil if it does not. A PipelineRun that makes the webhook panic is refused, too.
 func validate(ctx context.Context, run *pipelinev1.PipelineRun) (refusal *Refusal) {
 	defer func() {
 		if failed := recover(); failed != nil {

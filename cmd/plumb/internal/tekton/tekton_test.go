@@ -110,7 +110,7 @@ func TestJudgeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is written, an answer comes back.
+// Judge returns for every input, however wrong it is.
 func TestJudgeOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{
@@ -127,7 +127,7 @@ func TestJudgeOfNothing(t *testing.T) {
 	}
 }
 
-// What a cluster may allow is not refused.
+// Judge allows everything that some cluster may allow.
 func TestJudgeAllows(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// What is no directory is refused on disk as it is at the commit that has it.
+// A file in place of a directory is refused on disk as it is at the commit that has it.
 func TestFilesOfWhatIsNoDirectory(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*testing.T, *scratch.Repo)

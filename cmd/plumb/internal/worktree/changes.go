@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// OnDisk stands for the files as they are on disk where a commit is asked for.
+// OnDisk is passed in place of a commit to read the files on disk.
 const OnDisk = ""
 
 // emptyTree is the id that every Git repository has for a tree without files; the second one is
@@ -25,8 +25,8 @@ const (
 	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 )
 
-// SinceBase lists what a pull request would show: what differs from where the branch left its base,
-// up to a commit or what is on disk, untracked files included.
+// SinceBase lists the files that a pull request would show: all changes since the branch left its
+// base. They end at a commit or at what is on disk, untracked files included.
 func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, error) {
 	tip, found := t.Tip(ctx, base)
 	if !found {
@@ -52,8 +52,8 @@ func (t *Tree) Dirty(ctx context.Context) (bool, error) {
 	return len(changes.Added)+len(changes.Modified)+len(changes.Deleted)+len(changes.Renamed) > 0, err
 }
 
-// OfCommit lists what a commit changed. What is not committed yet is the last commit of what is on
-// disk.
+// OfCommit lists the files that a commit changed. For the files on disk, uncommitted changes count
+// as the last commit.
 func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	sha := to
 	if to == OnDisk {
@@ -68,8 +68,8 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	}
 	parent, found := t.Parent(ctx, sha)
 	if !found {
-		// In a shallow clone the oldest commit seems to have no parent, and to have brought every
-		// file there is.
+		// In a shallow clone the oldest commit seems to have no parent, and to have added every
+		// file.
 		if parents, err := t.git(
 			ctx,
 			"cat-file",
@@ -87,7 +87,7 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	return t.Between(ctx, parent, sha)
 }
 
-// header is what stands in front of a commit's message.
+// header is the part of a commit before its message.
 func header(commit string) string {
 	header, _, _ := strings.Cut(commit, "\n\n")
 	return header
@@ -115,8 +115,9 @@ func (t *Tree) Between(ctx context.Context, from, to string) (git.Changes, error
 	return changes, nil
 }
 
-// Pushed lists what a push from one commit to another changed, as Plumbline learns it of GitHub:
-// renames are known of a fast-forward of fewer than provider.MaxCompared files alone.
+// Pushed lists the files that a push from one commit to another changed, as GitHub reports them to
+// Plumbline. GitHub reports renames only for a fast-forward of fewer than provider.MaxCompared
+// files.
 func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error) {
 	if _, err := t.git(ctx, "merge-base", "--is-ancestor", from, to); err == nil {
 		changes, err := t.Between(ctx, from, to)
@@ -132,9 +133,9 @@ func (t *Tree) Pushed(ctx context.Context, from, to string) (git.Changes, error)
 	return readStatus(said)
 }
 
-// diff says what differs. Of a submodule its commit counts and nothing else, whatever .gitmodules
-// says: what is changed within it is no change of this repository. With files on disk git writes
-// down in the index what it has found unchanged, and no setting keeps it from that: it gets a copy.
+// diff lists the changed files. Of a submodule only its commit counts, whatever .gitmodules says: a
+// change inside of it is no change of this repository. To compare files on disk, git updates the
+// index, and no setting prevents that. So git gets a copy of the index.
 func (t *Tree) diff(ctx context.Context, from, to, renames string) (string, error) {
 	args := []string{
 		"diff",
@@ -230,7 +231,7 @@ func readStatus(said string) (git.Changes, error) {
 	return changes, nil
 }
 
-// fields are what NUL ends.
+// fields splits a text in which each field ends with NUL.
 func fields(said string) []string {
 	if said == "" {
 		return nil

@@ -65,7 +65,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What a user has configured changes nothing, and no hook runs.
+// The user's Git configuration has no effect, and no hook runs.
 func TestChangesUnderHostileSettings(t *testing.T) {
 	repo := changed(t)
 	want, err := open(t, repo.Dir).SinceBase(t.Context(), "main", OnDisk)

@@ -13,7 +13,7 @@ const (
 	tagsPrefix  = "refs/tags/"
 )
 
-// Commit is what Git says of a commit.
+// Commit is what Git records of a commit.
 type Commit struct {
 	SHA string
 	// AuthorName and AuthorEmail are as they are written in it.
@@ -44,8 +44,8 @@ func (t *Tree) Has(ctx context.Context, sha string) bool {
 	return err == nil
 }
 
-// Tip returns the commit of a branch, as the remote had it when it was asked last, or as it is
-// here; false if the clone knows no such branch.
+// Tip returns the commit of a branch: of the remote's branch at the last fetch, else of the local
+// one. It returns false if the clone knows no such branch.
 func (t *Tree) Tip(ctx context.Context, branch string) (sha string, found bool) {
 	candidates := []string{headsPrefix + branch}
 	if remote, err := t.remote(ctx); err == nil {
@@ -60,8 +60,8 @@ func (t *Tree) Tip(ctx context.Context, branch string) (sha string, found bool) 
 	return "", false
 }
 
-// Published returns the commit that the remote's branch was at when it was asked last; false if it
-// is not known there.
+// Published returns the commit of the remote's branch at the last fetch; false if there was no such
+// branch.
 func (t *Tree) Published(ctx context.Context, branch string) (sha string, found bool) {
 	remote, err := t.remote(ctx)
 	if err != nil {
@@ -84,7 +84,8 @@ func (t *Tree) Parent(ctx context.Context, sha string) (parent string, found boo
 	return strings.TrimSpace(parent), err == nil
 }
 
-// DefaultBranch is the remote's, as the clone knows it, else main or master, whichever is there.
+// DefaultBranch returns the remote's default branch, as the clone knows it, else the one of main
+// and master that exists.
 func (t *Tree) DefaultBranch(ctx context.Context) string {
 	if remote, err := t.remote(ctx); err == nil {
 		prefix := "refs/remotes/" + remote + "/"

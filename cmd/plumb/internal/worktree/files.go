@@ -20,10 +20,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
-// Files returns the YAML files below a directory, at a commit or on disk, within the limits of the
-// controller and in its order. Of a symbolic link the text is where it leads, as at the Git
-// service. What Git ignores does not count. What a sparse checkout leaves out does: it is as the
-// index has it.
+// Files returns the YAML files below a directory, at a commit or on disk, within the controller's
+// limits and in its order. The text of a symbolic link is its target, as at the Git service.
+// Ignored files do not count. Files that a sparse checkout leaves out do: they are read from the
+// index.
 func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 	if at != OnDisk {
 		return t.filesAt(ctx, at, dir)
@@ -51,7 +51,7 @@ func (t *Tree) Files(ctx context.Context, at, dir string) ([]git.File, error) {
 	})
 }
 
-// definitions are the files that an event would see of the index and of what Git does not know yet.
+// definitions are the files that an event would see: those of the index, and untracked ones.
 func (t *Tree) definitions(dir string, indexed map[string]indexEntry, untracked []string) ([]string, error) {
 	var names []string
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(indexed)), untracked) {
@@ -66,7 +66,7 @@ func (t *Tree) definitions(dir string, indexed map[string]indexEntry, untracked 
 	return names, nil
 }
 
-// checkDirectory refuses what is on disk where a directory should be. A missing one is fine.
+// checkDirectory refuses a file in place of a directory. A missing directory is fine.
 func (t *Tree) checkDirectory(dir string) error {
 	info, err := os.Lstat(t.path(dir))
 	switch {
@@ -98,7 +98,7 @@ type indexEntry struct {
 	sparse   bool
 }
 
-// index lists what the index has at a path and below it. Of a path with a conflict it has one
+// index lists the entries of the index at a path and below it. A path with a conflict has one
 // entry.
 func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, error) {
 	listed, err := t.git(ctx, "ls-files", "-z", "-t", "--stage", "--full-name", "--", name)
@@ -117,8 +117,8 @@ func (t *Tree) index(ctx context.Context, name string) (map[string]indexEntry, e
 	return entries, nil
 }
 
-// File returns one file, at a commit or on disk. What Git does not follow out of the tree is not
-// read: a link's text is where it leads.
+// File returns one file, at a commit or on disk. The text of a link is its target: Git does not
+// follow links out of the tree.
 func (t *Tree) File(ctx context.Context, at, name string) ([]byte, error) {
 	if err := provider.CheckPath(name); err != nil {
 		return nil, err

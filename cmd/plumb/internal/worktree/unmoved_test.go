@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// Files that look changed and are not would be noted in the index by git diff.
+// git diff would update the index for files that look changed and are not.
 func TestNothingIsWritten(t *testing.T) {
 	repo := changed(t)
 	tree := open(t, repo.Dir)
@@ -48,8 +48,8 @@ func content(t *testing.T, name string) string {
 	return string(data)
 }
 
-// Of a submodule it counts which commit it is at: what is not committed in it is in no event, and
-// .gitmodules hides nothing from the Git service.
+// Of a submodule only its commit counts. Uncommitted changes in it are in no event, and .gitmodules
+// hides nothing from the Git service.
 func TestChangesOfSubmodules(t *testing.T) {
 	inner := scratch.New(t, map[string]string{"a": "x"})
 	repo := scratch.New(t, nil)

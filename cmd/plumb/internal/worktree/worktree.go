@@ -88,10 +88,10 @@ type gitError struct {
 func (e *gitError) Error() string { return "git " + e.command + ": " + e.said }
 func (e *gitError) Unwrap() error { return e.cause }
 
-// settings make git's answers the same whatever the user has configured, and keep it from running
-// hooks or reaching for what a partial clone has left at the remote. A bare repository among the
-// files of this one is none to be asked: its settings, which may name programs, came with the
-// clone. Replacements are unknown to the Git service.
+// settings make git's answers independent of the user's configuration. They also keep git from
+// running hooks and from fetching what a partial clone lacks. git must not use a bare repository
+// among the files of this one: its settings may name programs, and came with the clone. The Git
+// service knows no replacements, so they are off.
 func settings() []string {
 	return []string{
 		"--no-pager", "--no-replace-objects", "--literal-pathspecs",
@@ -104,7 +104,7 @@ func (t *Tree) git(ctx context.Context, args ...string) (string, error) {
 	return t.gitWith(ctx, nil, args...)
 }
 
-// gitWith is git with more in its environment.
+// gitWith runs git like the method git, with more environment variables.
 func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (string, error) {
 	command := exec.CommandContext(
 		ctx,
@@ -124,7 +124,7 @@ func (t *Tree) gitWith(ctx context.Context, env []string, args ...string) (strin
 	return out.String(), nil
 }
 
-// firstWords is what git said, without its "fatal:" and its hints about how to go on.
+// firstWords returns git's error message without its "fatal:" and its hints.
 func firstWords(said string, err error) string {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)

@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// repository is in the reserved top-level domain: should ko not find the base in its cache, it
-	// cannot fetch somebody else's.
+	// repository is in the reserved top-level domain. If ko does not find the base in its cache, it
+	// cannot fetch another user's image by this name.
 	repository = "plumbline.invalid/static"
 	// user is the one that the Deployments in config/ run as.
 	user         = "65532:65532"
@@ -49,7 +49,7 @@ func main() {
 	fmt.Printf("%s@%s\n", repository, digest)
 }
 
-// write may be repeated: what is there already is replaced by the same.
+// write may be repeated: it replaces existing files by the same content.
 func write(path string) (v1.Hash, error) {
 	target, err := open(path)
 	if err != nil {
@@ -108,7 +108,10 @@ func makeImage(architecture string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
+	image, err := mutate.AppendLayers(
+		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		layer,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +146,9 @@ func files() ([]byte, error) {
 		{"etc/group", []byte("root:x:0:\nnonroot:x:65532:\n")},
 		{"etc/passwd", []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
 	} {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: int64(len(file.data))}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: int64(len(file.data))},
+		); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(file.data); err != nil {

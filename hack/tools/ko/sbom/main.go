@@ -41,7 +41,7 @@ type document struct {
 	} `json:"packages"`
 }
 
-// check looks at every image of the layout, those of its indexes included.
+// check checks every image of the layout, including those of its indexes.
 func check(at string) error {
 	index, err := layout.ImageIndexFromPath(at)
 	if err != nil {
@@ -128,7 +128,7 @@ func checkImage(at string, image v1.Image) error {
 	return nil
 }
 
-// program is what Go has written into the image's program about how it was built.
+// program returns the build information that Go has written into the image's program.
 func program(image v1.Image, command string) (*debug.BuildInfo, error) {
 	layers, err := image.Layers()
 	if err != nil {

@@ -42,7 +42,8 @@ func decodeComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := p.silent(); err != nil {
 		return nil, err
 	}
-	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPullRequest, eventComment, p.Action, p.Comment.User.Login
+	spec.Trigger, spec.EventType = v1alpha1.TriggerPullRequest, eventComment
+	spec.Action, spec.Sender = p.Action, p.Comment.User.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
 		Number: p.Issue.Number,
 		Title:  text.FirstLine(p.Issue.Title, payload.MaxTitle),

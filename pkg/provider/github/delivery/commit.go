@@ -34,7 +34,8 @@ func decodeCommitComment(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if err := p.Comment.silent(p.Sender); err != nil {
 		return nil, err
 	}
-	spec.Trigger, spec.EventType, spec.Action, spec.Sender = v1alpha1.TriggerPush, eventComment, p.Action, p.Comment.User.Login
+	spec.Trigger, spec.EventType = v1alpha1.TriggerPush, eventComment
+	spec.Action, spec.Sender = p.Action, p.Comment.User.Login
 	spec.SHA, spec.HeadURL = p.Comment.CommitID, p.Repository.HTMLURL
 	spec.Comment = &v1alpha1.Comment{ID: p.Comment.ID, Body: text.Clean(p.Comment.Body)}
 	spec.Body = p.Comment.CreatedAt.identity()

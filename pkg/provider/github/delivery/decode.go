@@ -18,8 +18,8 @@ import (
 // new commits to run, comments on open pull requests and on commits, and re-run requests.
 // Everything else is Ignored with the reason.
 //
-// GitHub signs the body but not X-GitHub-Delivery, so anybody who has seen a delivery can send it
-// again with another id. The body contains the time of its event, which identifies the event
+// GitHub signs the body but not X-GitHub-Delivery. So an attacker who has seen a delivery can send
+// it again with another id. The body contains the time of its event, which identifies the event
 // (docs/adr/0020).
 func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, error) {
 	// Peek parses more strictly; what it refuses must not be decoded.

@@ -134,7 +134,8 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 	if p.Action == actionLabeled {
 		spec.EventType = "pull_request_labeled" // PaC's name; only pipelines that read labels match it
 	}
-	spec.SHA, spec.BaseRef, spec.HeadRef, spec.Sender, spec.Actor = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref, pr.User.Login, p.Sender.Login
+	spec.SHA, spec.BaseRef, spec.HeadRef = pr.Head.SHA, pr.Base.Ref, pr.Head.Ref
+	spec.Sender, spec.Actor = pr.User.Login, p.Sender.Login
 	spec.PullRequest = &v1alpha1.PullRequest{
 		Number: pr.Number, Title: text.FirstLine(pr.Title, payload.MaxTitle), Author: pr.User.Login, App: pr.User.bot(),
 		Draft: pr.Draft,

@@ -66,7 +66,7 @@ func told(c provider.Call) int {
 	return 0
 }
 
-// Notifies reports whether a request creates a comment. An edit notifies nobody.
+// Notifies reports whether a request creates a comment. An edit sends no notification.
 func Notifies(req *http.Request) bool {
 	return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/comments")
 }

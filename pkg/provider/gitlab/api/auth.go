@@ -91,9 +91,9 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// alone returns the name that no two calls in flight may share, "" if there is none. All statuses
-// of a commit are in one pipeline, which GitLab locks (409) while it changes one of them. Two first
-// statuses at the same time would create two pipelines.
+// alone returns a name that calls in flight must not share; "" if there is none. All statuses of a
+// commit are in one pipeline. GitLab locks it (409) while it changes a status. Two first statuses
+// at the same time would create two pipelines.
 func alone(req *http.Request) string {
 	if req.Method == http.MethodPost && strings.Contains(req.URL.Path, "/statuses/") {
 		return req.URL.Path

@@ -81,7 +81,8 @@ func (p *payloadNote) onCommit(spec *v1alpha1.GitEventSpec) error {
 	if !provider.IsSHA(p.Attributes.CommitID) {
 		return payload.Missing("object_attributes.commit_id")
 	}
-	spec.Trigger, spec.Sender, spec.SHA, spec.HeadURL = v1alpha1.TriggerPush, p.User.Username, p.Attributes.CommitID, p.Project.WebURL
+	spec.Trigger, spec.Sender = v1alpha1.TriggerPush, p.User.Username
+	spec.SHA, spec.HeadURL = p.Attributes.CommitID, p.Project.WebURL
 	return payload.Check(payload.Text("user.username", p.User.Username, payload.MaxLogin))
 }
 

@@ -66,7 +66,7 @@ func (Webhook) Peek(h http.Header, body []byte) (provider.Origin, error) {
 }
 
 // Verify compares the token. White space around the secret is ignored, and an empty secret never
-// verifies. GitLab signs no body: anybody who knows the token can send any body.
+// verifies. GitLab signs no body: a sender who knows the token can send any body.
 func (Webhook) Verify(h http.Header, _, secret []byte) error {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) == 0 {

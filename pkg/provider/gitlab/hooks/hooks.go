@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hooks reads what a GitLab remembers of a project's webhooks, and has it send events
+// Package hooks reads GitLab's log of a project's webhooks, and requests that GitLab sends events
 // again.
 package hooks
 

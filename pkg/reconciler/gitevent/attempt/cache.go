@@ -28,8 +28,10 @@ type Cache struct {
 }
 
 type cached struct {
-	data      []byte    // the object in JSON: it cannot be changed, and has a size
-	confirmed time.Time // the API server has confirmed after this time that it is the newest version; zero if it comes from a watch
+	data []byte // the object in JSON: it cannot be changed, and has a size
+	// confirmed is a time after which the API server has confirmed that this is the newest version.
+	// It is zero if the object comes from a watch.
+	confirmed time.Time
 	exclusive bool      // no other process has worked on it since it was created
 	settled   types.UID // the UID of a settled event, which the watch may still show; nothing else is kept of it
 }

@@ -52,7 +52,7 @@ func mayLag(reason string) bool {
 }
 
 // ShouldGiveUp reports whether waiting is pointless. One of these must be true:
-//   - the Git service has said twice, OperatorRetry apart, that the App is not installed any more (G8)
+//   - the Git service has said twice, OperatorRetry apart, that the App is no longer installed (G8)
 //   - it has not confirmed what the delivery says for longer than a replica lags (S11)
 //   - the event is too old to wait for an operator, a commit, a claim or room for its plan (S5)
 func (w *Waits) ShouldGiveUp(wait *v1alpha1.Wait) bool {

@@ -30,7 +30,7 @@ type Record struct {
 	received   *v1alpha1.GitEventSpec   // as the API server has it; the plan completes the event's own
 	stored     *v1alpha1.GitEventStatus // as the API server has it
 	confirmed  time.Time                // the API server has confirmed after this time that we write the newest version
-	unrecorded time.Time                // since when a PipelineRun exists that the stored status does not know; zero if there is none
+	unrecorded time.Time                // since when a PipelineRun is missing in the stored status; or zero
 }
 
 // repositoryOf returns what Kubernetes Events about this event are attached to: the object that its
@@ -75,7 +75,8 @@ func (r *Record) changed() bool {
 	}
 	stored := r.stored.DeepCopy()
 	for i := range min(len(stored.Runs), len(r.event.Status.Runs)) {
-		stored.Runs[i].Patched, stored.Runs[i].SecretOwned = r.event.Status.Runs[i].Patched, r.event.Status.Runs[i].SecretOwned
+		stored.Runs[i].Patched = r.event.Status.Runs[i].Patched
+		stored.Runs[i].SecretOwned = r.event.Status.Runs[i].SecretOwned
 	}
 	if !equality.Semantic.DeepEqual(*stored, r.event.Status) {
 		return true
@@ -94,7 +95,8 @@ func (r *Record) write(ctx context.Context) error {
 	if err != nil {
 		r.state.Cache.Forget(r.event.Name) // this write, or another process's, may have succeeded
 		refused := fault.FromKube(fault.VerbUpdate, fmt.Errorf("recording the status of GitEvent %s: %w", r.event.Name, err))
-		if refused.Class == fault.Operator { // the status cannot say that it waits; the API server's message may contain the event
+		// The status cannot say that it waits. The API server's message may contain the event.
+		if refused.Class == fault.Operator {
 			r.waits.log.Errorw("The status of an event is refused", "event", r.event.Name, "reason", refused.Reason)
 		}
 		return refused

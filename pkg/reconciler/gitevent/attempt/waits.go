@@ -36,7 +36,7 @@ type Waits struct {
 type kubeEvent struct {
 	wait    v1alpha1.Wait
 	message string
-	// normal is true if nobody has to act.
+	// normal is true if the wait needs no action by a user.
 	normal bool
 }
 
@@ -110,7 +110,7 @@ func (w *Waits) Update(step string, err error) error {
 		return nil
 	}
 	// After a conflict the next reconcile reads the event again and knows better what to record.
-	// That another event has the slot is of interest to nobody.
+	// A slot that another event has is not worth recording either.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
 	}

@@ -61,7 +61,8 @@ func mustStop(run *v1alpha1.Run, why *v1alpha1.Cancellation, seen *pipelinev1.Pi
 // stopping reports whether a PipelineRun is finished or was told to stop by anybody.
 func stopping(run *pipelinev1.PipelineRun) bool {
 	return run != nil &&
-		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)
+		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally ||
+			run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelled)
 }
 
 // stop tells Tekton to stop a run, and returns its PipelineRun as it is then, nil if that is not

@@ -78,7 +78,8 @@ func refuseUnserved(a *attempt.Attempt) {
 			return
 		}
 	}
-	s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRefused, s.Runs[0].Result.Reason, s.Runs[0].Result.Message
+	s.Disposition = v1alpha1.DispositionRefused
+	s.Plan.Reason, s.Plan.Message = s.Runs[0].Result.Reason, s.Runs[0].Result.Message
 }
 
 // uncreated returns the runs to create. Runs that have not failed yet come first.

@@ -68,7 +68,8 @@ func adopt(
 func inconclusive(err error) bool {
 	f := fault.Of(err)
 	return f != nil &&
-		(f.Class == fault.Invalid || f.Reason == fault.ReasonQuota || f.Reason == fault.ReasonDenialEchoesOutage || neverCreatable(f.Reason))
+		(f.Class == fault.Invalid || f.Reason == fault.ReasonQuota ||
+			f.Reason == fault.ReasonDenialEchoesOutage || neverCreatable(f.Reason))
 }
 
 // existing returns our PipelineRun of the planned name if it exists although its creation was
@@ -89,8 +90,8 @@ func existing(
 }
 
 // cancelled returns a fault that judge turns into the cancellation of a run that must not be
-// created. If an earlier creation succeeded and nobody recorded it, it returns that PipelineRun,
-// which pkg/reconciler/gitevent/cancel ends. All run keys of the event have the prefix keys.
+// created. If an earlier creation succeeded but was not recorded, it returns that PipelineRun, and
+// pkg/reconciler/gitevent/cancel cancels it. All run keys of the event have the prefix keys.
 func cancelled(
 	ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run, keys string, why *v1alpha1.Cancellation,
 ) (*pipelinev1.PipelineRun, error) {

@@ -94,7 +94,7 @@ func permissionsOf(
 	repository *pacv1alpha1.Repository,
 ) (config.Permissions, error) {
 	reading, _ := a.Config.RunToken(nil)
-	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // nobody gets more, so no call is needed
+	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // no run gets more, so no call is needed
 		return reading, nil
 	}
 	merged, err := a.Git.WithGlobal(ctx, repository)

@@ -44,11 +44,11 @@ type Lister interface {
 }
 
 // ObserveOpen registers
-//   - plumbline.gitevent.open (step): the events that are not settled, by what they are doing;
-//   - plumbline.gitevent.oldest (seconds; step): for how long the one has been that has been longest;
+//   - plumbline.gitevent.open (step): the unsettled events, by the step that they are at;
+//   - plumbline.gitevent.oldest (seconds; step): the age of the oldest of them;
 //   - plumbline.gitevent.waiting (step, class, reason): steps that wait now;
-//   - plumbline.report.outstanding and .oldest (seconds): ended runs whose end the Git service has not accepted, and
-//     events whose report waits.
+//   - plumbline.report.outstanding and .oldest (seconds): finished runs whose result the Git
+//     service has not accepted, and events whose report waits.
 func ObserveOpen(open Lister, clock clock.PassiveClock) error {
 	meter := otel.Meter(Name)
 	var g gauges

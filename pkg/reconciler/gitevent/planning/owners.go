@@ -14,14 +14,14 @@ import (
 // no rights.
 const ReasonBadOwners = "BadOwners"
 
-// nobody stands for all accounts of a repository in which OWNERS names nobody.
-const nobody = ""
+// allAccounts stands for each account of a repository in which OWNERS names no account.
+const allAccounts = ""
 
 // Owner reports whether OWNERS or OWNERS_ALIASES on the default branch name the user (S25). It
 // costs a call, and one for each of the files that was not read before. That a repository has no
 // such file, or an invalid one, is cached for all of its untrusted users.
 func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
-	if held, _ := a.denied("owner", nobody); held {
+	if held, _ := a.denied("owner", allAccounts); held {
 		return false, nil
 	}
 	return a.unlessDenied("owner", user, func() (bool, error) {
@@ -36,8 +36,7 @@ func (a *Access) Owner(ctx context.Context, user string) (bool, error) {
 	})
 }
 
-// readOwners reads both files at one commit. Invalid files, and a file that is too large, name
-// nobody.
+// readOwners reads both files at one commit. A file that is invalid or too large names no account.
 func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 	files, err := a.RootFiles(ctx, owners.File, owners.AliasesFile)
 	people := owners.People{}
@@ -55,7 +54,7 @@ func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 		people, err = owners.People{}, nil
 	}
 	if err == nil && !people.Any() {
-		a.deny("owner", nobody, nil)
+		a.deny("owner", allAccounts, nil)
 	}
 	return people, err
 }

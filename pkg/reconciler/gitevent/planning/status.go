@@ -47,7 +47,8 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	if a.Planned() {
 		next = a.Event.Status.Plan.DeepCopy()
 	}
-	next.HeadSHA, next.DefinitionSHA, next.Reason, next.Message = made.HeadSHA, made.DefinitionSHA, made.Reason, made.Message
+	next.HeadSHA, next.DefinitionSHA = made.HeadSHA, made.DefinitionSHA
+	next.Reason, next.Message = made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
 	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority

@@ -166,7 +166,7 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 // forgotten returns what is certain about a run whose event is deleted. All of these must be true:
 //   - its name proves that it was planned
 //   - it belongs to the same URL
-//   - it is as old as any event that may be deleted, so nobody can pass off a new run
+//   - it is as old as any event that may be deleted, so a user cannot pass off a new run
 //   - its label says that its result was accepted; without that label it is twice as old, because
 //     the sweep has had as long to close the check of a run whose event was deleted
 func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {

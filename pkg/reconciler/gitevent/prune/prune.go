@@ -239,7 +239,8 @@ func trimmed(whole *metav1.ObjectMeta) metav1.ObjectMeta {
 		kept.Labels[key] = whole.Labels[key]
 	}
 	for _, key := range []string{
-		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, pipelinesascode.RepoURL, plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,
+		pipelinesascode.MaxKeepRuns, pipelinesascode.OriginalPRName, pipelinesascode.RepoURL,
+		plumbline.RunKeyAnnotation, plumbline.DefinitionAnnotation,
 	} {
 		if text, found := whole.Annotations[key]; found {
 			kept.Annotations[key] = text[:min(len(text), maxText)]

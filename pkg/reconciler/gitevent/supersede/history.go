@@ -184,7 +184,9 @@ func (h *commitHistory) doubtful(one, another string) bool {
 // without runs, which settles at once, may be missing.
 func (l *series) replaced(sha, by string) bool {
 	of, with := sha, by
-	if sha != l.sha { // one of the two is the event's own commit or the head: walks from there are reused for all other events
+	// One of the two is the event's own commit or the head: its walk is reused for all other
+	// events.
+	if sha != l.sha {
 		of, with = by, sha
 	}
 	there, back := l.pushes.from(walk{of, sha != l.sha})[with], l.pushes.from(walk{of, sha == l.sha})[with]

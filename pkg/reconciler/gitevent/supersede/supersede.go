@@ -78,7 +78,8 @@ func (s *Step) ApplyNewer(ctx context.Context, a *attempt.Attempt) (held []strin
 		return held, nil
 	case f.Class == fault.Conflict: // somebody has written the event: it may be cancelled
 		return pipelines(a.Event), err
-	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason && a.Clock.Since(wait.Since.Time) >= GuessAfter:
+	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason &&
+		a.Clock.Since(wait.Since.Time) >= GuessAfter:
 		return nil, err
 	}
 	return held, err

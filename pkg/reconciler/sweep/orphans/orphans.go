@@ -186,7 +186,8 @@ func (c *Closer) labelReported(ctx context.Context, service provider.Provider, r
 	if id != "" {
 		labels, annotations = service.Metadata(id)
 	}
-	labels[pipelinesascode.State], annotations[pipelinesascode.State] = pipelinesascode.StateCompleted, pipelinesascode.StateCompleted
+	labels[pipelinesascode.State] = pipelinesascode.StateCompleted
+	annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
 	_, err := c.Runs.Namespace(run.Namespace).
 		Patch(ctx, run.Name, types.MergePatchType, resources.AnnotationPatch(labels, annotations), metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) {
@@ -257,8 +258,9 @@ func kube(what string, err error) error {
 	return fault.FromKube(fault.VerbRead, fmt.Errorf("%s: %w", what, err))
 }
 
-// failedFor backs off from what would fail like a run or an event. A namespace can make its own
-// runs fail, and make the Git service slow for them: that says nothing about other namespaces.
+// failedFor backs off from calls that would fail like this one, for a run or an event. Users of a
+// namespace can make its runs fail, and the Git service slow for them. So a failure says nothing
+// about other namespaces.
 func (c *Closer) failedFor(what string, event *v1alpha1.GitEvent, reason string) {
 	switch reason {
 	case fault.ReasonCommitUnknown: // other runs are of other commits
